@@ -27,13 +27,13 @@ DistinctRows distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<do
   });
 }
 
-const char* const storage_names[] = {"auto", "on_the_fly", "condensed", "split"};
+const char* const storage_names[] = {"auto", "on_the_fly", "condensed", "split", "kernel"};
 
 Storage storage_named(const std::string& name) {
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     if (name == storage_names[i]) return static_cast<Storage>(i);
   }
-  throw std::invalid_argument("storage must be 'auto', 'on_the_fly', 'condensed' or 'split'");
+  throw std::invalid_argument("storage must be 'auto', 'on_the_fly', 'condensed', 'split' or 'kernel'");
 }
 
 const char* const finish_names[] = {"auto", "sweeps", "kernel_space", "second_order"};
@@ -160,13 +160,18 @@ Table as_dict(Trained&& trained, std::size_t rows) {
 }
 
 Table estimate(const DistinctRows& examples, int degree, int problems, double memory) {
-  const poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
+  poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
   Table result;
   result["possible_columns"] = sizes.possible_columns;
   result["expected_columns"] = sizes.expected_columns;
   result["mapped_nonzeros"] = sizes.mapped_nonzeros;
   result["on_the_fly_bytes"] = sizes.on_the_fly_bytes;
   result["condensed_bytes"] = sizes.condensed_bytes;
+  if (degree >= 2) {
+    poly::estimate_kernel(examples, problems, sizes);
+    result["kernel_bytes"] = sizes.kernel_bytes;
+    result["kernel_pays"] = sizes.kernel_pays;
+  }
   if (poly::can_be_split(examples, feature_map(degree, "kernel", 1.0, 1.0))) {
     const poly::SplitPlan split = poly::plan_split(examples, degree, problems, memory);
     result["split_bytes"] = split.bytes;
@@ -209,6 +214,8 @@ void bind_poly(nb::module_& module) {
       .def_prop_ro(
           "features", [](const DistinctRows& self) { return copy_to_numpy(self.features); },
           nb::rv_policy::move)
+      .def_prop_ro(
+          "values", [](const DistinctRows& self) { return copy_to_numpy(self.values); }, nb::rv_policy::move)
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(

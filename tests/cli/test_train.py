@@ -146,7 +146,7 @@ def test_class_weights(run, train_file, tmp_path, weights):
 
 def test_how_the_file_counts_is_remembered(run, tmp_path):
     """The second file has no feature 0; only the model knows that its indices count from 0."""
-    (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 0:1 2:1\n-1 1:1 2:1\n")
+    (tmp_path / "train").write_text("1 0:1\n-1 1:1\n1 2:1\n-1 1:1 2:1\n")
     (tmp_path / "test").write_text("-1 1:1\n-1 1:1 2:1\n")
     ran = run(
         "train",

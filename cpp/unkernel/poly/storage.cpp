@@ -91,6 +91,26 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   return estimate;
 }
 
+// A map that is several times as long as there are rows makes every step on weights more expensive than one
+// on the kernel matrix. The model is then one of support vectors, which takes longer to answer on 0/1 data,
+// and weights that are few cost nothing.
+void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate) {
+  constexpr double most_rows = 4096;  // 128 MiB
+  constexpr double few_weights = 2e5;
+  const auto rows = static_cast<double>(examples.rows());
+  constexpr double panel = 256.0;  // columns, of base/block_products.hpp
+  const double vectors = std::max(problems, 1);
+  estimate.kernel_bytes = 8.0 * rows * (rows + panel + vectors) +
+                          12.0 * static_cast<double>(examples.features.size());  // the model
+  const bool long_maps = estimate.mapped_nonzeros >= 4.0 * rows * rows;
+  const bool many_weights = estimate.expected_columns * vectors >= few_weights;
+  estimate.kernel_pays = !examples.binary() && rows <= most_rows && long_maps && many_weights;
+}
+
+bool has_kernel_model(const kernels::FeatureMap& map) {
+  return map.degree >= 2 && map.kind == kernels::FeatureMap::Kind::kernel;
+}
+
 double bytes_of_duals(const DistinctRows& examples, int problems, int copies) {
   return 8.0 * copies * static_cast<double>(examples.rows()) * std::max(problems, 1);
 }
@@ -114,7 +134,12 @@ void check_weights(const StorageEstimate& estimate, double memory) {
 double bytes_of(const StorageEstimate& estimate, Storage storage) {
   return storage == Storage::on_the_fly  ? estimate.on_the_fly_bytes
          : storage == Storage::condensed ? estimate.condensed_bytes
+         : storage == Storage::kernel    ? estimate.kernel_bytes
                                          : estimate.split.bytes;
+}
+
+bool fits_without_kernel(const StorageEstimate& estimate, double memory) {
+  return fits(std::min(least_bytes_of_others(estimate), estimate.split.bytes), memory);
 }
 
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals) {
@@ -135,7 +160,7 @@ bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double
 
 // The model consists of support vectors, which are sets, with a polynomial kernel.
 bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
-  return map.degree >= 2 && map.kind == kernels::FeatureMap::Kind::kernel && examples.binary();
+  return has_kernel_model(map) && examples.binary();
 }
 
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory) {
@@ -160,6 +185,14 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
     if (!fits(estimate.split.bytes)) fail_for_memory("storage=\"split\"", estimate.split.bytes, memory);
     return wanted;
   }
+  if (wanted == Storage::kernel) {
+    if (std::isinf(estimate.kernel_bytes)) {
+      throw std::invalid_argument("storage=\"kernel\" is for degree 2 and 3 and feature_map=\"kernel\"");
+    }
+    if (!fits(estimate.kernel_bytes)) fail_for_memory("storage=\"kernel\"", estimate.kernel_bytes, memory);
+    return wanted;
+  }
+  if (estimate.kernel_pays && fits(estimate.kernel_bytes)) return Storage::kernel;
   // A table that fits into the cache is fastest; a larger one is slower than condensed rows, whose weights
   // are few and close together.
   constexpr double near_table = 4e6;
@@ -173,7 +206,8 @@ Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double m
   if (condensed_is_small && fits(estimate.condensed_bytes)) return Storage::condensed;
   if (fits(estimate.on_the_fly_bytes)) return Storage::on_the_fly;
   if (fits(estimate.condensed_bytes)) return Storage::condensed;
-  fail_for_memory("training", std::min(others, estimate.split.bytes), memory);
+  if (fits(estimate.kernel_bytes)) return Storage::kernel;
+  fail_for_memory("training", std::min({others, estimate.split.bytes, estimate.kernel_bytes}), memory);
 }
 
 }  // namespace unkernel::poly

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "unkernel/base/error.hpp"
@@ -11,7 +12,7 @@
 
 namespace unkernel::poly {
 
-enum class Storage { automatic, on_the_fly, condensed, split };
+enum class Storage { automatic, on_the_fly, condensed, split, kernel };
 
 struct StorageEstimate {
   double possible_columns = 0;  // C(n + d, d), or its count of sets for binary data
@@ -20,6 +21,9 @@ struct StorageEstimate {
   double on_the_fly_bytes = 0;  // for all weight vectors in memory at once, and the model
   double condensed_bytes = 0;
   SplitPlan split;  // its bytes are infinite until it is planned
+  double kernel_bytes =
+      std::numeric_limits<double>::infinity();  // until the model may be one of support vectors
+  bool kernel_pays = false;  // whether solving on the kernel matrix is faster than anything else
 };
 
 // Throws if there are too many features to number their conjunctions.
@@ -32,6 +36,12 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
 bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map);
 
+// Adds the estimate of a kernel matrix, which is 8 bytes per pair of rows.
+void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate);
+
+// Whether the map is that of a polynomial kernel: then support vectors make a model.
+bool has_kernel_model(const kernels::FeatureMap& map);
+
 // The bytes of what is kept for each row and problem: dual variables, `copies` times.
 double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
 
@@ -39,6 +49,9 @@ double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
 // degree 1, the weights do not.
 void check_duals(const DistinctRows& examples, int problems, int copies, double memory);
 void check_weights(const StorageEstimate& estimate, double memory);
+
+// Whether some storage of weights fits.
+bool fits_without_kernel(const StorageEstimate& estimate, double memory);
 
 // The bytes of rows and weights in this storage.
 double bytes_of(const StorageEstimate& estimate, Storage storage);

@@ -46,10 +46,13 @@ class StoredIn final : public StoredRows {
   solve::PassesOver<Rows> passes_;
 };
 
-// on_the_fly_rows.cpp, condensed_rows.cpp (degree 2 and 3), split_rows.cpp (degree 2 and 3, binary data)
+// on_the_fly_rows.cpp; for degree 2 and 3 condensed_rows.cpp, stored_kernel.cpp, and split_rows.cpp (binary
+// data)
 std::unique_ptr<StoredRows> store_on_the_fly(const DistinctRows& examples, const kernels::FeatureMap& map);
 std::unique_ptr<StoredRows> store_condensed(const DistinctRows& examples, const kernels::FeatureMap& map,
                                             int threads, const Monitor& monitor);
+std::unique_ptr<StoredRows> store_kernel(const DistinctRows& examples, const kernels::FeatureMap& map,
+                                         int threads);
 std::unique_ptr<StoredRows> store_split(const DistinctRows& examples, const kernels::FeatureMap& map,
                                         const SplitPlan& plan, int threads, const Monitor& monitor);
 

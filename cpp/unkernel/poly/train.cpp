@@ -31,6 +31,7 @@ std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const Train
                                        Storage storage, const SplitPlan& split, const Monitor& monitor) {
   switch (options.map.degree == 1 ? Storage::on_the_fly : storage) {
     case Storage::condensed: return store_condensed(examples, options.map, options.threads, monitor);
+    case Storage::kernel: return store_kernel(examples, options.map, options.threads);
     case Storage::split: return store_split(examples, options.map, split, options.threads, monitor);
     default: return store_on_the_fly(examples, options.map);
   }
@@ -86,11 +87,12 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, solve::Loss loss, sol
   return outcome;
 }
 
-// Few rows with long maps (small dense data) are solved on their kernel matrix, computed once for all
-// classes; the weights are then summed over the rows with non-zero duals.
+// Few rows with maps that are not short are solved on their kernel matrix, computed once for all classes; the
+// weights are then summed over the rows with non-zero duals.
 std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses& rows,
                                                           const TrainOptions& options, double problems,
                                                           double memory) {
+  if (rows.is_gram()) return nullptr;
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double usual_epochs = 20;
   const auto count = static_cast<double>(rows.size());
@@ -124,6 +126,8 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   add_rows(passes, coordinates, scores);
   solve::Outcome outcome = solve_problem(passes, loss, coordinates, scores, options, progress, monitor);
   add_rows(rows, coordinates, weights);
+  const double rounding = outcome.objective - outcome.solved_gap - outcome.dual_objective;
+  if (outcome.converged && rounding <= 1e-6 * outcome.objective) return outcome;
   outcome.objective = objective_at(weights, rows, loss, coordinates);
   if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
   // Sums of large kernel values say too little: those of weights must show that it is solved.
@@ -168,8 +172,10 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tra
                                                    solver_options, progress, monitor);
     } else {
       add_rows(rows, coordinates, vectors[p].span());
-      trained.outcomes[p] = solve_problem(rows, options.loss, coordinates, vectors[p].span(), solver_options,
-                                          progress, monitor);
+      solve::Outcome& outcome = trained.outcomes[p];
+      outcome = solve_problem(rows, options.loss, coordinates, vectors[p].span(), solver_options, progress,
+                              monitor);
+      outcome.converged = outcome.converged && outcome.relative_gap() <= options.tolerance;
     }
     for (std::size_t i = 0; i < coordinates.size(); ++i) {
       trained.duals[i * vectors.size() + p] = coordinates[i].u;
@@ -217,6 +223,7 @@ StorageEstimate estimate_and_plan(const DistinctRows& examples, const TrainOptio
   if (split_is_considered(options.storage, estimate, options.memory) && can_be_split(examples, options.map)) {
     estimate.split = plan_split(examples, options.map.degree, problems, options.memory);
   }
+  if (has_kernel_model(options.map)) estimate_kernel(examples, problems, estimate);
   return estimate;
 }
 
@@ -243,8 +250,13 @@ Trained train_stored(const DistinctRows& examples, const TrainOptions& options, 
   WeightVectors vectors(static_cast<std::size_t>(problems));
   trained.dimension = rows->dimension();
   solve_all(*rows, examples, options, start, memory, monitor, vectors, trained);
-  if (trained.storage != Storage::split) extract(*rows, vectors, trained);
+  const bool of_duals = storage == Storage::split || storage == Storage::kernel;
+  if (!of_duals) extract(*rows, vectors, trained);
   return trained;
+}
+
+bool all_converged(const Trained& trained) {
+  return std::ranges::all_of(trained.outcomes, &solve::Outcome::converged);
 }
 
 }  // namespace
@@ -270,14 +282,24 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
   check_duals(examples, problems, duals_of_svm, options.memory);
-  const StorageEstimate estimate = estimate_and_plan(examples, options, problems);
+  StorageEstimate estimate = estimate_and_plan(examples, options, problems);
   if (options.map.degree == 1) check_weights(estimate, options.memory);
   const Storage storage = options.map.degree == 1 ? Storage::on_the_fly
                                                   : choose_storage(options.storage, estimate, options.memory);
   const double duals = bytes_of_duals(examples, problems, duals_of_svm);
-  const double left = memory_left(options.memory, bytes_of(estimate, storage) + duals);
+  const auto train_in = [&](Storage chosen, const WarmStart& from) {
+    const double left = memory_left(options.memory, bytes_of(estimate, chosen) + duals);
+    return train_stored(examples, options, from, monitor, {problems, chosen, estimate.split, left});
+  };
   try {
-    return train_stored(examples, options, start, monitor, {problems, storage, estimate.split, left});
+    Trained trained = train_in(storage, start);
+    const bool chosen_freely = options.storage == Storage::automatic && storage == Storage::kernel;
+    if (!chosen_freely || all_converged(trained)) return trained;
+    // Sums of large kernel values may say too little where sums of weights would do.
+    if (!fits_without_kernel(estimate, options.memory)) return trained;
+    estimate.kernel_pays = false;
+    return train_in(choose_storage(Storage::automatic, estimate, options.memory),
+                    {examples.hashes, trained.duals});
   } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
 }
 

@@ -71,7 +71,8 @@ class Answers:
         if isinstance(self.model, TreeModel):
             return TreeClassifier(self.model)
         if isinstance(self.model, KernelModel):
-            return cast(CompiledClassifier, compile(self.model, engine="split", n_jobs=self.threads))
+            engine = "split" if self.model.binary else "inverted"
+            return cast(CompiledClassifier, compile(self.model, engine=engine, n_jobs=self.threads))
         return CompiledClassifier(self.model)
 
 

@@ -134,7 +134,8 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         rows = training_set.rows
         trained = self._train(training_set, start, on_progress)
         outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
-        as_model = self._kernel_model if trained["storage"] == "split" else self._conjunction_model
+        of_duals = trained["storage"] in ("split", "kernel")
+        as_model = self._kernel_model if of_duals else self._conjunction_model
         about = f"{rows.rows} distinct rows, storage={trained['storage']}, {trained['dimension']} weights; "
         self._keep(outcomes, lambda origin: as_model(rows, trained, origin), facts=self._facts(), about=about)
         duals = None
@@ -292,8 +293,9 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     ) -> KernelModel:
         """The rows whose dual variables are not zero, with those as coefficients."""
         columns = np.asarray(distinct.columns)[np.asarray(distinct.features)]
+        values = np.ones(len(columns)) if distinct.binary else np.asarray(distinct.values)
         rows = sparse.csr_matrix(
-            (np.ones(len(columns)), columns, np.asarray(distinct.offsets)),
+            (values, columns, np.asarray(distinct.offsets)),
             shape=(int(distinct.rows), int(self.n_features_in_)),
         )
         duals = np.asarray(trained["duals"])
@@ -312,9 +314,9 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def to_model(self) -> ConjunctionModel | KernelModel:
         """The fitted model as plain data.
 
-        The weights of conjunctions, all that are not zero. Trained with ``storage_ == "split"`` it is the
-        same classifier as a kernel machine, since its conjunctions, many times the training set, were never
-        formed: the support vectors are the distinct rows whose dual variables are not zero.
+        The weights of conjunctions, all that are not zero. Trained with ``storage_`` "split" or "kernel" it
+        is the same classifier as a kernel machine, since its conjunctions, many times the training set, were
+        never formed: the support vectors are the distinct rows whose dual variables are not zero.
         """
         model: ConjunctionModel | KernelModel = super().to_model()
         return model

@@ -45,15 +45,19 @@ class PolySVC(PolyLearner):
     feature_map : {"kernel", "plain"}, default="kernel"
         Coefficients of the monomials: the kernel's, or 1. Under "plain", ``gamma`` and ``coef0`` are not
         used.
-    storage : {"auto", "on_the_fly", "condensed", "split"}, default="auto"
+    storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         Where conjunctions, phi(x), are kept while training; the classifier is the same.
         "on_the_fly": computed whenever it is needed, against a dense table of weights.
         "condensed": stored, as numbers of the conjunctions that occur.
         "split": conjunctions of common features are computed; those with a rare feature are never formed,
         kernel values between the rows that share rare features stand for them. For 0/1 data, degree 2 or
         3 and ``feature_map="kernel"``; gives a model of support vectors (see ``to_model``).
-        "auto" takes "split" only where neither of the others fits into memory, or where they would need
-        many times what it does. Not used by ``penalty="l1"``.
+        "kernel": not formed at all; the kernel between all pairs of rows is computed once, 8 bytes each.
+        For few rows with many features, degree 2 or 3 and ``feature_map="kernel"``; gives a model of
+        support vectors, too.
+        "auto" takes "split" only where neither of the first two fits into memory, or where they would need
+        many times what it does; it takes "kernel" for up to 4096 rows that are not 0/1, if a row has more
+        than four times as many conjunctions as there are rows. Not used by ``penalty="l1"``.
     tol : float, default=1e-3
         Relative duality gap at which training stops: (P - D) / P <= tol, P and D being the primal and the
         dual objective.
@@ -105,7 +109,7 @@ class PolySVC(PolyLearner):
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "feature_map": [StrOptions({"kernel", "plain"})],
-        "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split"})],
+        "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
         "class_weight": [dict, StrOptions({"balanced"}), None],

@@ -190,7 +190,10 @@ def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
     origin = model.origin | known | {"tol": estimator.tol}
     described = dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__})
     # Support vectors alone would have to be compiled by everyone who loads them.
-    (compile(described, engine="split") if isinstance(described, KernelModel) else described).save(path)
+    if isinstance(described, KernelModel):
+        compile(described, engine="split" if described.binary else "inverted").save(path)
+    else:
+        described.save(path)
 
 
 def _measure(
