@@ -67,7 +67,7 @@ MODELS = st.builds(
     st.integers(0, 2**32 - 1),
     st.integers(2, 12),
     st.sampled_from(KERNELS),
-    vectors=st.integers(0, 280),
+    vectors=st.integers(0, 540),
     features=st.integers(1, 9),
     share=st.sampled_from([0.0, 0.1, 0.45, 0.6, 1.0]),
 )
@@ -112,7 +112,7 @@ def test_values_of_polynomials_that_overflow_are_refused() -> None:
         compiled(model).predict(np.full((3, 5), 1e200))
 
 
-@pytest.mark.parametrize("scores", [1, 2, 7, 8, 9, 40, 130])
+@pytest.mark.parametrize("scores", [1, 2, 7, 8, 9, 40, 260])
 def test_one_against_the_rest(scores: int) -> None:
     rng = np.random.default_rng(scores)
     decision = Decision("one_vs_rest", np.arange(scores)) if scores > 1 else Decision("binary", np.arange(2))

@@ -35,15 +35,19 @@ namespace {
   return mantissa * std::bit_cast<double>(power) * 0x1p-128;
 }
 
-}  // namespace
-
-UNKERNEL_CLONES void exponentials(double factor, double* values, std::size_t count) {
+UNKERNEL_CLONES void scale_and_exponentiate(double factor, double* values, std::size_t count) {
   constexpr double least = -746.0;           // its exp rounds to 0
   for (std::size_t k = 0; k < count; ++k) {  // a loop of its own: GCC would make a branch of it in the other
     const double x = factor * values[k];
     values[k] = x < least ? least : x;
   }
   for (std::size_t k = 0; k < count; ++k) values[k] = exponential(values[k]);
+}
+
+}  // namespace
+
+void exponentials(double factor, double* values, std::size_t count) {
+  scale_and_exponentiate(factor, values, count);
 }
 
 }  // namespace unkernel

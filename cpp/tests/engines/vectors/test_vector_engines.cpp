@@ -101,14 +101,14 @@ void test_vectors_as_long_as_rows() {
 }
 
 // Vectors that have nearly all columns, so that these are stored with their zeros; blocks of rows end at
-// multiples of 4 and 16, blocks of vectors at multiples of 128.
+// multiples of 4 and 16, blocks of vectors at multiples of 256.
 void test_dense_columns() {
   Random random(4);
   for (const std::int64_t columns : {1, 3, 4, 9}) {
     const RowKind dense{columns, 60, false};
     Rows<std::int32_t> rows = rows_to_score<std::int32_t>(dense, random);
-    for (const std::size_t vectors : {1U, 127U, 128U, 130U, 300U}) {
-      for (const std::size_t scores : {1U, 2U, 5U, 7U, 8U, 11U, 130U}) {
+    for (const std::size_t vectors : {1U, 255U, 256U, 258U, 300U}) {
+      for (const std::size_t scores : {1U, 2U, 5U, 7U, 8U, 11U, 260U}) {
         if (scores > 11 && columns != 9) continue;
         const RandomMachine machine(vectors, dense, scores, random);
         for (const KernelFunction& kernel : some_kernels()) {
@@ -140,7 +140,7 @@ void zero_other_pairs(const std::vector<std::uint32_t>& begins, RandomMachine& m
 std::vector<std::uint32_t> begins_of_classes(std::size_t classes, Random& random) {
   std::vector<std::uint32_t> begins{0};
   for (std::size_t c = 0; c < classes; ++c) {
-    const std::uint32_t most = random.below(3) == 0 ? 200 : 9;
+    const std::uint32_t most = random.below(3) == 0 ? 400 : 9;
     begins.push_back(begins.back() + random.below(classes > 30 ? 9 : most));
   }
   return begins;

@@ -91,7 +91,7 @@ void visit(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_fo
     std::size_t r = 0;
     for (; r + 4 <= block.rows; r += 4) {
       double* out = block.out + r * block.out_stride;
-      of_four_rows({block.x + r * block.x_stride + c, block.x_stride}, columns, block.width, out,
+      of_four_rows(FourRows{block.x + r * block.x_stride + c, block.x_stride}, columns, block.width, out,
                    out + block.out_stride, out + 2 * block.out_stride, out + 3 * block.out_stride);
     }
     for (; r < block.rows; ++r)
@@ -101,10 +101,16 @@ void visit(const DenseBlock& block, const OfRow& of_row, const OfFourRows& of_fo
 
 }  // namespace
 
-void add_products(const DenseBlock& block) { visit(block, products_of_row, products_of_four_rows); }
+void add_products(const DenseBlock& block) {
+  visit(
+      block, [](const auto&... row) { products_of_row(row...); },
+      [](const FourRows& rows, const auto&... rest) { products_of_four_rows(rows, rest...); });
+}
 
 void add_squared_differences(const DenseBlock& block) {
-  visit(block, differences_of_row, differences_of_four_rows);
+  visit(
+      block, [](const auto&... row) { differences_of_row(row...); },
+      [](const FourRows& rows, const auto&... rest) { differences_of_four_rows(rows, rest...); });
 }
 
 }  // namespace unkernel::engines

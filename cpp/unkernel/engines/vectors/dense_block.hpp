@@ -9,7 +9,7 @@
 
 namespace unkernel::engines {
 
-inline constexpr std::size_t block_width = 128;  // the largest
+inline constexpr std::size_t block_width = 256;  // the largest
 
 // A column of zeros, to fill up the number of columns.
 inline constexpr std::array<double, block_width> zero_column{};
