@@ -57,7 +57,8 @@ def load(
     path : path
     verify : "lazy" or bool, default="lazy"
         Which parts are compared with the digests that the file holds. "lazy": the header, and arrays up to
-        64 MB in sum, which takes at most about 20 ms. True: all, and the SHA-256. False: the header alone.
+        64 MB in sum, which takes at most about 20 ms. True: all, and the SHA-256, and every number of the
+        model that lies beside compiled tables. False: the header alone.
         Files that were written before there were digests load as they are; ``unkernel inspect`` says so.
     mmap : bool, default=True
         Whether the file is mapped, instead of read.
@@ -97,4 +98,12 @@ def load(
     with allowance.reading(path, limit):
         kind, arrays, settings = container.read(path, verify=verify, mmap=mmap)
         loaded = registry.kind_of(name, kind).load(name, arrays, settings)
+        if verify is True:
+            check_loaded(loaded, name)
     return loaded
+
+
+def check_loaded(loaded: object, name: str) -> None:
+    """Check what loading leaves for later, because it takes time; a ``FormatError`` of the file `name`."""
+    if hasattr(loaded, "check_model"):
+        loaded.check_model(name)

@@ -86,6 +86,7 @@ class CompiledClassifier(CompiledEstimator):
 
     model: Model
     _parameter_names = ("model", "tables", "candidates")
+    _unchecked_file: str | None = None  # where the model is from, until all of it was looked at
 
     def __init__(
         self,
@@ -169,6 +170,25 @@ class CompiledClassifier(CompiledEstimator):
         """Make a value when it is first needed. Threads that ask at the same time all get the same one."""
         made: dict[str, _Made] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
+
+    @property
+    def _checked_model(self) -> Model:
+        """The model, after a look at all of it where loading left that out; may raise a ``FormatError``."""
+        if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
+            self.model.check(self._unchecked_file)
+            self._unchecked_file = None
+        return self.model
+
+    def check_model(self, file: str, *, largest: float = np.inf) -> CompiledClassifier:
+        """Look at all numbers of the model that `file` holds; a ``FormatError`` if they cannot be.
+
+        Engines read tables of their own. A model of more than `largest` bytes is looked at when it is first
+        needed: to explain, to list weights, to be saved or compiled again.
+        """
+        self._unchecked_file = file
+        if self.model.nbytes <= largest:
+            _ = self._checked_model
+        return self
 
     def validate(self) -> CompiledClassifier:
         """Build the engine now; damaged tables raise a ``ValueError``."""
@@ -326,7 +346,7 @@ class CompiledClassifier(CompiledEstimator):
         from unkernel.engines.explaining import explain
 
         self._check_names(row)
-        return explain(self.model, row, top, of=of, names=names)
+        return explain(self._checked_model, row, top, of=of, names=names)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
         """The conjunctions with the largest weights, over all classes.
@@ -346,7 +366,7 @@ class CompiledClassifier(CompiledEstimator):
         from unkernel.engines.explaining import heaviest
 
         from_tables = isinstance(self.model, KernelModel) or not self.exact
-        return heaviest(self.model, self.tables if from_tables else None, top)
+        return heaviest(self._checked_model, self.tables if from_tables else None, top)
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """The conjunctions with the largest weights in the tables, as arrays, and how many of each size.
@@ -371,7 +391,7 @@ class CompiledClassifier(CompiledEstimator):
     def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         from unkernel.engines.explaining import linear_weights
 
-        weights = linear_weights(self.model)
+        weights = linear_weights(self._checked_model)
         if weights is None:
             raise AttributeError("the model is not linear, so it has no coef_; heaviest lists its weights")
         return weights
@@ -389,7 +409,7 @@ class CompiledClassifier(CompiledEstimator):
         """What a file holds of it: the kind, arrays and settings."""
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
-        arrays, settings = model_part(self.model)
+        arrays, settings = model_part(self._checked_model)
         tables = self._grown_tables(self.tables)
         arrays |= {ENGINE + name: array for name, array in tables.stored_arrays.items()}
         settings |= {
@@ -400,7 +420,7 @@ class CompiledClassifier(CompiledEstimator):
 
     def to_model(self) -> Model:
         """The model that this was compiled from."""
-        return self.model
+        return self._checked_model
 
     def _grown_tables(self, tables: Tables) -> Tables:
         """The tables, with the present state of the trie."""
@@ -412,7 +432,7 @@ class CompiledClassifier(CompiledEstimator):
 
     def __reduce__(self) -> tuple[Any, ...]:
         tables = None if self.tables is None else self._grown_tables(self.tables)
-        return type(self), (self.model, tables, self.candidates)
+        return type(self), (self._checked_model, tables, self.candidates)
 
     def __repr__(self) -> str:
         about = "" if self.exact else ", approximate"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from unkernel.engines.trees import TreeClassifier
     from unkernel.models import TreeModel
 
+_CHECKED_BYTES = 1 << 24  # of a model beside its tables, that are looked at when a file is loaded
+
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """``unkernel.load`` for classifiers only: parsers and chunkers are an error."""
@@ -73,4 +75,5 @@ def _with_tables(
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
-    return compiled
+    # The engine of 16-bit weights reads the model itself, and so checks it.
+    return compiled if tables.layout == INT16 else compiled.check_model(name, largest=_CHECKED_BYTES)

@@ -261,6 +261,11 @@ class RecordClassifier(CompiledEstimator):
         classifier.model.origin["feature_names"] = plan.feature_names
         return cls(plan, classifier)
 
+    def check_model(self, file: str) -> RecordClassifier:
+        """Look at all numbers of the model of rows; a ``FormatError`` of `file` if they cannot be."""
+        self.classifier.check_model(file)
+        return self
+
     def to_model(self) -> Any:
         """The model of rows inside."""
         return self.classifier.to_model()

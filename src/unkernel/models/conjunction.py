@@ -21,6 +21,10 @@ from unkernel.models.decision import (
     probability_from_json,
     probability_to_json,
 )
+from unkernel.models.numbering import numbers_of
+from unkernel.models.rows import distinct
+
+_SPARSE = 64  # columns that there are for each one that is used: then sorting takes less memory than marking
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +94,20 @@ class ConjunctionModel(Model):
     def _about(self) -> str:
         return f"{self.n_conjunctions} conjunctions of degree {self.degree}"
 
+    def check(self, file: str) -> None:
+        """Look at every key, column and weight; a ``FormatError`` of `file` if one cannot be."""
+        keys, columns = self.keys, self.columns
+        try:
+            end = numbers_of(len(columns), self.degree, self.sets)
+        except ValueError as error:
+            raise FormatError(file, 0, 0, str(error)) from error
+        if len(keys) and not (keys[0] > 0 and int(keys[-1]) < end and (keys[1:] > keys[:-1]).all()):
+            raise FormatError(file, 0, 0, f"conjunction keys must ascend and stay below {end}")
+        if not _are_distinct(columns, self.n_features):
+            raise FormatError(file, 0, 0, "a column is outside of the model's features, or there twice")
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.intercept).all()):
+            raise FormatError(file, 0, 0, "a weight is not finite")
+
     def to_container(self) -> tuple[Arrays, Settings]:
         """The arrays and settings that a file holds."""
         settings = {
@@ -145,6 +163,19 @@ class ConjunctionModel(Model):
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
         return model
+
+
+def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
+    """Whether the columns are from 0 to `end`, and each is there once."""
+    if not len(columns):
+        return True
+    if columns.min() < 0 or columns.max() >= end:
+        return False
+    if end > _SPARSE * len(columns):
+        return len(distinct(columns)) == len(columns)
+    seen = np.zeros(end, bool)
+    seen[columns] = True
+    return int(seen.sum()) == len(columns)
 
 
 def _probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:

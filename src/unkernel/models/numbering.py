@@ -66,6 +66,19 @@ def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint
     return encoded
 
 
+def numbers_of(features: int, degree: int, sets: bool) -> int:
+    """How many numbers the conjunctions of so many features have, the constant's among them.
+
+    Examples
+    --------
+    >>> numbers_of(3, degree=2, sets=True)
+    7
+    """
+    if features > _MOST_FEATURES[degree]:
+        raise ValueError(f"the conjunctions of {features:,} features have no numbers of their own")
+    return int(_block(np.array([features], dtype=np.uint64), degree, sets)[0])
+
+
 def _shift(sets: bool) -> np.uint64:
     """A feature may stand beside itself in monomials: b goes up to a, in sets only to a - 1."""
     return np.uint64(0 if sets else 1)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from unkernel import load
+from unkernel._loading import check_loaded
 from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import on_one_line, print_json, results
@@ -90,7 +91,7 @@ def _verified(path: Path, key: Any) -> dict[str, Any]:
         if opened.digests is None:
             found["problem"] = "has no digests: load it and save it again"
         else:
-            load(path)
+            check_loaded(load(path, verify=False), str(path))
     except FormatError as error:
         found["problem"] = error.reason
     return found

@@ -1,0 +1,118 @@
+"""The models inside of compiled files: damaged ones, with digests that fit, are refused."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import unkernel
+from reference.models import make_model
+from unkernel import FormatError, load
+from unkernel._loading import check_loaded
+from unkernel.engines import loading
+from unkernel.models import container
+from unkernel.models.numbering import decode, numbers_of
+
+MODELS = {
+    "sets": make_model(2, degree=3, classes=["a", "ü", "猫"]),
+    "monomials": make_model(2, degree=2, sets=False),
+    "plain": make_model(3, degree=1),
+}
+
+
+def changed(array, place, value):
+    array[place] = value
+    return array
+
+
+DAMAGES = {
+    "keys reversed": ("keys", lambda keys: keys[::-1]),
+    "a key twice": ("keys", lambda keys: changed(keys, 1, keys[0])),
+    "a key beyond the numbering": ("keys", lambda keys: changed(keys, -1, 2**40)),
+    "the largest key": ("keys", lambda keys: changed(keys, -1, 2**64 - 1)),
+    "the constant's key": ("keys", lambda keys: changed(keys, 0, 0)),
+    "a column twice": ("columns", lambda columns: changed(columns, 1, columns[0])),
+    "a negative column": ("columns", lambda columns: changed(columns, 0, -1)),
+    "a column that no row has": ("columns", lambda columns: changed(columns, 0, 2**40)),
+    "a weight that is none": ("weights", lambda weights: changed(weights, 0, np.nan)),
+    "an infinite constant": ("constants", lambda constants: changed(constants, 0, np.inf)),
+}
+
+
+def damaged(model, damage, path):
+    """A compiled file of the model, in which the model's own arrays are damaged."""
+    name, change = DAMAGES[damage]
+    unkernel.compile(model, "expanded", measure=False).save(path)
+    kind, arrays, settings = container.read(path, mmap=False)
+    key = f"model.{name}"
+    arrays[key] = np.ascontiguousarray(change(arrays[key].copy()))
+    container.write(path, kind, arrays, settings)
+    return path
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return MODELS[request.param]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_model_beside_sound_tables(model, damage, tmp_path):
+    path = damaged(model, damage, tmp_path / "model.uk")
+    with pytest.raises(FormatError, match=r"conjunction keys|a column is|is not finite") as caught:
+        load(path)
+    assert caught.value.file == str(path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "_CHECKED_BYTES", 0)
+    path = damaged(model, damage, tmp_path / "model.uk")
+    loaded = load(path)
+    loaded.predict(np.ones((1, model.n_features)))  # which does not need it
+    for need in (
+        lambda: loaded.heaviest(3),
+        lambda: loaded.explain([0, 1]),
+        loaded.to_model,
+        lambda: loaded.save(tmp_path / "again.uk"),
+        lambda: pickle.dumps(loaded),
+        lambda: check_loaded(loaded, str(path)),
+        lambda: load(path, verify=True),
+    ):
+        with pytest.raises(FormatError, match=r"conjunction keys|a column is|is not finite") as caught:
+            need()
+        assert caught.value.file == str(path)
+
+
+def test_sound_models_are_taken(model, tmp_path, monkeypatch):
+    for largest in (1 << 24, 0):
+        monkeypatch.setattr(loading, "_CHECKED_BYTES", largest)
+        fast = unkernel.compile(model, "expanded", measure=False)
+        fast.save(tmp_path / "model.uk")
+        for verify in ("lazy", True, False):
+            again = load(tmp_path / "model.uk", verify=verify)
+            assert [str(heavy) for heavy in again.heaviest(5)] == [str(heavy) for heavy in fast.heaviest(5)]
+
+
+def test_columns_are_few_or_many():
+    """Few of very many are sorted, many are marked: both tell the same."""
+    model = MODELS["sets"]
+    for n_features in (model.n_features, 2**40):
+        replace(model, n_features=n_features).check("file")
+        twice = np.array(model.columns)
+        twice[1] = twice[0]
+        with pytest.raises(FormatError, match="there twice"):
+            replace(model, n_features=n_features, columns=twice).check("file")
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("sets", [True, False])
+def test_numbers_of_features(degree, sets):
+    for features in range(1, 6):
+        end = numbers_of(features, degree, sets)
+        ranks = decode(np.arange(end + 1, dtype=np.uint64), degree, sets)[:, 0]
+        assert ranks[:-1].max(initial=0) == features - 1 and ranks[-1] == features
+    with pytest.raises(ValueError, match="have no numbers of their own"):
+        numbers_of(2**32, degree, sets)
