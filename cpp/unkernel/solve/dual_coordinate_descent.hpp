@@ -130,7 +130,7 @@ class DualCoordinateDescent {
   double longest_change_ = 0.0;       // sum of |change of u_i| |phi_i| where many rows changed at once
   double kernel_space_budget_ = 0.0;  // once it was chosen, it is chosen again at this cost
   double gap_before_kernel_space_ = std::numeric_limits<double>::infinity();  // the last time
-  bool kernel_space_failed_ = false;
+  int kernel_space_failures_ = 0;       // how often it helped too little
   std::int64_t steps_before_ = 0;       // when free rows were last moved together
   double work_before_free_rows_ = 0.0;  // that steps must have cost before free rows are moved together again
   double squared_weights_ = 0.0;        // w'w; maintained only while the box grows

@@ -14,7 +14,10 @@ bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
   constexpr double largest_gram = 4096;         // rows; 128 MiB
   constexpr double epochs_saved_at_least = 16;  // the least that the remaining epochs would cost without it
   const auto rows = static_cast<double>(moving);
-  if (rows_.is_gram()) return 4.0 * rows <= static_cast<double>(rows_.size());  // a step costs as much less
+  if (rows_.is_gram()) {  // a step costs as much less
+    constexpr int most_failures = 3;
+    return 4.0 * rows <= static_cast<double>(rows_.size()) && kernel_space_failures_ < most_failures;
+  }
   return rows <= largest_gram && fits(3.0 * sizeof(double) * rows * rows) && rows <= rows_.mean_map_size() &&
          rows * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
 }
@@ -25,11 +28,13 @@ double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> mo
   constexpr double largest_gram = 4096;
   constexpr double rounds = 10.0;
   const auto rows = static_cast<double>(moving.size());
-  if (kernel_space_failed_ || rows > largest_gram || !fits(3.0 * sizeof(double) * rows * rows)) {
+  if (rows > largest_gram || !fits(3.0 * sizeof(double) * rows * rows)) {
     return std::numeric_limits<double>::infinity();
   }
   const double factorisation = rows * rows * rows / (3.0 * block_speed);
-  return 0.5 * rows * rows * rows_.mean_row_size() + rounds * (factorisation + 2.0 * rows * rows);
+  const double once =
+      0.5 * rows * rows * rows_.mean_row_size() + rounds * (factorisation + 2.0 * rows * rows);
+  return once * std::pow(4.0, kernel_space_failures_);
 }
 
 // The rows that made a step when they were last visited. The others rest at a corner; more of them than were
@@ -44,15 +49,17 @@ std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
 
 // Runs if it pays; returns whether it did.
 bool DualCoordinateDescent::finished_in_kernel_space() {
-  if (!may(Finish::kernel_space) || !rows_.has_kernel() || kernel_space_failed_) return false;
+  if (!may(Finish::kernel_space) || !rows_.has_kernel()) return false;
   if (state_.epoch < next_kernel_finish_) return false;
   const std::vector<std::int32_t> moving = moving_rows();
   const bool chosen = kernel_space_budget_ > 0.0 && kernel_space_cost(moving) < kernel_space_budget_;
   if (!chosen && !kernel_space_pays(moving.size())) return false;
-  if (!(state_.estimated_gap <= 0.5 * gap_before_kernel_space_)) {  // the last time helped too little
-    kernel_space_failed_ = chosen || rows_.is_gram();
+  if ((chosen || rows_.is_gram()) && !(state_.estimated_gap <= 0.8 * gap_before_kernel_space_)) {
+    // The last time helped too little: wait until the ways to finish are compared again.
+    ++kernel_space_failures_;
     kernel_space_budget_ = 0.0;
-    if (kernel_space_failed_) return false;
+    gap_before_kernel_space_ = std::numeric_limits<double>::infinity();
+    return false;
   }
   finish_in_kernel_space(moving);
   return true;
