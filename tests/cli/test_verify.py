@@ -46,7 +46,34 @@ def test_what_is_no_model(run, train_file, tmp_path):
     ran = run("verify", train_file)
     assert ran.code == 1
     assert "not a model file" in ran.out
-    assert "no such file" in run("verify", tmp_path / "none.uk").error().lower()
+
+
+def test_files_that_cannot_be_read_hide_no_damage(run, model_file, tmp_path):
+    missing, broken = tmp_path / "none.uk", tmp_path / "broken.uk"
+    ran = run("verify", missing, tmp_path, model_file)
+    assert ran.code == 2
+    assert f"{missing}: cannot be read: No such file" in ran.out
+    assert f"{tmp_path}: cannot be read: Is a directory" in ran.out
+    assert f"{model_file}: whole" in ran.out
+    broken.write_bytes(model_file.read_bytes())
+    flip_the_last_byte(broken)
+    ran = run("verify", missing, broken)
+    assert ran.code == 1
+    assert f"{broken}: array '" in ran.out
+
+
+def test_a_file_that_is_replaced_meanwhile(run, model_file, people_model, tmp_path, monkeypatch):
+    path = tmp_path / "model.uk"
+    path.write_bytes(model_file.read_bytes())
+
+    def load_another(given):
+        (tmp_path / "new.uk").write_bytes(people_model.read_bytes())
+        (tmp_path / "new.uk").replace(given)
+
+    monkeypatch.setattr("unkernel.cli.commands.verify.load", load_another)
+    ran = run("verify", path)
+    assert ran.code == 1
+    assert "was replaced while it was verified" in ran.out
 
 
 def test_signatures(run, model_file, tmp_path):

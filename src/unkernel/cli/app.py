@@ -77,8 +77,8 @@ def unkernel(
     """Kernel SVMs at linear speed: train a model or bring one, compile it, predict with it, look into it.
 
     Inputs are arguments, outputs are options. No command replaces a file that it does not recognise as one
-    of its own kind, unless told so with --force. Exit codes: 0 success, 1 broken pipe, 2 wrong command line
-    or bad file, 130 interrupted, 143 terminated.
+    of its own kind, unless told so with --force. Exit codes: 0 success, 1 broken pipe (verify: a
+    damaged file), 2 wrong command line or bad file, 130 interrupted, 143 terminated.
 
     \b
     [dim]$[/dim] unkernel train poly a9a.svm.xz -o model.uk --degree 2 --C 8 --gamma 0.03125

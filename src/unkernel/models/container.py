@@ -142,7 +142,9 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
         Whether the file is mapped into memory, where processes share it. A mapped file must not be changed
         in place while it is in use; otherwise it is read as a whole, and may be.
     """
-    if verify not in ("lazy", True, False):
+    if isinstance(verify, np.bool_):
+        verify = bool(verify)
+    if verify != "lazy" and not isinstance(verify, bool):
         raise ValueError(f"verify must be 'lazy', True or False, got {verify!r}")
     name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)

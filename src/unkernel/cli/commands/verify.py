@@ -17,7 +17,7 @@ from unkernel.cli.render.progress import Display
 from unkernel.errors import FormatError
 from unkernel.models import container
 
-DAMAGED = 1  # the exit code
+DAMAGED, BAD_INPUT = 1, 2  # exit codes
 
 ModelFiles = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Model files of unkernel.", show_default=False)
@@ -48,7 +48,8 @@ def verify(
 
     Each array is compared with its digest and all with their SHA-256, the
     header with its own, and then the model is loaded. The exit code is 1 if a
-    file is damaged, or has no digests, as those of earlier versions.
+    file is damaged, or has no digests, as those of earlier versions, and 2 if
+    one cannot be read.
 
     Digests tell damage, not malice: who changes a file on purpose can change
     its digests. For models that travel, sign the file and check with
@@ -71,13 +72,21 @@ def verify(
         for result in found:
             results().print(on_one_line(_line(result)), markup=False)
     if any(result["problem"] for result in found):
-        raise typer.Exit(DAMAGED)
+        raise typer.Exit(DAMAGED if any(result["damaged"] for result in found) else BAD_INPUT)
 
 
 def _verified(path: Path, key: Any) -> dict[str, Any]:
     """What was found of a file, for JSON."""
-    found: dict[str, Any] = {"file": str(path), "problem": None, "kind": None, "arrays": None, "bytes": None}
+    found: dict[str, Any] = {
+        "file": str(path),
+        "problem": None,
+        "damaged": False,
+        "kind": None,
+        "arrays": None,
+        "bytes": None,
+    }
     try:
+        before = _identity(path)
         opened = container.open_file(path, verify=True)
         found |= {
             "kind": opened.kind,
@@ -92,9 +101,20 @@ def _verified(path: Path, key: Any) -> dict[str, Any]:
             found["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
+        if _identity(path) != before:  # else one file has the digests, and another one the signature
+            found["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
-        found["problem"] = error.reason
+        found |= {"problem": error.reason, "damaged": True}
+    except OSError as error:
+        found["problem"] = f"cannot be read: {error.strerror or error}"
+    found["damaged"] |= found["problem"] is not None and found["kind"] is not None
     return found
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """What tells a file from another one of the same name."""
+    facts = path.stat()
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
 def _line(result: dict[str, Any]) -> str:
