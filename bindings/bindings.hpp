@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "python_lock.hpp"
 #include "unkernel/base/function_ref.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"

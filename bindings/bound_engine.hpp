@@ -183,7 +183,7 @@ class BoundEngine {
   }
 
   void prune_trie(std::size_t most_nodes, const std::string& saving) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const auto old = conjunctions().trie();
     if (old != nullptr)
       conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(

@@ -49,7 +49,7 @@ std::span<T> mutable_view(const MutableArray<T>& array) {
 
 std::unique_ptr<PackedRows> pack(const CsrRows& rows, int threads) {
   return rows.visit([&](const auto& matrix) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return std::make_unique<PackedRows>(data::pack(matrix, threads));
   });
 }
@@ -58,7 +58,7 @@ nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows,
   std::unique_ptr<PackedRows> packed;
   data::Numbering numbering;
   rows.visit([&](const auto& matrix) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     numbering = data::number_by_frequency(matrix, threads);
     packed = std::make_unique<PackedRows>(data::pack(matrix, numbering, threads));
   });
@@ -132,7 +132,7 @@ std::vector<std::int64_t> index_numbers(const data::BlockPacker& packer) {
 
 void add_to_blocks(data::BlockPacker& packer, const CsrRows& rows) {
   rows.visit([&](const auto& matrix) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     packer.add(matrix);
   });
 }
@@ -186,7 +186,7 @@ void bind_oracles(nb::module_& module) {
             check_length(there.size(), self.rows(), "scores");
             solve::LinePoint point;
             {
-              const nb::gil_scoped_release unlocked;
+              const Unlocked unlocked;
               self.face(view(here), view(there));
               point = self.along(step, threads);
             }
@@ -202,7 +202,7 @@ void bind_oracles(nb::module_& module) {
             std::vector<double> coefficients(here.size());
             double offset = 0.0;
             {
-              const nb::gil_scoped_release unlocked;
+              const Unlocked unlocked;
               self.face(view(here), view(there));
               offset = self.cut(step, coefficients, threads);
             }
@@ -222,7 +222,7 @@ void bind_oracles(nb::module_& module) {
       "ordinal_oracle",
       [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups,
          Array<double> weights, Array<double> pair_weights, double accuracy) {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights),
                                         accuracy);
       },
@@ -232,7 +232,7 @@ void bind_oracles(nb::module_& module) {
       "count_pairs",
       [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups,
          Array<double> weights, Array<double> pair_weights, Array<double> scores) {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         const auto count =
             cutplane::count_pairs(ranking_of(ranks, rank_count, groups, weights, pair_weights), view(scores));
         return std::pair(count.pairs, count.ordered);
@@ -260,11 +260,11 @@ class DistantRisk final : public solve::Risk {
   std::size_t steps_at_once() const override { return steps_at_once_; }
 
   void aim(std::span<const double> weights) override {
-    const nb::gil_scoped_acquire locked;
+    const Locked locked;
     functions_.attr("aim")(to_numpy(std::vector<double>(weights.begin(), weights.end())));
   }
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) override {
-    const nb::gil_scoped_acquire locked;
+    const Locked locked;
     const nb::object found =
         functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end())));
     for (std::size_t k = 0; k < points.size(); ++k) {
@@ -273,7 +273,7 @@ class DistantRisk final : public solve::Risk {
     }
   }
   double cut(double step, std::span<double> gradient) override {
-    const nb::gil_scoped_acquire locked;
+    const Locked locked;
     const nb::object found = functions_.attr("cut")(step);
     const auto values = nb::cast<Array<double>>(found[1]);
     check_length(values.size(), static_cast<std::int64_t>(gradient.size()), "gradients");
@@ -281,7 +281,7 @@ class DistantRisk final : public solve::Risk {
     return nb::cast<double>(found[0]);
   }
   void move(double step) override {
-    const nb::gil_scoped_acquire locked;
+    const Locked locked;
     functions_.attr("move")(step);
   }
 
@@ -318,7 +318,7 @@ solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, B
                                 std::vector<double>& weights, Monitor& monitor, const Observe& observe) {
   const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best,
                                                const solve::OneSlackOutcome& now) {
-    const nb::gil_scoped_acquire locked;
+    const Locked locked;
     observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective,
             now.rounds);
   };

@@ -45,17 +45,17 @@ void bind_parser(nb::module_& module) {
           "feed",
           [](SvmlightParser& self, const nb::bytes& block) {
             const std::string_view text(block.c_str(), block.size());
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             self.feed(text);
           },
           nb::arg("block"))
-      .def("finish", &SvmlightParser::finish, nb::call_guard<nb::gil_scoped_release>())
+      .def("finish", &SvmlightParser::finish, nb::call_guard<Unlocked>())
       .def(
           "take",
           [](SvmlightParser& self, std::int64_t first_index) {
             data::SvmlightArrays arrays;
             {
-              const nb::gil_scoped_release unlocked;
+              const Unlocked unlocked;
               arrays = self.take(first_index);
             }
             return to_tuple(std::move(arrays));
@@ -65,7 +65,7 @@ void bind_parser(nb::module_& module) {
            [](SvmlightParser& self) {
              data::SvmlightArrays arrays;
              {
-               const nb::gil_scoped_release unlocked;
+               const Unlocked unlocked;
                arrays = self.take_part();
              }
              return to_tuple(std::move(arrays));
@@ -84,7 +84,7 @@ nb::bytes format_rows(const CsrRows& rows, const Array<double>& labels, const Ar
                       std::int64_t first_index, std::int64_t begin, std::int64_t end) {
   data::GrowingArray<char> text;
   rows.visit_unchecked([&]<class Index>(const data::CsrView<Index, double>& matrix) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const data::SvmlightRows<Index> labelled{view(labels), view(queries), matrix, first_index};
     text = data::format_svmlight(labelled, begin, end);
   });

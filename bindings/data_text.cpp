@@ -76,7 +76,7 @@ data::ColumnOptions column_options(const std::string& format, int columns, const
 
 void create(ColumnText* self, const nb::bytes& text, std::string file, const data::ColumnOptions& options) {
   const std::string_view bytes(text.c_str(), text.size());
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   new (self) ColumnText(std::string(bytes), std::move(file), options);
 }
 
@@ -115,7 +115,7 @@ auto symbols(const ColumnText& text, int column) {
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(text.tokens()));
   data::NameTable names;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     for (std::size_t token = 0; token < numbers.size(); ++token) {
       numbers[token] = names.add(text.field(static_cast<std::int64_t>(token), column));
     }
@@ -138,7 +138,7 @@ nb::bytes write_trees(const ColumnText& text, const Array<std::int32_t>& heads,
                       const Array<std::int32_t>& relations, const std::vector<std::string>& names) {
   std::string written;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     written = data::write_trees(text, view(heads), {view(relations), names});
   }
   return to_bytes(written);
@@ -148,7 +148,7 @@ nb::bytes write_column(const ColumnText& text, int column, const Array<std::int3
                        const std::vector<std::string>& names) {
   std::string written;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     written = data::write_column(text, column, {view(values), names});
   }
   return to_bytes(written);
@@ -226,7 +226,7 @@ void bind_columns(nb::module_& module) {
       .def(
           "check_trees",
           [](const ColumnText& text, const std::string& check) { text.check_trees(tree_check(check)); },
-          nb::arg("check"), nb::call_guard<nb::gil_scoped_release>())
+          nb::arg("check"), nb::call_guard<Unlocked>())
       .def("write_trees", &write_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
       .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"));
   bind_places(type);

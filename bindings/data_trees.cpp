@@ -64,7 +64,7 @@ nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& 
   const AddingLock adding(forest);
   std::vector<NodeId> roots;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     data::BracketReader reader(forest, data::WordStyle::apart);
     try {
       for (std::size_t at = data::skip_blanks(text, 0); at < text.size(); at = data::skip_blanks(text, at)) {
@@ -195,14 +195,14 @@ void bind_lines(nb::module_& module) {
           [](TreeLines& self, const nb::bytes& block) {
             const std::string_view text = text_of(block);
             const AddingLock adding(self.forest());
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             self.feed(text);
           },
           nb::arg("block"))
       .def("finish",
            [](TreeLines& self) {
              const AddingLock adding(self.forest());
-             const nb::gil_scoped_release unlocked;
+             const Unlocked unlocked;
              self.finish();
            })
       .def("take", &take_examples);

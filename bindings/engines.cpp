@@ -192,7 +192,7 @@ Table arrange_weights(nb::object weights, const kernels::FeatureMap& map, bool s
   const auto groups = group_plan(Options(head));
   ConjunctionArrays arrays;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     arrays = engines::arrange(model, zones, groups, rows, threads);
   }
   return as_table(std::move(arrays));
@@ -203,7 +203,7 @@ Table heaviest_of(const Table& table, const kernels::FeatureMap& map, bool sets,
   engines::check(tables);
   engines::HeaviestConjunctions listing;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     listing = engines::list_heaviest(tables, top);
   }
   const std::size_t listed = listing.columns.size() / engines::most_degree;
@@ -275,7 +275,7 @@ void bind_makers(nb::module_& module) {
       "fits_int16",
       [](Array<double> intercept, Array<double> weights) {
         const auto [own, others] = std::pair(view(intercept), view(weights));
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         return engines::int16_unit(own, others).has_value();
       },
       nb::arg("intercept"), nb::arg("weights"));
@@ -286,7 +286,7 @@ void bind_makers(nb::module_& module) {
         const auto model = given.with(sets, map);
         std::unique_ptr<engines::Engine> engine;
         {
-          const nb::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           engine = engines::make_int16_pair_engine(model, engines::dense_pairs_for(model));
         }
         return engine == nullptr ? nullptr : std::make_unique<BoundEngine>(std::move(engine), nb::none());

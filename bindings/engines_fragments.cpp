@@ -41,7 +41,7 @@ void bind_tree_fragments(nb::module_& module) {
         const kernels::TreeWeights& weights = weights_of(machine, channel);
         engines::FragmentList list;
         {
-          const nb::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           const ReadingLock reading(machine.forest().gate());
           list = engines::heaviest_fragments(machine.kernel().tree, machine.forest(), weights,
                                              {top, most_looked_at, score});
@@ -58,7 +58,7 @@ void bind_tree_fragments(nb::module_& module) {
           throw std::out_of_range("there is no such tree");
         engines::FragmentList list;
         {
-          const nb::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           const ReadingLock reading(examples.forest->gate());
           list =
               engines::decisive_fragments(machine.kernel().tree, machine.forest(), weights, *examples.forest,

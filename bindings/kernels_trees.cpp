@@ -82,7 +82,7 @@ std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared
   }
   for (const VectorChannel& channel : vectors)
     set->vectors.push_back(vector_rows(kernel, normalize_vectors, size, channel));
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const ReadingLock reading(forest->gate());
   for (const auto& [offsets, roots] : trees) {
     set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
@@ -156,7 +156,7 @@ void bind_example_kernels(nb::module_& module) {
       [](const ExampleKernel& kernel, const ExampleSet& set, int threads) {
         std::vector<double> values;
         {
-          const nb::gil_scoped_release unlocked;
+          const Unlocked unlocked;
           const ReadingLock reading(set.forest->gate());
           values = kernels::self_kernels(kernel, set, threads);
         }
@@ -177,7 +177,7 @@ std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared
     if (example < 0 || static_cast<std::size_t>(example) >= set->size)
       throw std::out_of_range("no such example");
   }
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const ReadingLock reading(set->forest->gate());
   return std::make_shared<ExampleMachine>(
       kernel, set, std::vector<std::int32_t>(chosen.data(), chosen.data() + chosen.size()),

@@ -31,11 +31,11 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 
 void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
   Monitor monitor;
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   supervise(
       monitor, [&] { work(monitor); },
       [&](const Progress& progress) {
-        const nb::gil_scoped_acquire locked;
+        const Locked locked;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (on_progress) on_progress(progress);
       });
@@ -44,7 +44,7 @@ void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
 void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work) {
   if (maybe_long) return watched([&](const Monitor& monitor) { work(monitor); }, nullptr);
   const Monitor monitor;
-  const nb::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   work(monitor);
 }
 
@@ -55,13 +55,13 @@ void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int6
   constexpr std::int64_t growth = 8;
   if (total <= few) {  // where even a look at the clock would count
     const Monitor monitor;
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return work(0, total, monitor);
   }
   std::int64_t begin = 0;
   {
     const Monitor monitor;
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     for (std::int64_t size = few; begin < total;) {
       const std::int64_t end = std::min(total, begin + size);
       const auto started = Clock::now();

@@ -114,7 +114,7 @@ Table averages(const std::vector<parsing::AveragedWeights>& parts, std::size_t p
   if (part >= parts.size()) throw std::out_of_range("there is no such part");
   parsing::RunAverages run;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     run = parts[part].averages();
   }
   return table_of(std::pair{"keys", std::move(run.keys)}, std::pair{"weights", std::move(run.weights)});
@@ -133,7 +133,7 @@ Table mean_weights(const nb::typed<nb::list, Table>& tables, int degree, std::si
   }
   parsing::ConjunctionWeights mean;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     mean = parsing::mean_of(runs, degree, classes);
   }
   return table_of(std::pair{"columns", std::move(mean.columns)}, std::pair{"keys", std::move(mean.keys)},

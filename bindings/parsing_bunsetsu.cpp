@@ -72,7 +72,7 @@ void bind_text(nb::module_& module) {
           [](BunsetsuText* self, const nb::bytes& block, std::string file, std::int64_t first_line,
              bool skip) {
             std::string text(view_of(block));
-            const nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             new (self) BunsetsuText(std::move(text), std::move(file), first_line,
                                     skip ? data::BadSentence::skip : data::BadSentence::fail);
           },

@@ -64,7 +64,7 @@ auto read_chunk_tags(const ColumnText& text, int column, const std::vector<std::
   data::NameTable names = name_table(types);
   std::vector<ChunkTag> tags;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     tags = parsing::read_chunk_tags(text, column, names);
   }
   return nb::typed<nb::tuple, nb::any, Names>(nb::make_tuple(to_numpy(std::move(tags)), names_of(names)));
@@ -86,7 +86,7 @@ auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag
   const parsing::ChunkScheme wanted = chunk_scheme(scheme);
   std::vector<ChunkTag> recoded(view(tags).begin(), view(tags).end());
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     std::vector<parsing::Chunk> room;
     for (std::size_t s = 0; s + 1 < firsts.size(); ++s) {
       const auto first = static_cast<std::size_t>(firsts[s]);
@@ -104,7 +104,7 @@ auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>
   check_tags(view(first_tokens), view(found), types);
   parsing::ChunkScore score;
   {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     score = parsing::count_chunks(view(first_tokens), view(right), view(found), types);
   }
   std::vector<std::int64_t> counts;

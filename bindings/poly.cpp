@@ -22,7 +22,7 @@ DistinctRows distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<do
         (weights.size() > 0 && weights.size() != classes.size())) {
       throw std::invalid_argument("labels, weights and rows differ in number");
     }
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return poly::distinct_examples(matrix, view(classes), view(weights), threads);
   });
 }

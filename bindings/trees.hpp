@@ -23,7 +23,7 @@ void bind_tree_learners(nb::module_& module);
 class AddingLock {
  public:
   explicit AddingLock(const data::Forest& forest) : lock_(forest.gate(), std::defer_lock) {
-    const nb::gil_scoped_release unlocked;  // a reader may need Python's lock to finish
+    const Unlocked unlocked;  // a reader may need Python's lock to finish
     lock_.lock();
   }
 

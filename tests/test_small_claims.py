@@ -79,7 +79,7 @@ def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
     monkeypatch.setattr(allowance, "CONSTANT", 1 << 20)
     refused(path, "the tables of its classifier")
     assert load(path, limit="1G").nbytes > 1 << 20
-    assert type(chunker.model_).load(path, limit=1e9).nbytes > 1 << 20
+    assert type(chunker.model_).load(path, limit=np.int64(10**9)).nbytes > 1 << 20
     with pytest.raises(LimitError):
         load(path, limit=1000)
 

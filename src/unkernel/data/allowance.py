@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from numbers import Real
 
 from unkernel.data.files import name_of
 from unkernel.data.memory import in_words, parse_bytes
@@ -128,6 +129,6 @@ def _granted(size: int) -> float:
 def _bytes(limit: float | str) -> float:
     if isinstance(limit, str):
         return parse_bytes(limit, "limit")
-    if isinstance(limit, bool) or not isinstance(limit, int | float) or not limit > 0:
+    if isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0:
         raise ValueError(f"limit must be a number of bytes above 0, or such as '8G', got {limit!r}")
     return float(limit)

@@ -1,0 +1,55 @@
+// Python's lock, given back and taken again so that threads that outlive Python do no harm.
+//
+// When Python ends, it ends every daemon thread that asks for the lock by unwinding its stack. That must not
+// pass a destructor, or the whole process is aborted. So such a thread stays where it is: the process ends
+// anyway, and nothing else can be done without the lock. Python 3.14 does the same by itself.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cxxabi.h>
+#include <chrono>
+#include <thread>
+
+namespace unkernel::bindings {
+
+template <class Take>
+auto take_lock(const Take& take) {
+#ifdef __GLIBCXX__
+  try {
+    return take();
+  } catch (const abi::__forced_unwind&) {
+    for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+#else
+  return take();
+#endif
+}
+
+// Without the lock, in this scope: other threads of Python run meanwhile.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  ~Unlocked() {
+    take_lock([&] { PyEval_RestoreThread(state_); });
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+// With the lock, in this scope, in any thread.
+class Locked {
+ public:
+  Locked() : state_(take_lock([] { return PyGILState_Ensure(); })) {}
+  ~Locked() { PyGILState_Release(state_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+}  // namespace unkernel::bindings
