@@ -75,7 +75,7 @@ def test_a_chunker_that_compiles_to_gigabytes(tmp_path, chunker):
 
 def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
     path = tmp_path / "chunker.uk"
-    small_claims.with_vast_model(chunker, path, features=120)
+    small_claims.with_vast_model(chunker, path, features=76)
     monkeypatch.setattr(allowance, "CONSTANT", 1 << 20)
     refused(path, "the tables of its classifier")
     assert load(path, limit="1G").nbytes > 1 << 20
@@ -86,7 +86,7 @@ def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
 
 def test_the_environment_allows_more(tmp_path, chunker, monkeypatch):
     path = tmp_path / "chunker.uk"
-    small_claims.with_vast_model(chunker, path, features=120)
+    small_claims.with_vast_model(chunker, path, features=76)
     monkeypatch.setattr(allowance, "CONSTANT", 1 << 20)
     monkeypatch.setenv("UNKERNEL_LIMIT", "1G")
     assert load(path).nbytes > 1 << 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import unkernel
 from reference import damage
 
 
@@ -66,9 +67,10 @@ def test_a_file_that_is_replaced_meanwhile(run, model_file, people_model, tmp_pa
     path = tmp_path / "model.uk"
     path.write_bytes(model_file.read_bytes())
 
-    def load_another(given):
+    def load_another(given, **_):
         (tmp_path / "new.uk").write_bytes(people_model.read_bytes())
         (tmp_path / "new.uk").replace(given)
+        return unkernel.load(given)
 
     monkeypatch.setattr("unkernel.cli.commands.verify.load", load_another)
     ran = run("verify", path)
