@@ -90,3 +90,11 @@ def test_w8a(gamma):
     clf = Told(3, C=0.01, gamma=gamma, random_state=0).fit(rows.X, rows.y)
     assert clf.gap_ <= clf.tol
     assert clf.told_["matrix_bytes"] <= LARGEST_GRAM
+
+
+def test_w8a_converges_by_default_settings():
+    """Sweeps alone take more than 3,000 epochs."""
+    rows = real_data.load("w8a")
+    clf = Told(2, C=8, gamma=1 / 32, random_state=0).fit(rows.X, rows.y)
+    assert clf.gap_ <= clf.tol
+    assert clf.told_["finishes"] == ["kernel_space"]
