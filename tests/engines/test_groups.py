@@ -288,7 +288,7 @@ def test_a_vector_of_very_many_rare_features(rare, as_records):
     engine = tables.engine()
     for count in (rare, 2, rare):  # what was counted is forgotten
         asked = sparse.csr_matrix((np.ones(count), row[:count], [0, count]), (1, rare))
-        assert engine.score_one(row[:count]) == pytest.approx(model.scores(asked)[0, 0], rel=1e-12)
+        assert engine.one_row.score_one(row[:count]) == pytest.approx(model.scores(asked)[0, 0], rel=1e-12)
 
 
 # --- Around them ---------------------------------------------------------------------------------------

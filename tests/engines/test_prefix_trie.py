@@ -118,7 +118,9 @@ def test_the_longest_beginning_is_used(seed, limit, nbytes):
         (sequence,) = prefix_tries.sequences(tables, [row])
         longest = prefix_tries.longest(stored, sequence)
         ids = sorted(row)
-        assert engine.score_one(ids) - plain.score_one(ids) == pytest.approx(marks[longest], abs=1e-6)
+        assert engine.one_row.score_one(ids) - plain.one_row.score_one(ids) == pytest.approx(
+            marks[longest], abs=1e-6
+        )
 
 
 # --- Scores --------------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def assert_engine(engine, model, X, tolerance=1e-12, *, threads=(1, 2)):
     disordered = CsrRows(rows.indptr, rows.indices[order], rows.data[order], rows.shape)
     close(engine.score(disordered, 1), X)
     worker = engine.worker()
-    for one in (engine.score_one, worker.score_one):
+    for one in (engine.one_row.score_one, worker.score_one):
         close([one(rows.indices[places], rows.data[places]) for places in mixed], X)
     close([worker.score_one(rows.indices[places].tolist()) for places in mixed], (X != 0).astype(float))
 
