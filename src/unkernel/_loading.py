@@ -58,7 +58,8 @@ def load(
     verify : "lazy" or bool, default="lazy"
         Which parts are compared with the digests that the file holds. "lazy": the header, and arrays up to
         64 MB in sum, which takes at most about 20 ms. True: all, and the SHA-256, and every number of the
-        model that lies beside compiled tables. False: the header alone.
+        model that lies beside compiled tables, whose answers are compared with the model's on some rows.
+        False: the header alone.
         Files that were written before there were digests load as they are; ``unkernel inspect`` says so.
     mmap : bool, default=True
         Whether the file is mapped, instead of read.
@@ -105,5 +106,6 @@ def load(
 
 def check_loaded(loaded: object, name: str) -> None:
     """Check what loading leaves for later, because it takes time; a ``FormatError`` of the file `name`."""
-    if hasattr(loaded, "check_model"):
+    if hasattr(loaded, "check_model") and hasattr(loaded, "check_answers"):
         loaded.check_model(name)
+        loaded.check_answers(name)

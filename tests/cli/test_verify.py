@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import unkernel
 from reference import damage
+from unkernel.models import container
 
 
 def flip_the_last_byte(path):
@@ -41,6 +43,17 @@ def test_files_of_earlier_versions(run, model_file, tmp_path):
     assert "without digests" in run("inspect", old).out
     assert "without digests" not in run("inspect", model_file).out
     assert run("inspect", model_file, "--json").json["digests"] is True
+
+
+def test_tables_that_do_not_answer_as_the_model(run, people_model, tmp_path):
+    kind, arrays, settings = container.read(people_model, mmap=False)
+    weights = [name for name in arrays if ".engine." in name and arrays[name].dtype == np.float64]
+    other = tmp_path / "other.uk"
+    container.write(other, kind, arrays | {name: -arrays[name] for name in weights}, settings)
+    ran = run("verify", people_model, other)
+    assert ran.code == 1
+    assert f"{people_model}: whole" in ran.out
+    assert f"{other}: the compiled tables do not answer as the model beside them" in ran.out
 
 
 def test_what_is_no_model(run, train_file, tmp_path):

@@ -190,6 +190,12 @@ class CompiledClassifier(CompiledEstimator):
             _ = self._checked_model
         return self
 
+    def check_answers(self, file: str) -> None:
+        """Compare engine and model on some rows; a ``FormatError`` of `file` if they differ."""
+        from unkernel.engines.verifying import check_answers
+
+        check_answers(self, file, np.random.default_rng())
+
     def validate(self) -> CompiledClassifier:
         """Build the engine now; damaged tables raise a ``ValueError``."""
         _ = self._engine

@@ -266,6 +266,10 @@ class RecordClassifier(CompiledEstimator):
         self.classifier.check_model(file)
         return self
 
+    def check_answers(self, file: str) -> None:
+        """Compare engine and model on some rows; a ``FormatError`` of `file` if they differ."""
+        self.classifier.check_answers(file)
+
     def to_model(self) -> Any:
         """The model of rows inside."""
         return self.classifier.to_model()

@@ -47,8 +47,9 @@ def verify(
     """Check that model files are whole: every byte, by the digests inside.
 
     Each array is compared with its digest and all with their SHA-256, the
-    header with its own, and then the model is loaded. The exit code is 1 if a
-    file is damaged, or has no digests, as those of earlier versions, and 2 if
+    header with its own, and then the model is loaded. Compiled tables must
+    answer as the model beside them, on some random rows. The exit code is 1 if
+    a file is damaged, or has no digests, as those of earlier versions, and 2 if
     one cannot be read.
 
     Digests tell damage, not malice: who changes a file on purpose can change

@@ -1,0 +1,170 @@
+"""Whether compiled tables answer as the model beside them: a file holds both, and could hold two models.
+
+Some rows are scored by the engine and by the model's own sum. numpy is all that this needs. The rows are
+drawn anew each time, so that nobody can write a file that is right on these rows alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.engines.classifier import CompiledClassifier, Model
+from unkernel.engines.contributions import contributions_of_ones
+from unkernel.engines.tables import INT16
+from unkernel.errors import FormatError
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+from unkernel.models.kernel import Kernel
+from unkernel.models.numbering import decode
+from unkernel.models.pair_coefficients import PairCoefficients
+
+_CLOSE = 1e-9  # how far scores may be from the model's own, relative to the sizes of what is added up
+_ROWS = 16
+_CONJUNCTIONS = 4  # that a row is made of
+_VECTORS = 8  # rows that are made of support vectors
+_MOST_NUMBERS = 1 << 22  # that are looked at together
+
+
+class Row(NamedTuple):
+    """Ascending columns and their values."""
+
+    columns: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+class Sum(NamedTuple):
+    """The scores of a row, and the sums of the sizes of what they are made of, which rounding depends on."""
+
+    scores: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+
+def check_answers(classifier: CompiledClassifier, file: str, generator: np.random.Generator) -> None:
+    """Compare the engine with the model on some rows; a ``FormatError`` of `file` if they differ.
+
+    An engine that says that it is approximate has no scores to compare with, and one of 16-bit weights has no
+    tables of its own.
+    """
+    tables = classifier.tables
+    if tables is None or tables.layout == INT16 or not classifier.exact:
+        return
+    model = classifier.to_model()
+    for row in _some_rows(model, generator):
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = _sum_of(model, row)
+        if np.isfinite(expected.sizes).all() and not _answers(classifier, row, expected):
+            raise FormatError(file, 0, 0, "the compiled tables do not answer as the model beside them")
+
+
+def _answers(classifier: CompiledClassifier, row: Row, expected: Sum) -> bool:
+    """Whether the scores of a row, among many and alone, are those of the model."""
+    rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, classifier.n_features_in_)
+    try:
+        many: Any = classifier.score_csr(rows, 1)[0]
+        one: Any = classifier._engine.one_row.score_one(row.columns, row.values.tolist())
+    except ValueError:  # a score that is not finite
+        return False
+    limit = _CLOSE * expected.sizes
+    return all((np.abs(np.ravel(found) - expected.scores) <= limit).all() for found in (many, one))
+
+
+# --- Rows -------------------------------------------------------------------------------------------------
+
+
+def _some_rows(model: Model, generator: np.random.Generator) -> list[Row]:
+    if isinstance(model, ConjunctionModel):
+        return [_row_of_conjunctions(model, generator) for _ in range(_ROWS)]
+    if isinstance(model, LinearModel):
+        return [_row_of_columns(model, generator)]
+    if not model.n_support:
+        return [_ones(np.empty(0, np.int64))]
+    return [_row_like_a_vector(model, generator, whole=number % 2 == 0) for number in range(_VECTORS)]
+
+
+def _ones(columns: NDArray[np.int64]) -> Row:
+    return Row(columns, np.ones(len(columns)))
+
+
+def _row_of_conjunctions(model: ConjunctionModel, generator: np.random.Generator) -> Row:
+    """A row that has all features of some conjunctions."""
+    if not len(model.keys):
+        return _ones(np.empty(0, np.int64))
+    chosen = model.keys[generator.integers(len(model.keys), size=_CONJUNCTIONS)]
+    ranks = decode(chosen, model.degree, model.sets)
+    return _ones(np.unique(model.columns[ranks[ranks >= 0]]).astype(np.int64))
+
+
+def _row_of_columns(model: LinearModel, generator: np.random.Generator) -> Row:
+    """A row of many columns: one weight that is another changes the score."""
+    most = max(1, _MOST_NUMBERS // model.n_scores)
+    first = int(generator.integers(max(1, model.n_features - most + 1)))
+    columns = np.arange(first, min(first + most, model.n_features), dtype=np.int64)
+    return Row(columns, generator.uniform(1.0, 2.0, len(columns)))
+
+
+def _row_like_a_vector(model: KernelModel, generator: np.random.Generator, *, whole: bool) -> Row:
+    """A support vector, or half of one."""
+    place = generator.integers(model.n_support)
+    begin, end = model.vectors.indptr[place : place + 2]
+    kept = np.ones(end - begin, bool) if whole else generator.random(end - begin) < 0.5
+    columns = model.vectors.indices[begin:end][kept].astype(np.int64)
+    return Row(columns, model.vectors.data[begin:end][kept])
+
+
+# --- The model's own sums ---------------------------------------------------------------------------------
+
+
+def _sum_of(model: Model, row: Row) -> Sum:
+    if isinstance(model, KernelModel):
+        return _sum_over_vectors(model, row)
+    if isinstance(model, LinearModel):
+        added = model.weights[row.columns] * row.values[:, None]
+    else:
+        added = contributions_of_ones(model, row.columns).values
+    return Sum(added.sum(axis=0) + model.intercept, np.abs(added).sum(axis=0) + np.abs(model.intercept))
+
+
+def _sum_over_vectors(model: KernelModel, row: Row) -> Sum:
+    vectors = model.vectors
+    step = max(1, vectors.shape[0] * _MOST_NUMBERS // max(vectors.nnz, 1))
+    parts = [
+        _kernel_values(model.kernel, vectors[begin : begin + step], row)
+        for begin in range(0, max(vectors.shape[0], 1), step)
+    ]
+    values, sizes = (np.concatenate(part)[None] for part in zip(*parts, strict=True))
+    return Sum(
+        (values @ model.coefficients)[0] + model.intercept,
+        (sizes @ _sizes_of(model.coefficients))[0] + np.abs(model.intercept),
+    )
+
+
+def _kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any]:
+    """The kernel's value for each vector, and the size of what rounding may change of it."""
+    count, of_entry = vectors.shape[0], vectors.row_of_entry()
+    places = np.minimum(np.searchsorted(row.columns, vectors.indices), max(len(row.columns) - 1, 0))
+    shared = row.columns[places] == vectors.indices if len(row.columns) else np.zeros(vectors.nnz, bool)
+    factors = vectors.data[shared] * row.values[places[shared]]
+    products: Any = np.bincount(of_entry[shared], factors, count)
+    sizes: Any = np.bincount(of_entry[shared], np.abs(factors), count)
+    if kernel.name == "linear":
+        return products, sizes
+    if kernel.name == "rbf":
+        norms = np.bincount(of_entry, vectors.data**2, count) + (row.values**2).sum()
+        values = np.exp(-kernel.gamma * np.maximum(norms - 2.0 * products, 0.0))
+        return values, values * (1.0 + abs(kernel.gamma) * norms)
+    inner = kernel.gamma * products + kernel.coef0
+    sizes = abs(kernel.gamma) * sizes + abs(kernel.coef0)
+    if kernel.name == "sigmoid":
+        return np.tanh(inner), 1.0 + sizes
+    return inner**kernel.degree, sizes**kernel.degree
+
+
+def _sizes_of(
+    coefficients: NDArray[np.float64] | PairCoefficients,
+) -> NDArray[np.float64] | PairCoefficients:
+    if isinstance(coefficients, PairCoefficients):
+        return PairCoefficients(np.abs(coefficients.values), coefficients.counts)
+    return np.abs(coefficients)
