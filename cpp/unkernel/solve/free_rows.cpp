@@ -61,7 +61,8 @@ void DualCoordinateDescent::move_free_rows() {
   const auto count = static_cast<double>(free.size());
   const double cost = count * count * count / (3.0 * block_speed) + 2.0 * count * rows;
   work_before_free_rows_ = cost;
-  if (free.empty() || free.size() > most || work < cost) return;
+  if (free.empty() || free.size() > most || work < cost || !fits(2.0 * sizeof(double) * count * count))
+    return;
   state_.monitor.throw_if_stopped();
   if (!step_along(free, best_direction(free))) work_before_free_rows_ = 4.0 * cost;
   steps_before_ = state_.steps;

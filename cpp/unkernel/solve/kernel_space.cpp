@@ -16,7 +16,8 @@ bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
   const auto rows = static_cast<double>(moving);
   if (rows_.is_gram()) {  // a step costs as much less
     constexpr int most_failures = 3;
-    return 4.0 * rows <= static_cast<double>(rows_.size()) && kernel_space_failures_ < most_failures;
+    return 4.0 * rows <= static_cast<double>(rows_.size()) && kernel_space_failures_ < most_failures &&
+           fits(3.0 * sizeof(double) * rows * rows);
   }
   return rows <= largest_gram && fits(3.0 * sizeof(double) * rows * rows) && rows <= rows_.mean_map_size() &&
          rows * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
