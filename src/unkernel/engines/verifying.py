@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.engines.classifier import CompiledClassifier, Model
 from unkernel.engines.contributions import contributions_of_ones
-from unkernel.engines.tables import INT16
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.kernel import Kernel
 from unkernel.models.numbering import decode
 from unkernel.models.pair_coefficients import PairCoefficients
+
+Model = KernelModel | LinearModel | ConjunctionModel
 
 _CLOSE = 1e-9  # how far scores may be from the model's own, relative to the sizes of what is added up
 _ROWS = 16
@@ -42,29 +42,21 @@ class Sum(NamedTuple):
     sizes: NDArray[np.float64]
 
 
-def check_answers(classifier: CompiledClassifier, file: str, generator: np.random.Generator) -> None:
-    """Compare the engine with the model on some rows; a ``FormatError`` of `file` if they differ.
-
-    An engine that says that it is approximate has no scores to compare with, and one of 16-bit weights has no
-    tables of its own.
-    """
-    tables = classifier.tables
-    if tables is None or tables.layout == INT16 or not classifier.exact:
-        return
-    model = classifier.to_model()
+def check_answers(model: Model, engine: Any, file: str, generator: np.random.Generator) -> None:
+    """Compare an exact engine with the model on some rows; a ``FormatError`` of `file` if they differ."""
     for row in _some_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = _sum_of(model, row)
-        if np.isfinite(expected.sizes).all() and not _answers(classifier, row, expected):
+        if np.isfinite(expected.sizes).all() and not _answers(engine, row, expected, model.n_features):
             raise FormatError(file, 0, 0, "the compiled tables do not answer as the model beside them")
 
 
-def _answers(classifier: CompiledClassifier, row: Row, expected: Sum) -> bool:
+def _answers(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
     """Whether the scores of a row, among many and alone, are those of the model."""
-    rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, classifier.n_features_in_)
+    rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
-        many: Any = classifier.score_csr(rows, 1)[0]
-        one: Any = classifier._engine.one_row.score_one(row.columns, row.values.tolist())
+        many: Any = np.asarray(engine.score(rows, 1))[0]
+        one: Any = engine.one_row.score_one(row.columns, row.values.tolist())
     except ValueError:  # a score that is not finite
         return False
     limit = _CLOSE * expected.sizes
