@@ -261,12 +261,13 @@ class DistantRisk final : public solve::Risk {
 
   void aim(std::span<const double> weights) override {
     const Locked locked;
-    functions_.attr("aim")(to_numpy(std::vector<double>(weights.begin(), weights.end())));
+    stay_if_python_ends(
+        [&] { functions_.attr("aim")(to_numpy(std::vector<double>(weights.begin(), weights.end()))); });
   }
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) override {
     const Locked locked;
-    const nb::object found =
-        functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end())));
+    const nb::object found = stay_if_python_ends(
+        [&] { return functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end()))); });
     for (std::size_t k = 0; k < points.size(); ++k) {
       const nb::object point = found[k];
       points[k] = {nb::cast<double>(point[0]), nb::cast<double>(point[1])};
@@ -274,7 +275,7 @@ class DistantRisk final : public solve::Risk {
   }
   double cut(double step, std::span<double> gradient) override {
     const Locked locked;
-    const nb::object found = functions_.attr("cut")(step);
+    const nb::object found = stay_if_python_ends([&] { return functions_.attr("cut")(step); });
     const auto values = nb::cast<Array<double>>(found[1]);
     check_length(values.size(), static_cast<std::int64_t>(gradient.size()), "gradients");
     std::ranges::copy(view(values), gradient.begin());
@@ -282,7 +283,7 @@ class DistantRisk final : public solve::Risk {
   }
   void move(double step) override {
     const Locked locked;
-    functions_.attr("move")(step);
+    stay_if_python_ends([&] { functions_.attr("move")(step); });
   }
 
  private:
@@ -319,8 +320,10 @@ solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, B
   const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best,
                                                const solve::OneSlackOutcome& now) {
     const Locked locked;
-    observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective,
-            now.rounds);
+    stay_if_python_ends([&] {
+      observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective,
+              now.rounds);
+    });
   };
   return solve::minimise_one_slack(risk, options.solver, bundle, weights, options.progress, monitor,
                                    observe ? after_round : solve::RoundObserver());

@@ -36,8 +36,10 @@ void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
       monitor, [&] { work(monitor); },
       [&](const Progress& progress) {
         const Locked locked;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-        if (on_progress) on_progress(progress);
+        stay_if_python_ends([&] {
+          if (PyErr_CheckSignals() != 0) throw nb::python_error();
+          if (on_progress) on_progress(progress);
+        });
       });
 }
 

@@ -13,16 +13,16 @@
 
 namespace unkernel::bindings {
 
-template <class Take>
-auto take_lock(const Take& take) {
+template <class Call>
+auto stay_if_python_ends(const Call& call) {
 #ifdef __GLIBCXX__
   try {
-    return take();
+    return call();
   } catch (const abi::__forced_unwind&) {
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
   }
 #else
-  return take();
+  return call();
 #endif
 }
 
@@ -31,7 +31,7 @@ class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
   ~Unlocked() {
-    take_lock([&] { PyEval_RestoreThread(state_); });
+    stay_if_python_ends([&] { PyEval_RestoreThread(state_); });
   }
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
@@ -40,10 +40,11 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-// With the lock, in this scope, in any thread.
+// With the lock, in this scope, in any thread. What may run code of Python in it is called by
+// `stay_if_python_ends`: such code gives the lock away now and then, and asks for it again.
 class Locked {
  public:
-  Locked() : state_(take_lock([] { return PyGILState_Ensure(); })) {}
+  Locked() : state_(stay_if_python_ends([] { return PyGILState_Ensure(); })) {}
   ~Locked() { PyGILState_Release(state_); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;

@@ -325,7 +325,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
 
     def _shortfall(self) -> str:
         words = super()._shortfall()
-        slow_by_choice = self.solver == "cutting_plane" and self.objective == "error_rate"
+        slow_by_choice = getattr(self, "solver", "") == "cutting_plane" and self.objective == "error_rate"
         return words + (", or take solver='dual' for rows in memory" if slow_by_choice else "")
 
     def _constant(self) -> float:

@@ -158,5 +158,5 @@ def test_damaged_tables_are_refused(name, damage):
         del arrays[name]
     else:
         arrays[name] = damage(arrays[name])
-    with pytest.raises(ValueError, match=r"twice|out of range|inside|no (proper )?array"):
+    with pytest.raises(ValueError, match=r"twice|out of range|inside|overlap|no (proper )?array"):
         restored_chunk_features(text, "own.txt", arrays, features.features)
