@@ -1,30 +1,38 @@
-"""Threads that still ask a classifier, or train one, when Python ends."""
+"""Threads that still ask an engine, or train one, when Python ends."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
+# The core is called directly: numpy's own functions, which estimators call, abort the process as ours did.
 PROGRAM = """
-import threading, time, warnings
+import threading, time
 import numpy as np
-import unkernel
+from unkernel import compile, PolySVC
+from unkernel._core import pack_rows, train_dual
+from unkernel.cutplane.options import DualOptions
+from unkernel.data.rows.csr import canonical_rows
 
-warnings.simplefilter("ignore")
-X = (np.random.default_rng(0).random((2000, 40)) < 0.3).astype(float)
-y = np.arange(2000) % 2
-fast = unkernel.compile(unkernel.PolySVC(max_iter=5).fit(X[:100], y[:100]), measure=False)
+X = canonical_rows((np.random.default_rng(0).random((2000, 40)) < 0.3).astype(float))
+y = np.where(np.arange(2000) % 2, 1.0, -1.0)
+engine = compile(PolySVC(max_iter=1000).fit(X[:100].toarray(), y[:100]), measure=False)._engine
+packed = pack_rows(X, threads=1)
+nothing = np.empty(0)
 begun = threading.Barrier(4)
 
 def asks():
     begun.wait()
     while True:
-        fast.predict(X)
+        engine.score(X, 1)
 
 def trains():
     begun.wait()
     while True:
-        unkernel.PolySVC(max_iter=50).fit(X, y)
+        train_dual(
+            DualOptions(tolerance=1e-9, max_epochs=10**6, seed=1, threads=1), rows=packed, intercept=0.0,
+            squared=False, signed_costs=100.0 * y, duals=nothing, on_progress=lambda _: sum(range(10**5)),
+        )
 
 for work in (asks, asks, trains):
     threading.Thread(target=work, daemon=True).start()
