@@ -114,3 +114,17 @@ class FuzzBytes {
   std::span<const std::uint8_t> bytes_;
   std::size_t at_ = 0;
 };
+
+// Seeds of targets that take one of some sound files and damage parts of it: each file as it is, and each of
+// its parts damaged in some ways.
+inline std::vector<std::string> seeds_of_damage(char files, char parts, char ways) {
+  std::vector<std::string> seeds;
+  for (char file = 0; file < files; ++file) {
+    seeds.push_back({file, 0});
+    for (char part = 0; part < parts; ++part) {
+      for (char k = 0; k < ways; ++k)
+        seeds.push_back({file, 1, part, k, static_cast<char>(k / 2), 4, k, 1, part});
+    }
+  }
+  return seeds;
+}

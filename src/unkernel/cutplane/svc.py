@@ -99,7 +99,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         the bound.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
         Cutting planes, or dual coordinate descent. ``"dual"`` is for the error rate on rows in memory; there
-        it is often faster, 40 times on text with a C of 100, and ``"auto"`` takes it from 1,000 rows on. Both
+        it is often faster, by far on text with a large C, and ``"auto"`` takes it from 1,000 rows on. Both
         stop at the same certified gap.
     fit_intercept : bool, default=True
         Whether scores have a constant.

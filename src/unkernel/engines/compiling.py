@@ -27,7 +27,7 @@ from unkernel.engines.compile_options import (
 from unkernel.engines.measured_rows import rows_to_measure_on
 from unkernel.engines.search import candidates
 from unkernel.engines.sources import Model, model_of, pipeline_of, with_classes
-from unkernel.models import TreeModel
+from unkernel.models import KernelModel, TreeModel
 
 if TYPE_CHECKING:
     from unkernel.engines.records import RecordClassifier
@@ -156,6 +156,11 @@ def compile_model(
     trials = candidates(form, Bench(rows.sample, options), rows.trie)
     choice = choose(trials, trie_required=options.trie_nodes is not None)
     return classifier(model, choice, options.memory)
+
+
+def engine_without_measuring(model: KernelModel) -> str:
+    """The engine for support vectors that learners and their files take: it is good for most of them."""
+    return "split" if model.binary else "inverted"
 
 
 def classifier(model: Model, choice: Choice, memory: float) -> CompiledClassifier:

@@ -19,6 +19,7 @@ from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
+from unkernel.engines.compiling import engine_without_measuring
 from unkernel.engines.explaining import linear_weights
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import restored_parameters, stored_parameters
@@ -71,7 +72,7 @@ class Answers:
         if isinstance(self.model, TreeModel):
             return TreeClassifier(self.model)
         if isinstance(self.model, KernelModel):
-            engine = "split" if self.model.binary else "inverted"
+            engine = engine_without_measuring(self.model)
             return cast(CompiledClassifier, compile(self.model, engine=engine, n_jobs=self.threads))
         return CompiledClassifier(self.model)
 

@@ -170,16 +170,7 @@ void check_parse(const ArcEagerSpec& spec) {
 
 }  // namespace
 
-std::vector<std::string> fuzz_seeds() {
-  std::vector<std::string> seeds;
-  for (char spec = 0; spec < 3; ++spec) {
-    seeds.push_back({spec, 0});
-    for (char part = 0; part < 5; ++part) {
-      for (char k = 0; k < 4; ++k) seeds.push_back({spec, 1, part, k, 4, k, 1, part});
-    }
-  }
-  return seeds;
-}
+std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 5, 4); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);

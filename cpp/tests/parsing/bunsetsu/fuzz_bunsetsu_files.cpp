@@ -131,17 +131,7 @@ void check_explained(const BunsetsuFeatures& features, std::span<const std::int3
 
 }  // namespace
 
-std::vector<std::string> fuzz_seeds() {
-  std::vector<std::string> seeds;
-  for (char parser = 0; parser < 3; ++parser) {
-    seeds.push_back({parser, 0});
-    for (char part = 0; part < 4; ++part) {
-      for (char k = 0; k < 6; ++k)
-        seeds.push_back({parser, 1, part, k, static_cast<char>(k / 2), 4, k, 1, part});
-    }
-  }
-  return seeds;
-}
+std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 4, 6); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);

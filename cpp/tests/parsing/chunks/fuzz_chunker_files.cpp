@@ -194,17 +194,7 @@ void check_tags(std::vector<ChunkTag> found, std::size_t types) {
 
 }  // namespace
 
-std::vector<std::string> fuzz_seeds() {
-  std::vector<std::string> seeds;
-  for (char chunker = 0; chunker < 3; ++chunker) {
-    seeds.push_back({chunker, 0});
-    for (char part = 0; part < 6; ++part) {
-      for (char k = 0; k < 4; ++k)
-        seeds.push_back({chunker, 1, part, k, static_cast<char>(k / 2), 4, k, 1, part});
-    }
-  }
-  return seeds;
-}
+std::vector<std::string> fuzz_seeds() { return seeds_of_damage(3, 6, 4); }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzBytes bytes(data, size);

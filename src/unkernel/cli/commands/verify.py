@@ -10,6 +10,7 @@ import typer
 
 from unkernel import load
 from unkernel._loading import check_loaded
+from unkernel.cli.app import BAD_INPUT
 from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import on_one_line, print_json, results
@@ -17,7 +18,7 @@ from unkernel.cli.render.progress import Display
 from unkernel.errors import FormatError
 from unkernel.models import container
 
-DAMAGED, BAD_INPUT = 1, 2  # exit codes
+DAMAGED = 1  # the exit code
 
 ModelFiles = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Model files of unkernel.", show_default=False)

@@ -25,6 +25,7 @@ from unkernel.cli.render.console import note, peak_memory
 from unkernel.cli.render.progress import Display
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import compile
+from unkernel.engines.compiling import engine_without_measuring
 from unkernel.models import KernelModel
 
 
@@ -191,7 +192,7 @@ def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
     described = dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__})
     # Support vectors alone would have to be compiled by everyone who loads them.
     if isinstance(described, KernelModel):
-        compile(described, engine="split" if described.binary else "inverted").save(path)
+        compile(described, engine=engine_without_measuring(described)).save(path)
     else:
         described.save(path)
 
