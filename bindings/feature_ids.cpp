@@ -15,6 +15,16 @@ constexpr const char* expected = "a row is a list of feature ids, or a buffer of
   throw std::invalid_argument("feature ids are column numbers and not negative, got " + std::to_string(id));
 }
 
+// The id that a Python integer is.
+std::int64_t read_id(PyObject* integer) {
+  const long long id = PyLong_AsLongLong(integer);
+  if (id >= 0) return id;
+  if (PyErr_Occurred() == nullptr) fail_negative(id);
+  if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) throw nb::python_error();
+  PyErr_Clear();
+  throw std::invalid_argument("feature ids are column numbers from 0 to 2^63 - 1, got one of more digits");
+}
+
 template <class Id>
 void check_not_negative(std::span<const Id> ids) {
   Id signs = 0;
@@ -91,12 +101,7 @@ void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& room) {
   for (Py_ssize_t k = 0; k < count; ++k) {
     PyObject* item = PyList_GetItem(list, k);
     if (!PyLong_CheckExact(item)) return from_any_list(list);  // reading it may run anything
-    const long long id = PyLong_AsLongLong(item);
-    if (id < 0) {
-      if (PyErr_Occurred() != nullptr) throw nb::python_error();
-      fail_negative(id);
-    }
-    room[static_cast<std::size_t>(k)] = id;
+    room[static_cast<std::size_t>(k)] = read_id(item);
   }
   wide_ids_ = room;
 }
@@ -110,12 +115,7 @@ void FeatureIds::from_any_list(PyObject* list) {
   for (Py_ssize_t k = 0; k < count; ++k) {
     const nb::object id = nb::steal(PyNumber_Index(PyTuple_GetItem(copy.ptr(), k)));
     if (!id.is_valid()) throw nb::python_error();
-    const long long value = PyLong_AsLongLong(id.ptr());
-    if (value < 0) {
-      if (PyErr_Occurred() != nullptr) throw nb::python_error();
-      fail_negative(value);
-    }
-    own_.push_back(value);
+    own_.push_back(read_id(id.ptr()));
   }
   wide_ids_ = own_;
 }

@@ -56,6 +56,16 @@ def test_stdout_has_the_labels_and_stderr_the_rest(run, test_file, model_file):
     assert run("predict", model_file, test_file, "--output", "-", "--quiet").err == ""
 
 
+def test_labels_cannot_break_lines_or_move_the_cursor(run, tmp_path):
+    rows = np.eye(3)
+    PolySVC().fit(rows, ["two\nlines", "\x1b[31mred", "plain \u00e9\u3000"]).save(tmp_path / "m.uk")
+    write_svmlight(tmp_path / "rows", rows, np.zeros(3))
+    ran = run("predict", tmp_path / "m.uk", tmp_path / "rows", "-o", tmp_path / "p.txt")
+    assert ran.code == 0
+    written = (tmp_path / "p.txt").read_text(encoding="utf-8").split("\n")
+    assert written == ["two\\nlines", "\\x1b[31mred", "plain \u00e9\u3000", ""]
+
+
 def test_a_name_that_ends_in_xz_is_compressed(run, test_file, model_file, tmp_path):
     run("predict", model_file, test_file, "--output", tmp_path / "p.xz")
     assert len(lzma.decompress((tmp_path / "p.xz").read_bytes()).split()) == 200

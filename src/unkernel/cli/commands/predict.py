@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -40,6 +41,9 @@ from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.models import TreeModel
 
 _ROWS_PER_WRITE = 1 << 16
+_CONTROL_CHARACTERS = re.compile(
+    "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]"
+)  # and what UTF-8 does not have
 _QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error"])
 Numbers = NDArray[np.float64]
 
@@ -247,7 +251,7 @@ def _write(output: str | None, labels: NDArray[Any], numbers: list[NDArray[np.fl
     if output is None:
         return
     values, codes = np.unique(class_labels(labels), return_inverse=True)
-    names = np.array([f"{value}" for value in values.tolist()], dtype=object)
+    names = np.array([_on_its_line(f"{value}") for value in values.tolist()], dtype=object)
     with _opened(output) as write:
         for begin in range(0, len(labels), _ROWS_PER_WRITE):
             part = slice(begin, begin + _ROWS_PER_WRITE)
@@ -256,6 +260,11 @@ def _write(output: str | None, labels: NDArray[Any], numbers: list[NDArray[np.fl
                 for column in _shortest_texts(block[part]):
                     lines = lines + " " + column
             write(("\n".join(lines.tolist()) + "\n").encode())
+
+
+def _on_its_line(label: str) -> str:
+    """A label with its control characters spelled out: they could break lines or move the cursor."""
+    return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), label)
 
 
 def _opened(output: str) -> contextlib.AbstractContextManager[Any]:
