@@ -32,6 +32,8 @@ class Figure:
         Runs of which the best one counts.
     spread : float
         How far the middle of these runs is above the best, as a share.
+    at : float or None
+        Where on the horizontal axis, if the number is a point of a contender's curve.
     """
 
     task: str
@@ -43,6 +45,7 @@ class Figure:
     repeats: int = 1
     spread: float = 0.0
     note: str = ""
+    at: float | None = None
 
     @property
     def ours(self) -> bool:
@@ -69,6 +72,7 @@ class Report:
         *,
         version: str = "",
         note: str = "",
+        at: float | None = None,
     ) -> None:
         """Add one number, or the best of several times."""
         if isinstance(value, Times):
@@ -76,9 +80,10 @@ class Report:
         else:
             number, repeats, spread = value, 1, 0.0
         number = None if number is None else float(f"{number:.4g}")
-        made = Figure(task, contender, figure, unit, number, version, repeats, spread, note)
+        made = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
         self.figures.append(made)
-        print(f"  {task}, {contender}: {figure} {shown(made)}{f' ({note})' if note else ''}", flush=True)
+        place = "" if at is None else f" at {at:g}"
+        print(f"  {task}, {contender}{place}: {figure} {shown(made)}{f' ({note})' if note else ''}", flush=True)
 
     def leave_out(self, what: str, reason: object) -> None:
         """Say that a contender or a task is missing, and why."""
