@@ -7,6 +7,6 @@ quantity; nothing else is printed or kept. ``page.py`` makes RESULTS.md of them.
 
 from harness.programs import main
 from harness.report import Report
-from harness.timing import Times, cpu_seconds, take_turns, wall_seconds
+from harness.timing import Times, cpu_seconds, take_turns, timed, wall_seconds
 
-__all__ = ["Report", "Times", "cpu_seconds", "main", "take_turns", "wall_seconds"]
+__all__ = ["Report", "Times", "cpu_seconds", "main", "take_turns", "timed", "wall_seconds"]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from threading import Timer
+from typing import Any, NamedTuple
 
 from harness.state import ROOT
 from unkernel import datasets
@@ -43,17 +47,54 @@ def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """The most memory that this process has had; where the system tells, not counting who started it."""
+    status = Path("/proc/self/status")
+    if status.exists() and (found := re.search(r"VmHWM:\s+(\d+) kB", status.read_text())):
+        return int(found[1]) / 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20
+
+
+class Ran(NamedTuple):
+    """What a program printed, and what the system says of its process."""
+
+    printed: str
+    cpu: float
+    peak_mb: float
+
+
+def run_program(command: Sequence[str | Path], *, seconds: float | None = None) -> Ran:
+    """Run a program of another language. `LeftOutError` if it fails or does not end."""
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [str(word) for word in command], stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
+        stop = Timer(seconds, process.kill) if seconds else None
+        if stop:
+            stop.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        if stop:
+            stop.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        printed = output.read().decode("latin-1")
+    if process.returncode:
+        last = (printed.strip().splitlines() or [""])[-1][-200:]
+        raise LeftOutError(f"{Path(command[0]).name} ended with {process.returncode}: {last}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Ran(printed, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 2**20)
 
 
 def program(name: str) -> str:
     """Where a peer's program is. `LeftOutError` if it has not been built."""
-    folder = Path(os.environ.get(PEERS) or ROOT / "build" / "peers")
-    path = folder / name
+    path = peers_folder() / name
     if not path.exists():
-        raise LeftOutError(f"there is no program {path}; see benchmarks/peers.py")
+        raise LeftOutError(f"{name} has not been built; see benchmarks/peers.py")
     return str(path)
+
+
+def peers_folder() -> Path:
+    return Path(os.environ.get(PEERS) or ROOT / "build" / "peers")
 
 
 def _inherited() -> list[str]:

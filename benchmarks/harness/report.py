@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.state import State, now
+from harness.state import State, now, version_of_contender
 from harness.timing import Times
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -80,6 +80,7 @@ class Report:
         else:
             number, repeats, spread = value, 1, 0.0
         number = None if number is None else float(f"{number:.4g}")
+        version = version or version_of_contender(contender)
         made = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
         self.figures.append(made)
         place = "" if at is None else f" at {at:g}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,6 +12,20 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# Contenders by the words that their names begin with, and the packages that they come from.
+DISTRIBUTIONS = {
+    "LIBLINEAR": "liblinear-official",
+    "LIBSVM": "libsvm-official",
+    "LightGBM": "lightgbm",
+    "CRFsuite": "python-crfsuite",
+    "ONNX Runtime": "onnxruntime",
+    "Vowpal Wabbit": "vowpalwabbit",
+    "nltk": "nltk",
+    "scikit-learn": "scikit-learn",
+    "SVC": "scikit-learn",
+    "LinearSVC": "scikit-learn",
+    "PolynomialFeatures": "scikit-learn",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +68,12 @@ def now(quick: bool) -> State:
         load=round(os.getloadavg()[0], 2),
         quick=quick,
     )
+
+
+def version_of_contender(name: str) -> str:
+    """The version of the package that a contender comes from; empty if it is not one of `DISTRIBUTIONS`."""
+    found = [key for key in DISTRIBUTIONS if re.match(rf"{re.escape(key)}\b", name)]
+    return version_of(DISTRIBUTIONS[found[0]]) if found else ""
 
 
 def version_of(distribution: str) -> str:

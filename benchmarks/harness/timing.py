@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 Work = Callable[[], object]
 Clock = Callable[[Work], float]
@@ -30,17 +31,27 @@ class Times:
         return Times([factor * value for value in self.values])
 
 
+class Timed(NamedTuple):
+    """What some work gave, and the seconds that it took."""
+
+    result: Any
+    cpu: float
+    wall: float
+
+
+def timed(work: Work) -> Timed:
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = work()
+    return Timed(result, time.process_time() - cpu, time.perf_counter() - wall)
+
+
 def cpu_seconds(work: Work) -> float:
     """Processor time of this process and its threads."""
-    begin = time.process_time()
-    work()
-    return time.process_time() - begin
+    return timed(work).cpu
 
 
 def wall_seconds(work: Work) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
+    return timed(work).wall
 
 
 def take_turns(contenders: Mapping[str, Work], rounds: int, clock: Clock = cpu_seconds) -> dict[str, Times]:
