@@ -22,10 +22,9 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
-from harness import Report, main
+from harness import Report, main, timed
 from harness.processes import LeftOutError, peak_megabytes, program, result_of
 from harness.state import version_of
-from poly_contenders import timed
 from poly_tasks import expand, primal
 from unkernel import PolySVC, compile, datasets, read_model
 
@@ -46,7 +45,7 @@ FIGURES = {
     "training": "CPU s",
     "expansion": "CPU s",
     "peak": "MB",
-    "passes": "",
+    "passes": "number",
     "gap": "",
     "objective": "",
     "accuracy": "%",

@@ -17,17 +17,16 @@ import numpy as np
 from scipy import sparse
 
 import unkernel
+from harness.processes import peak_megabytes, result_of
 from parsing_tools import (
     ROUNDS,
     Table,
     best_result,
     corpus,
     cpu_timed,
-    in_own_process,
     megabytes,
     wall_seconds,
 )
-from poly_contenders import peak_megabytes
 from unkernel import datasets
 from unkernel.data import Treebank, read_conllu
 from unkernel.parsing import ArcEagerParser
@@ -58,10 +57,10 @@ def english(arguments: argparse.Namespace) -> None:
         scored = ["dev", "test"] if arguments.test else ["dev"]
         for templates, part in itertools.product(arguments.templates, scored):
             if part == "dev":
-                trained = in_own_process(
-                    f"parsing_english.train({file!r}, {templates!r}, {arguments.sentences})"
+                trained = result_of(
+                    "parsing_english", f"train({file!r}, {templates!r}, {arguments.sentences})"
                 )
-            found = in_own_process(f"parsing_english.parse({file!r}, {part!r})")
+            found = result_of("parsing_english", f"parse({file!r}, {part!r})")
             table.add(
                 templates,
                 part,

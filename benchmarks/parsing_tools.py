@@ -1,17 +1,12 @@
-"""What the parsing benchmarks share: data, tables, clocks, and processes of their own."""
+"""What the parsing benchmarks share: data, tables, clocks."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from poly import environment
 from unkernel import datasets
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
 
@@ -73,21 +68,6 @@ def best_results(parsers: Sequence[Any], bank: Any, rounds: int = ROUNDS) -> lis
 
 def best_result(parser: Any, bank: Any, rounds: int = ROUNDS) -> Any:
     return best_results([parser], bank, rounds)[0]
-
-
-def in_own_process(call: str) -> dict[str, Any]:
-    """What ``module.function(...)`` gives, as JSON: its peak of memory is then that of nothing else."""
-    module = call.split(".", 1)[0]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import json, {module}; print(json.dumps({call}))"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(Path(__file__).parent),
-    )
-    if done.returncode:
-        raise RuntimeError(f"{call}: {done.stderr.strip()[-2000:]}")
-    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def megabytes(size: float) -> str:

@@ -1,32 +1,22 @@
 """Each contender of the poly benchmark: trains at a tolerance, says what it took and what it reached.
 
-``poly.py`` calls ``main`` in a process of its own for each contender; it prints one JSON object.
+``poly.py`` calls ``run`` in a process of its own for each contender.
 """
 
 from __future__ import annotations
 
-import json
-import resource
-import sys
 import time
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from harness import timed
+from harness.processes import peak_megabytes
 from poly_tasks import TASKS, Task, expand, load, primal
 
 warnings.simplefilter("ignore", ConvergenceWarning)
-
-
-def peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def timed(work):
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return result, time.process_time() - cpu, time.perf_counter() - wall
 
 
 def latency_microseconds(predict, X, rows=200) -> float:
@@ -50,7 +40,7 @@ def judge(report, predict, X, y) -> dict:
     return report
 
 
-def unkernel_runs(task: Task, tolerances: list[float], jobs: int) -> dict:
+def unkernel_runs(task: Task, tolerances: Sequence[float], jobs: int) -> dict:
     from unkernel import PolySVC
 
     X, y, Xt, yt = load(task)
@@ -71,7 +61,7 @@ def unkernel_runs(task: Task, tolerances: list[float], jobs: int) -> dict:
     return judge(report, clf.predict, Xt, yt)
 
 
-def liblinear_runs(task: Task, tolerances: list[float]) -> dict:
+def liblinear_runs(task: Task, tolerances: Sequence[float]) -> dict:
     from liblinear.liblinearutil import problem, train
 
     X, y, _, _ = load(task)
@@ -88,7 +78,7 @@ def liblinear_runs(task: Task, tolerances: list[float]) -> dict:
     return report
 
 
-def pipeline_runs(task: Task, tolerances: list[float]) -> dict:
+def pipeline_runs(task: Task, tolerances: Sequence[float]) -> dict:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import PolynomialFeatures
     from sklearn.svm import LinearSVC
@@ -106,7 +96,7 @@ def pipeline_runs(task: Task, tolerances: list[float]) -> dict:
     return judge(report, clf.predict, Xt, yt)
 
 
-def svc_runs(task: Task, tolerances: list[float]) -> dict:
+def svc_runs(task: Task, tolerances: Sequence[float]) -> dict:
     from sklearn.svm import SVC
 
     X, y, Xt, yt = load(task)
@@ -120,7 +110,7 @@ def svc_runs(task: Task, tolerances: list[float]) -> dict:
     return judge(report, clf.predict, Xt[:2000], yt[:2000])
 
 
-def libsvm_runs(task: Task, tolerances: list[float]) -> dict:
+def libsvm_runs(task: Task, tolerances: Sequence[float]) -> dict:
     from libsvm.svmutil import svm_problem, svm_train
 
     X, y, _, _ = load(task)
@@ -133,7 +123,7 @@ def libsvm_runs(task: Task, tolerances: list[float]) -> dict:
     return report
 
 
-def vowpal_runs(task: Task, tolerances: list[float]) -> dict:
+def vowpal_runs(task: Task, tolerances: Sequence[float]) -> dict:
     from vowpalwabbit.pyvw import Workspace
 
     X, y, Xt, yt = load(task)
@@ -163,15 +153,15 @@ def vowpal_runs(task: Task, tolerances: list[float]) -> dict:
 
 CONTENDERS = {
     "unkernel": lambda task, tols: unkernel_runs(task, tols, 1),
-    "unkernel-2": lambda task, tols: unkernel_runs(task, tols, 2),
-    "liblinear": liblinear_runs,
-    "PolynomialFeatures+LinearSVC": pipeline_runs,
+    "unkernel, 2 threads": lambda task, tols: unkernel_runs(task, tols, 2),
+    "LIBLINEAR": liblinear_runs,
+    "PolynomialFeatures + LinearSVC": pipeline_runs,
     "SVC": svc_runs,
-    "libsvm": libsvm_runs,
-    "vowpalwabbit": vowpal_runs,
+    "LIBSVM": libsvm_runs,
+    "Vowpal Wabbit": vowpal_runs,
 }
 
 
-def main() -> None:
-    name, task, *tolerances = sys.argv[1:]
-    print(json.dumps(CONTENDERS[name](TASKS[task], [float(t) for t in tolerances])))
+def run(name: str, task: str, tolerances: Sequence[float]) -> dict:
+    """What a contender reports of a task, each tolerance one run."""
+    return CONTENDERS[name](TASKS[task], tolerances)
