@@ -1,23 +1,23 @@
 """Answering: every engine and its rivals on the same kernel models and the same rows, one thread.
 
-Models are trained once by LIBSVM (kernel (x'z + 1)^d) and kept in ``build/benchmarks``; rows are read in
-advance. Rounds are interleaved, and the best one counts. pecco, which no package index has, takes part if
-``--pecco PROGRAM`` names a build of it: a program that is called as ``PROGRAM MODEL ROWS OPTION ...`` with a
-model in SVMlight's format, renumbers and scores the rows, and prints ``<number> ns/row``. All its exact modes
-run; the fastest is what we compare with.
+Models are trained once by LIBSVM (kernel (x'z + 1)^d) and kept in `build/benchmarks`; rows are read in
+advance. Speed counts only if the answers are right: all engines must agree with the kernel sum to 1e-10, and
+with each other on the label of every row. Engines that sum over support vectors, and LIBSVM, are asked about
+300 rows only. "score_one" is asked from Python, row by row, about a list of ids; the tasks "one row" compare
+it with `predict` of scikit-learn's estimators, fitted on 5,000 rows, and of the same estimators compiled.
+pecco takes part if its bench has been built (see peers.py): it renumbers and sorts each row inside the timed
+part, and so do we. Its exact modes all run: expansion, with a split (`-r`), and with a trie of the training
+rows' prefixes (`-t 2`).
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/engines.py [--markdown] [--pecco PROGRAM] [task ...]
-    python benchmarks/engines.py --model NAME=model,rows.svm ...        # a model of your own
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/engines.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import re
-import subprocess
 import tempfile
-import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,15 @@ import numpy as np
 from scipy import sparse
 
 import unkernel
+from harness import Report, Times, main, take_turns, timed, wall_seconds
+from harness.processes import LeftOutError, program, run_program
 from unkernel import datasets
 
-ROUNDS = 5
+ROUNDS, QUICK_ROUNDS = 7, 3
 ENGINES = ("auto", "expanded", "split", "bitsliced", "inverted")
-SLOW = ("bitsliced", "inverted", "kernel sum", "LIBSVM", "SVC")  # scored on fewer rows
+SUMS = ("bitsliced", "inverted")  # over support vectors
 FEW_ROWS = 300
-# What pecco calls its exact ways: expansion, with a split at some share of the features, and tries that
-# remember the weights of the training rows' prefixes.
+SINGLE_ROWS = 2000
 PECCO_MODES = (("-t", "1"), *(("-t", "1", "-r", share) for share in (".02", ".05", ".1", ".5")))
 CACHE = Path("build/benchmarks")
 
@@ -45,15 +46,12 @@ class Task:
     model: Any
     rows: sparse.csr_matrix
     train: Any = None  # rows and labels, for what scikit-learn trains
-    times: dict[str, float] = field(default_factory=dict)  # contender -> µs/row, the best so far
-    notes: dict[str, str] = field(default_factory=dict)
-
-    def saw(self, contender: str, microseconds: float) -> None:
-        self.times[contender] = min(microseconds, self.times.get(contender, np.inf))
 
 
 # name -> data set, positive labels, rows to train on, least frequency of a feature, degree, C
 TRAINED = {
+    "a9a-10k-d2": ("a9a", (1.0,), 10_000, 0, 2, 0.01),
+    "a9a-10k-d3": ("a9a", (1.0,), 10_000, 0, 3, 0.0005),
     "a9a-d2": ("a9a", (1.0,), None, 0, 2, 0.01),
     "a9a-d3": ("a9a", (1.0,), None, 0, 3, 0.0005),
     "arc_eager-d2": ("arc_eager_ewt", (3.0, 4.0), 40_000, 20, 2, 0.01),
@@ -62,6 +60,10 @@ TRAINED = {
 
 
 def load_task(name: str) -> Task:
+    if "=" in name:
+        name, _, paths = name.partition("=")
+        model, _, rows = paths.partition(",")
+        return Task(name, unkernel.read_model(model), unkernel.read_svmlight(rows).X)
     dataset, positive, count, least, degree, C = TRAINED[name]
     train, test = datasets.load(dataset), datasets.load(dataset, "test")
     keep = np.asarray((train.X != 0).sum(axis=0)).ravel() >= least
@@ -76,135 +78,31 @@ def load_task(name: str) -> Task:
 def train_libsvm(path: Path, X: sparse.csr_matrix, y: np.ndarray, options: str) -> None:
     from libsvm.svmutil import svm_save_model, svm_train
 
-    print(f"training {path.stem} with LIBSVM, once ...", flush=True)
+    print(f"  training {path.stem} with LIBSVM, once ...", flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     svm_save_model(str(path), svm_train(y, X, options))
 
 
-def own_task(words: str) -> Task:
-    name, _, paths = words.partition("=")
-    model, _, rows = paths.partition(",")
-    return Task(name, unkernel.read_model(model), unkernel.read_svmlight(rows).X)
-
-
-def compiled(task: Task) -> dict[str, Any]:
+def compiled(report: Report, task: Task) -> dict[str, Any]:
     """A classifier for each engine that there is for the model."""
     found = {}
     for engine in ENGINES:
-        begin, spent = time.perf_counter(), time.process_time()
+        sample = task.rows if engine == "auto" else None
         try:
-            fast = unkernel.compile(task.model, engine, sample=task.rows if engine == "auto" else None)
+            fast, cpu, _ = timed(
+                lambda engine=engine, sample=sample: unkernel.compile(task.model, engine, sample=sample)
+            )
         except ValueError as error:
-            print(f"  {engine}: {error}")
+            report.leave_out(f"{task.name}, {engine}", error)
             continue
-        task.notes[engine] = (
-            f"{fast.nbytes / 1e6:.1f} MB; compiled in {time.perf_counter() - begin:.2f} s "
-            f"({time.process_time() - spent:.2f} s CPU)"
-        )
-        if engine == "auto":
-            chosen = fast.chosen
-            task.notes[engine] += f"; {chosen.engine}, rare < {chosen.rare}, {chosen.fused} fused"
+        chosen = fast.chosen.engine if engine == "auto" else ""
+        report.add(task.name, f"unkernel, {engine}", "compiling", "CPU s", cpu, note=chosen)
+        report.add(task.name, f"unkernel, {engine}", "tables", "MB", fast.nbytes / 1e6)
         found[engine] = fast
     return found
 
 
-def cpu_seconds(work: Any) -> float:
-    begin = time.process_time()
-    work()
-    return time.process_time() - begin
-
-
-def measure_ours(task: Task, engines: dict[str, Any]) -> None:
-    for engine, fast in engines.items():
-        rows = task.rows[:FEW_ROWS] if engine in SLOW else task.rows
-        spent = cpu_seconds(lambda fast=fast, rows=rows: fast.score_csr(rows, 1))
-        task.saw(engine, 1e6 * spent / rows.shape[0])
-
-
-def measure_two_threads(task: Task, fast: Any) -> None:
-    for threads in (1, 2):
-        begin = time.perf_counter()
-        fast.score_csr(task.rows, threads)
-        task.saw(
-            f"auto, {threads} thread{'s' * (threads > 1)}, wall",
-            1e6 * (time.perf_counter() - begin) / task.rows.shape[0],
-        )
-
-
-def measure_one_row(task: Task, fast: Any, count: int = 2000) -> None:
-    """From Python, row by row: a list of ids, and an array."""
-    rows = [task.rows[k].indices.astype(np.int32) for k in range(min(count, task.rows.shape[0]))]
-    for kind, ready in (("list", [row.tolist() for row in rows]), ("int32 array", rows)):
-        score = fast.score_one
-        spent = cpu_seconds(lambda score=score, ready=ready: [score(row) for row in ready])
-        task.saw(f"score_one, {kind}", 1e6 * spent / len(ready))
-    native = sparse.vstack([task.rows[k] for k in range(len(rows))]).tocsr()
-    task.saw("score_one's rows as a batch", 1e6 * cpu_seconds(lambda: fast.score_csr(native, 1)) / len(rows))
-
-
-def measure_pecco(task: Task, program: str, folder: Path) -> None:
-    model, rows = folder / f"{task.name}.svmlight", folder / f"{task.name}.rows"
-    if not model.exists():
-        unkernel.write_model(task.model, model, format="svmlight")
-        unkernel.write_svmlight(rows, task.rows, np.ones(task.rows.shape[0]))
-    modes = [*PECCO_MODES]
-    if task.train is not None:
-        events = folder / f"{task.name}.events"
-        if not events.exists():
-            unkernel.write_svmlight(events, *task.train)
-        modes.insert(1, ("-t", "2", "-f", str(events)))  # a trie of the training rows' prefixes
-    for mode in modes:
-        done = subprocess.run(
-            [program, model, rows, *mode, "-R", "3"], capture_output=True, text=True, check=False
-        )
-        found = re.search(r"([0-9.]+) ns/row", done.stdout + done.stderr)
-        if found:
-            task.saw(f"pecco {' '.join(Path(word).name for word in mode)}", float(found[1]) / 1e3)
-
-
-def measure_libsvm(task: Task) -> None:
-    try:
-        from libsvm.svmutil import svm_load_model, svm_predict
-    except ImportError:
-        return
-    path = CACHE / f"{task.name}.libsvm"
-    if not path.exists():
-        return
-    loaded = svm_load_model(str(path))
-    few = task.rows[:FEW_ROWS]
-    task.saw("LIBSVM", 1e6 * cpu_seconds(lambda: svm_predict([], few, loaded, "-q")) / few.shape[0])
-
-
-def measure_scikit_learn(task: Task, count: int = 5000, calls: int = 200) -> None:
-    """One row at a time: a linear SVM and a polynomial one of few rows, as they are and compiled."""
-    from sklearn.svm import SVC, LinearSVC
-
-    if task.train is None:
-        return
-    X, y = (part[:count] for part in task.train)
-    kernel = task.model.kernel
-    for estimator in (
-        LinearSVC(C=0.1, dual=True, max_iter=10_000),
-        SVC(kernel="poly", degree=kernel.degree, gamma=1.0, coef0=1.0, C=0.001),
-    ):
-        name = type(estimator).__name__
-        estimator.fit(X, y)
-        singles = [task.rows[k] for k in range(calls)]
-        spent = cpu_seconds(
-            lambda estimator=estimator, singles=singles: [estimator.predict(row) for row in singles]
-        )
-        task.saw(f"scikit-learn {name}, one row", 1e6 * spent / calls)
-        fast = unkernel.compile(estimator)
-        ids = [row.indices.tolist() for row in singles]
-        spent = min(
-            cpu_seconds(lambda fast=fast, ids=ids: [fast.score_one(row) for row in ids])
-            for _ in range(ROUNDS)
-        )
-        task.saw(f"the same, compiled, score_one ({name})", 1e6 * spent / calls)
-
-
 def check(task: Task, engines: dict[str, Any]) -> None:
-    """Speed counts only if the answers are right: the plain kernel sum says so."""
     few = task.rows[:FEW_ROWS]
     right = task.model.scores(few)
     for engine, fast in engines.items():
@@ -216,69 +114,113 @@ def check(task: Task, engines: dict[str, Any]) -> None:
             assert np.array_equal(engines[engine].score_csr(task.rows, 1) > 0, one > 0), engine
 
 
-def run(task: Task, arguments: argparse.Namespace) -> None:
-    print(
-        f"== {task.name}: {task.model.n_support:,} support vectors, {task.rows.shape[0]:,} rows", flush=True
-    )
-    engines = compiled(task)
-    check(task, engines)
-    with tempfile.TemporaryDirectory() as folder:
-        for _ in range(ROUNDS):
-            measure_ours(task, engines)
-            measure_two_threads(task, engines["auto"])
-            measure_one_row(task, engines["auto"])
-            if arguments.pecco:
-                measure_pecco(task, arguments.pecco, Path(folder))
-        measure_libsvm(task)
-        measure_scikit_learn(task)
-        measure_loading(task, engines["auto"], Path(folder))
-    show(task, arguments.markdown)
+def measure_batches(report: Report, task: Task, engines: dict[str, Any]) -> None:
+    """All engines and LIBSVM in turn, scores of a batch."""
+    few = task.rows[:FEW_ROWS]
+    works: dict[str, tuple[Callable[[], Any], int]] = {}
+    for engine, fast in engines.items():
+        rows = few if engine in SUMS else task.rows
+        works[f"unkernel, {engine}"] = (lambda fast=fast, rows=rows: fast.score_csr(rows, 1), rows.shape[0])
+    if task.train is not None:
+        from libsvm.svmutil import svm_load_model, svm_predict
+
+        loaded = svm_load_model(str(CACHE / f"{task.name}.libsvm"))
+        works["LIBSVM"] = (lambda: svm_predict([], few, loaded, "-q"), few.shape[0])
+    rounds = QUICK_ROUNDS if report.quick else ROUNDS
+    for name, times in take_turns({name: work for name, (work, _) in works.items()}, rounds).items():
+        report.add(task.name, name, "scores", "CPU µs per row", times.scaled(1e6 / works[name][1]))
 
 
-def measure_loading(task: Task, fast: Any, folder: Path) -> None:
+def measure_pecco(report: Report, task: Task, folder: Path) -> None:
+    bench = program("pecco-bench")
+    model, rows, events = (folder / name for name in ("model", "rows", "events"))
+    unkernel.write_model(task.model, model, format="svmlight")
+    unkernel.write_svmlight(rows, task.rows, np.ones(task.rows.shape[0]))
+    modes = [*PECCO_MODES]
+    if task.train is not None:
+        unkernel.write_svmlight(events, *task.train)
+        modes.append(("-t", "2", "-f", str(events)))
+    for mode in modes:
+        printed = run_program([bench, model, rows, *mode, "-R", "3"]).printed
+        times = [float(found) / 1e3 for found in re.findall(r"([0-9.]+) ns/row", printed)]
+        name = f"pecco {' '.join(Path(word).name for word in mode)}"
+        report.add(task.name, name, "scores", "CPU µs per row", Times(times) if times else None)
+
+
+def measure_threads_and_loading(report: Report, task: Task, fast: Any, folder: Path) -> None:
     path = folder / "model.uk"
     fast.save(path)
-    best = np.inf
-    for _ in range(ROUNDS):
-        begin = time.perf_counter()
-        unkernel.load(path)
-        best = min(best, time.perf_counter() - begin)
-    task.notes["auto"] += f"; loads in {1e3 * best:.1f} ms from a file of {path.stat().st_size / 1e6:.1f} MB"
+    rounds = QUICK_ROUNDS if report.quick else ROUNDS
+    works = {
+        "1 thread": lambda: fast.score_csr(task.rows, 1),
+        "2 threads": lambda: fast.score_csr(task.rows, 2),
+        "loading": lambda: unkernel.load(path),
+    }
+    times = take_turns(works, rounds, wall_seconds)
+    name = f"{task.name}, auto"
+    for threads in ("1 thread", "2 threads"):
+        per_row = times[threads].scaled(1e6 / task.rows.shape[0])
+        report.add(name, "unkernel", f"scores, {threads}", "wall µs per row", per_row)
+    report.add(name, "unkernel", "loading", "wall ms", times["loading"].scaled(1e3))
+    report.add(name, "unkernel", "file", "MB", path.stat().st_size / 1e6)
 
 
-def show(task: Task, markdown: bool) -> None:
-    peers = [spent for name, spent in task.times.items() if name.startswith("pecco")]
-    for name, spent in task.times.items():
-        ratio = (
-            f"{min(peers) / spent:.2f}x the speed of pecco's fastest" if peers and "pecco" not in name else ""
+def measure_single_rows(report: Report, task: Task, fast: Any) -> None:
+    """From Python, row by row, beside the same rows as a batch; and estimators of scikit-learn's."""
+    rows = [task.rows[k].indices.astype(np.int32) for k in range(min(SINGLE_ROWS, task.rows.shape[0]))]
+    lists = [row.tolist() for row in rows]
+    batch = task.rows[: len(rows)]
+    works: dict[str, tuple[Callable[[], Any], int]] = {
+        "unkernel, score_one(list)": (lambda: [fast.score_one(row) for row in lists], len(rows)),
+        "unkernel, score_one(array)": (lambda: [fast.score_one(row) for row in rows], len(rows)),
+        "unkernel, the same rows as a batch": (lambda: fast.score_csr(batch, 1), len(rows)),
+    }
+    for name, estimator in fitted(task).items() if task.train is not None else ():
+        singles = [task.rows[k] for k in range(100)]
+        ids, own = [row.indices.tolist() for row in singles], unkernel.compile(estimator)
+        works[f"unkernel, {name} compiled, score_one"] = (
+            lambda own=own, ids=ids: [own.score_one(row) for row in ids],
+            len(ids),
         )
-        cells = [task.name, name, f"{spent:.3f}", "; ".join(filter(None, [ratio, task.notes.get(name, "")]))]
-        print(
-            "| " + " | ".join(cells) + " |" if markdown else f"  {name:34} {spent:10.3f} µs/row  {cells[3]}"
+        works[f"{name}, predict"] = (
+            lambda estimator=estimator, singles=singles: [estimator.predict(row) for row in singles],
+            len(singles),
         )
-    print(flush=True)
+    rounds = QUICK_ROUNDS if report.quick else ROUNDS
+    for name, times in take_turns({name: work for name, (work, _) in works.items()}, rounds).items():
+        per_row = times.scaled(1e6 / works[name][1])
+        report.add(f"{task.name}, one row", name, "time", "CPU µs", per_row)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("tasks", nargs="*", metavar="task", help=f"of {', '.join(TRAINED)}")
-    parser.add_argument("--model", action="append", default=[], metavar="NAME=MODEL,ROWS")
-    parser.add_argument("--pecco", metavar="PROGRAM")
-    parser.add_argument("--markdown", action="store_true")
-    arguments = parser.parse_args()
-    names = arguments.tasks or ([] if arguments.model else list(TRAINED))
-    for name in names:
+def fitted(task: Task, count: int = 5000) -> dict[str, Any]:
+    from sklearn.svm import SVC, LinearSVC
+
+    X, y = (part[:count] for part in task.train)
+    kernel = task.model.kernel
+    return {
+        "LinearSVC": LinearSVC(C=0.1, dual=True, max_iter=10_000).fit(X, y),
+        "SVC": SVC(kernel="poly", degree=kernel.degree, gamma=1.0, coef0=1.0, C=0.001).fit(X, y),
+    }
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for name in tasks:
         try:
             task = load_task(name)
         except (OSError, ImportError) as error:
-            print(f"{name}: left out ({error})")
+            report.leave_out(name, error)
             continue
-        run(task, arguments)
-    for words in arguments.model:
-        run(own_task(words), arguments)
+        engines = compiled(report, task)
+        check(task, engines)
+        measure_batches(report, task, engines)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                measure_pecco(report, task, Path(folder))
+            except LeftOutError as reason:
+                report.leave_out(f"{name}, pecco", reason)
+            measure_threads_and_loading(report, task, engines["auto"], Path(folder))
+        measure_single_rows(report, task, engines["auto"])
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, list(TRAINED), quick=["a9a-10k-d2", "a9a-10k-d3"], own="NAME=MODEL,ROWS")
