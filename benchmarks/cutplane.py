@@ -1,25 +1,29 @@
 """Cutting planes and ranking: CPU time to a given objective, beside the peers; passes against rows.
 
-A contender's time "to a gap of g" is that of the quickest run, over a ladder of tolerances, whose primal
-objective, computed here from its weights, is within a factor 1 + g of the optimum (a long run of ours,
-certified from below). Times are of training alone, rows packed or read before; what packing takes is given
-apart. No bias term anywhere: all solve the same problem.
+A contender's time "to g" is that of the quickest run, over a ladder of tolerances, whose primal objective,
+computed here from its weights, is within a factor 1 + g of the optimum (a long run of ours, certified from
+below). Times are of training alone, rows packed or read before; what packing takes is given apart. No bias
+term anywhere: all solve the same problem.
 
-Other programs are measured if a folder has them: a Python module ``rivals`` there, with a function
-``fit(name, path, C, eps) -> (CPU seconds, weights)`` for libocas, acupa, svmperf (error rate), svmperf_roc,
-svmrank and ranksvm; C is that of Joachims (2006).
+- "linear": hinge loss; C is that of Joachims (2006), 1/2 |w|^2 + (C / n) sum of losses.
+- "rows": passes and time against the number of Zipf rows, at a gap of 1e-3.
+- "ranking": all pairs of rows of different ranks, within groups where there are any.
+- "quality": the share of pairs of test rows in the wrong order, C by five-fold cross-validation.
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/cutplane.py [--rivals FOLDER] [--repeat 3]
-        [linear|scaling|ranking|quality ...]
+Other programs are measured if the folder of peers (see peers.py) has a Python module `rivals` with a function
+`fit(name, path, C, eps) -> (CPU seconds, weights)` for libocas, acupa, svmperf (error rate), svmperf_roc,
+svmrank and ranksvm; C is that of Joachims. The losses of ranksvm are squared, so its gap is that of its own
+objective, to a long run of its own.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/cutplane.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
+import importlib
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -31,6 +35,8 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.model_selection import GroupKFold, KFold
 from sklearn.preprocessing import FunctionTransformer, Normalizer, normalize
 
+from harness import Report, Times, main, timed
+from harness.processes import LeftOutError, peers_folder
 from unkernel import RankSVM, datasets, write_svmlight
 from unkernel._core import (
     Bundle,
@@ -49,7 +55,6 @@ OURS = (0.1, 0.05, 0.03, 0.02, 0.01, 0.007, 0.005, 0.003, 0.002, 0.001)
 LIBLINEAR = (10.0, 3.0, 1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.003)
 CERTIFIED = (0.1, 0.03, 0.01, 0.005, 0.003, 0.001)  # libocas, acupa: a relative gap
 SVMPERF = (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
-SECTIONS = ("linear", "scaling", "ranking", "quality")
 
 
 @dataclass(frozen=True)
@@ -64,21 +69,16 @@ class Linear:
 
     name: str
     X: sparse.csr_matrix
-    y: np.ndarray
+    labels: np.ndarray
     joachims_c: float
+    qid: None = None
 
     @property
     def C(self) -> float:  # noqa: N802
-        return self.joachims_c / len(self.y)
+        return self.joachims_c / len(self.labels)
 
     def objective(self, w: np.ndarray) -> float:
-        return float(0.5 * w @ w + self.C * np.maximum(0, 1 - self.y * (self.X @ w)).sum())
-
-
-def clocked(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.process_time()
-    result = work()
-    return time.process_time() - began, result
+        return float(0.5 * w @ w + self.C * np.maximum(0, 1 - self.labels * (self.X @ w)).sum())
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class Packed:
 
     @staticmethod
     def of(X: sparse.csr_matrix) -> Packed:
-        seconds, (rows, columns) = clocked(lambda: pack_rows_by_frequency(X, threads=1))
+        (rows, columns), seconds, _ = timed(lambda: pack_rows_by_frequency(X, threads=1))
         return Packed(rows, columns, X.shape[1], seconds)
 
     def run(self, solve: Callable[[PackedRows], dict]) -> Run:
-        seconds, result = clocked(lambda: solve(self.rows))
+        result, seconds, _ = timed(lambda: solve(self.rows))
         weights = np.zeros(self.features)
         weights[self.columns] = result["weights"]
         return Run(seconds, weights)
@@ -105,7 +105,7 @@ class Packed:
 def by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> dict:
     return train_dual(
         DualOptions(tolerance=tol, max_epochs=epochs, seed=1, threads=1),
-        rows=rows, intercept=0.0, squared=False, signed_costs=task.C * task.y, duals=np.empty(0),
+        rows=rows, intercept=0.0, squared=False, signed_costs=task.C * task.labels, duals=np.empty(0),
         on_progress=None,
     )  # fmt: skip
 
@@ -118,156 +118,172 @@ def by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
     )  # fmt: skip
 
 
-def linear_tasks() -> Iterable[Linear]:
-    a9a, imdb, covtype = datasets.load("a9a"), datasets.load("imdb"), datasets.load("covtype68k")
-    news = datasets.load("20news")
-    yield Linear("a9a", a9a.X, np.where(a9a.y > 0, 1.0, -1.0), 1628)
-    yield Linear("imdb", normalize(imdb.X), np.where(imdb.y >= 7, 1.0, -1.0), 7500)
-    yield Linear("20news (1)", normalize(news.X), np.where(news.y == 1, 1.0, -1.0), 11314)
-    yield Linear("covtype68k (1)", covtype.X, np.where(covtype.y == 1, 1.0, -1.0), 116600)
-    X, target = zipf_rows(300_000)
-    yield Linear("zipf 300k", X, np.sign(target), 1e4)
-    yield Linear("zipf 300k, C 9e4", X, np.sign(target), 9e4)
+# --- Contenders in turn -------------------------------------------------------------------------------
 
 
-def liblinear_run(task: Linear, eps: float) -> Run | None:
-    try:
-        from liblinear.liblinear import problem
-        from liblinear.liblinearutil import train
-    except ImportError:
-        return None
-    data = problem(task.y, task.X)
-    seconds, model = clocked(lambda: train(data, f"-s 3 -c {task.C} -e {eps} -q"))
-    w = np.array(model.get_decfun()[0])
-    w = w if model.get_labels()[0] == 1 else -w
-    return Run(seconds, np.pad(w, (0, task.X.shape[1] - len(w))))
+@dataclass(frozen=True)
+class Contender:
+    """Who runs at a ladder of tolerances, and what its weights are judged by."""
+
+    ladder: Sequence[float]
+    run: Callable[[float], Run]
+    objective: Callable[[np.ndarray], float]
+    optimum: float
+
+    def quickest(self) -> list[float | None]:
+        """Least seconds to each gap. The ladder ends with the rung that reaches the last one."""
+        best: list[float | None] = [None] * len(GAPS)
+        for rung in self.ladder:
+            found = self.run(rung)
+            gap = self.objective(found.weights) / self.optimum - 1
+            best = [
+                min(found.seconds, so_far or np.inf) if gap <= wanted else so_far
+                for wanted, so_far in zip(GAPS, best, strict=True)
+            ]
+            if gap <= GAPS[-1]:
+                break
+        return best
+
+
+def measure_gaps(report: Report, task: str, contenders: dict[str, Contender], rounds: int) -> None:
+    """All contenders' ladders in turn; other programs', which take long, once."""
+    taken = {name: [Times() for _ in GAPS] for name in contenders}
+    for turn in range(rounds):
+        for name in list(contenders):
+            if turn and not name.startswith(("unkernel", "LIBLINEAR")):
+                continue
+            try:
+                found = contenders[name].quickest()
+            except (ImportError, LeftOutError) as reason:
+                report.leave_out(f"{task}, {name}", reason)
+                del contenders[name], taken[name]
+                continue
+            for times, seconds in zip(taken[name], found, strict=True):
+                times.values += [] if seconds is None else [seconds]
+    for name, of_gaps in taken.items():
+        for gap, times in zip(GAPS, of_gaps, strict=True):
+            report.add(task, name, f"to {gap:g}", "CPU s", times if times.values else None)
 
 
 class Rivals:
     """Other programs, through the module that the user has for them."""
 
-    def __init__(self, folder: str | None, work: Path) -> None:
-        self.fit = None
+    def __init__(self, work: Path) -> None:
+        self._fit: Any = None
         self._work = work
-        if folder is not None:
-            sys.path.insert(0, folder)
-            import rivals
+        if (peers_folder() / "rivals.py").exists():
+            sys.path.insert(0, str(peers_folder()))
+            self._fit = importlib.import_module("rivals").fit
 
-            self.fit = rivals.fit
-
-    def file(self, name: str, X: sparse.csr_matrix, y: np.ndarray, qid: np.ndarray | None = None) -> Path:
-        path = self._work / (name.replace(" ", "_").replace(",", "") + ".svm")
+    def run(self, name: str, task: Linear | Ranks, eps: float) -> Run:
+        if self._fit is None:
+            raise LeftOutError("there is no module for it among the peers; see benchmarks/peers.py")
+        path = self._work / (task.name.replace(" ", "_").replace(",", "") + ".svm")
         if not path.exists():
-            write_svmlight(path, X, y, qid=qid)
-        return path
-
-    def run(self, name: str, path: Path, C: float, features: int, eps: float) -> Run | None:
-        if self.fit is None:
-            return None
+            write_svmlight(path, task.X, task.labels, qid=task.qid)
         try:
-            seconds, w = self.fit(name, str(path), C, eps)
-        except Exception as error:
-            print(f"  {name} at {eps}: left out ({str(error).splitlines()[-1][:100]})", flush=True)
-            return None
+            seconds, w = self._fit(name, str(path), task.joachims_c, eps)
+        except Exception as error:  # of any program that it runs
+            raise LeftOutError(error) from None
+        features = task.X.shape[1]
         return Run(seconds, np.pad(w, (0, max(features - len(w), 0)))[:features])
 
 
-def quickest(
-    ladder: Iterable[float],
-    run: Callable[[float], Run | None],
-    objective: Callable[[np.ndarray], float],
-    optimum: float,
-    repeat: int,
-) -> list[float | None]:
-    """Least seconds to each gap. The ladder ends with the rung that reaches the last one."""
-    best: list[float | None] = [None] * len(GAPS)
-    for rung in ladder:
-        several = [run(rung) for _ in range(repeat)]
-        if several[0] is None:
-            continue
-        gap = objective(several[0].weights) / optimum - 1
-        seconds = min(one.seconds for one in several if one is not None)
-        for k, wanted in enumerate(GAPS):
-            if gap <= wanted and (best[k] is None or seconds < best[k]):
-                best[k] = seconds
-        if gap <= GAPS[-1]:
-            break
-    return best
+# --- Linear SVMs --------------------------------------------------------------------------------------
 
 
-def show(headings: list[str], rows: list[list[str]]) -> None:
-    print("| " + " | ".join(headings) + " |")
-    print("|" + "---|" * len(headings))
-    for cells in rows:
-        print("| " + " | ".join(cells) + " |", flush=True)
+def text_rows(name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
+    data = datasets.load(name)
+    return normalize(data.X), np.where(data.y >= 7 if name == "imdb" else data.y == 1, 1.0, -1.0)
 
 
-def pair_of(times: list[float | None]) -> str:
-    return " / ".join("–" if t is None else f"{t:.4f}" if t < 0.1 else f"{t:.3f}" for t in times)
+def plain_rows(name: str) -> tuple[sparse.csr_matrix, np.ndarray]:
+    data = datasets.load(name)
+    return data.X, np.where(data.y == 1, 1.0, -1.0)
 
 
-def linear(rivals: Rivals, repeat: int) -> None:
-    print(f"\n## Linear SVM, hinge: CPU s to a gap of {GAPS[0]:g} / {GAPS[1]:g}")
-    rows = [linear_row(task, rivals, repeat) for task in linear_tasks()]
-    headings = ["task", "packing", "ours: dual", "ours: cutting planes", "LIBLINEAR -s 3"]
-    show(headings + (["libocas", "ACUPA", "SVMperf -w 9"] if rivals.fit else []), rows)
+def signed_zipf_rows(count: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+    X, target = zipf_rows(count)
+    return X, np.sign(target)
 
 
-def linear_row(task: Linear, rivals: Rivals, repeat: int) -> list[str]:
+# Rows and labels, and C.
+LINEAR: dict[str, tuple[Callable[[], tuple[Any, np.ndarray]], float]] = {
+    "linear, a9a": (partial(plain_rows, "a9a"), 1628),
+    "linear, imdb": (partial(text_rows, "imdb"), 7500),
+    "linear, 20news (1)": (partial(text_rows, "20news"), 11314),
+    "linear, covtype68k (1)": (partial(plain_rows, "covtype68k"), 116600),
+    "linear, zipf 300k": (partial(signed_zipf_rows, 300_000), 1e4),
+    "linear, zipf 300k, C 9e4": (partial(signed_zipf_rows, 300_000), 9e4),
+}
+
+
+def liblinear_runs(task: Linear) -> Callable[[float], Run]:
+    data: list[Any] = []
+
+    def run(eps: float) -> Run:
+        from liblinear.liblinear import problem
+        from liblinear.liblinearutil import train
+
+        if not data:
+            data.append(problem(task.labels, task.X))
+        model, seconds, _ = timed(lambda: train(data[0], f"-s 3 -c {task.C} -e {eps} -q"))
+        w = np.array(model.get_decfun()[0])
+        w = w if model.get_labels()[0] == 1 else -w
+        return Run(seconds, np.pad(w, (0, task.X.shape[1] - len(w))))
+
+    return run
+
+
+def measure_linear(report: Report, name: str, rivals: Rivals) -> None:
+    rows, cost = LINEAR[name]
+    task = Linear(name, *rows(), cost)
     task.X.sort_indices()
     packed = Packed.of(task.X)
     long_run = by_dual(packed.rows, task, 1e-6, epochs=20000)
-    oracle = margin_oracle(task.y, squared=False)
-
-    def cell(ladder: Iterable[float], run: Callable[[float], Run | None], times: int) -> str:
-        return pair_of(quickest(ladder, run, task.objective, long_run["objective"], times))
-
-    cells = [
-        task.name,
-        f"{packed.seconds:.4f}",
-        cell(OURS, lambda tol: packed.run(lambda rows: by_dual(rows, task, tol)), repeat),
-        cell(OURS, lambda tol: packed.run(lambda rows: by_cuts(rows, oracle, task.C, tol)), repeat),
-        cell(LIBLINEAR, lambda eps: liblinear_run(task, eps), repeat),
-    ]
-    if rivals.fit is not None:
-        path = rivals.file(task.name, task.X, task.y)
-        for name, ladder in {"libocas": CERTIFIED, "acupa": CERTIFIED, "svmperf": SVMPERF}.items():
-            ask = partial(rivals.run, name, path, task.joachims_c, task.X.shape[1])
-            cells.append(cell(ladder, ask, 1))
-    print(
-        f"{task.name}: optimum {long_run['objective']:.6g}, bound {long_run['bound']:.6g}: {cells[2:]}",
-        flush=True,
-    )
-    return cells
+    oracle = margin_oracle(task.labels, squared=False)
+    runs: dict[str, tuple[Sequence[float], Callable[[float], Run]]] = {
+        "unkernel, dual": (OURS, lambda tol: packed.run(lambda rows: by_dual(rows, task, tol))),
+        "unkernel, cutting planes": (
+            OURS,
+            lambda tol: packed.run(lambda rows: by_cuts(rows, oracle, task.C, tol)),
+        ),
+        "LIBLINEAR -s 3": (LIBLINEAR, liblinear_runs(task)),
+        "libocas": (CERTIFIED, partial(rivals.run, "libocas", task)),
+        "ACUPA": (CERTIFIED, partial(rivals.run, "acupa", task)),
+        "SVMperf": (SVMPERF, partial(rivals.run, "svmperf", task)),
+    }
+    contenders = {
+        who: Contender(ladder, run, task.objective, long_run["objective"])
+        for who, (ladder, run) in runs.items()
+    }
+    measure_gaps(report, name, contenders, 2 if report.quick else 3)
+    report.add(name, "unkernel, dual", "packing", "CPU s", packed.seconds)
 
 
-def scaling(_: Rivals, repeat: int) -> None:
-    print("\n## Passes and time against rows (Zipf rows, gap 1e-3, C of the paper 1e4)")
-    rows: list[list[str]] = []
-    before: tuple[int, list[float]] | None = None
-    for count in (10_000, 30_000, 100_000, 300_000, 1_000_000):
-        cells, seconds = scaling_row(count, repeat)
-        slopes = ["", ""]
-        if before is not None:
-            slopes = [
-                f"{np.log(now / then) / np.log(count / before[0]):.2f}"
-                for now, then in zip(seconds, before[1], strict=True)
-            ]
-        rows.append([f"{count:,}", *cells[:2], slopes[0], *cells[2:], slopes[1]])
-        before = (count, seconds)
-    show(["rows", "passes (cuts)", "CPU s", "slope", "epochs (dual)", "CPU s", "slope"], rows)
+# --- Passes against rows ------------------------------------------------------------------------------
+
+ROWS = {f"rows, {count:,}": count for count in (10_000, 30_000, 100_000, 300_000, 1_000_000)}
 
 
-def scaling_row(count: int, repeat: int) -> tuple[list[str], list[float]]:
-    X, target = zipf_rows(count)
-    task = Linear("", X, np.sign(target), 1e4)
-    store = Packed.of(X).rows
-    oracle = margin_oracle(task.y, squared=False)
-    cuts = [clocked(lambda: by_cuts(store, oracle, task.C, 1e-3)) for _ in range(repeat)]
-    dual = [clocked(lambda: by_dual(store, task, 1e-3)) for _ in range(repeat)]
-    seconds = [min(spent for spent, _ in runs) for runs in (cuts, dual)]
-    cells = [str(cuts[0][1]["rounds"]), f"{seconds[0]:.3f}", str(dual[0][1]["rounds"]), f"{seconds[1]:.3f}"]
-    return cells, seconds
+def measure_rows(report: Report, name: str) -> None:
+    count = ROWS[name]
+    task = Linear("", *signed_zipf_rows(count), 1e4)
+    store = Packed.of(task.X).rows
+    oracle = margin_oracle(task.labels, squared=False)
+    solvers = {
+        "unkernel, cutting planes": lambda: by_cuts(store, oracle, task.C, 1e-3),
+        "unkernel, dual": lambda: by_dual(store, task, 1e-3),
+    }
+    rounds = [{who: timed(solve) for who, solve in solvers.items()} for _ in range(2 if report.quick else 3)]
+    for who in solvers:
+        times = Times([one[who].cpu for one in rounds])
+        report.add(name, who, "passes", "number", rounds[0][who].result["rounds"])
+        report.add(name, who, "time", "CPU s", times)
+        report.add(name, who, "time of a row", "CPU µs", times.scaled(1e6 / count))
+
+
+# --- Ranking ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -308,24 +324,35 @@ class Ranks:
         return float(0.5 * w @ w + self.joachims_c / (len(high) * len(low)) * losses.sum())
 
 
-def ranking_tasks() -> Iterable[Ranks]:
-    imdb, mq = datasets.load("imdb"), datasets.load("mq2008.fold1")
-    yield Ranks("mq2008, groups", mq.X, mq.y, 1000, mq.qid)
-    yield Ranks("imdb, 8 ranks", normalize(imdb.X), imdb.y, 7500)
-    for count in (10_000, 30_000, 100_000, 300_000):
-        X, target = zipf_rows(count)
-        yield Ranks(f"zipf {count // 1000}k, 2 ranks", X, ranks_of(target, 2), 1e4)
-    yield Ranks("zipf 300k, 8 ranks", X, ranks_of(target, 8), 1e4)
-    yield Ranks("zipf 300k, n ranks", X, ranks_of(target, 0), 1e4)
+def grouped_rows() -> tuple[Any, ...]:
+    data = datasets.load("mq2008.fold1")
+    return data.X, data.y, 1000, data.qid
 
 
-def ranking(rivals: Rivals, repeat: int) -> None:
-    print(f"\n## Ranking: CPU s to a gap of {GAPS[0]:g} / {GAPS[1]:g} (ranksvm: of its squared losses)")
-    rows = [ranking_row(task, rivals, repeat) for task in ranking_tasks()]
-    show(["task", "ours"] + (["SVMperf -w 3 -l 10", "SVMrank", "ranksvm"] if rivals.fit else []), rows)
+def rated_rows() -> tuple[Any, ...]:
+    data = datasets.load("imdb")
+    return normalize(data.X), data.y, 7500
 
 
-def ranking_row(task: Ranks, rivals: Rivals, repeat: int) -> list[str]:
+def ranked_zipf_rows(count: int, ranks: int) -> tuple[Any, ...]:
+    X, target = zipf_rows(count)
+    return X, ranks_of(target, ranks), 1e4
+
+
+RANKING: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "ranking, mq2008 in groups": grouped_rows,
+    "ranking, imdb of 8 ranks": rated_rows,
+    **{
+        f"ranking, zipf {count // 1000}k of 2 ranks": partial(ranked_zipf_rows, count, 2)
+        for count in (10_000, 30_000, 100_000, 300_000)
+    },
+    "ranking, zipf 300k of 8 ranks": partial(ranked_zipf_rows, 300_000, 8),
+    "ranking, zipf 300k of n ranks": partial(ranked_zipf_rows, 300_000, 0),
+}
+
+
+def measure_ranking(report: Report, name: str, rivals: Rivals) -> None:
+    task = Ranks(name, *RANKING[name]())
     task.X.sort_indices()
     packed = Packed.of(task.X)
     C = task.joachims_c / len(task.labels)
@@ -336,50 +363,51 @@ def ranking_row(task: Ranks, rivals: Rivals, repeat: int) -> list[str]:
         oracle = ordinal_oracle(**task.arguments(), accuracy=tol / 20)
         return packed.run(lambda rows: by_cuts(rows, oracle, C, tol))
 
-    def cell(ladder: Iterable[float], run: Callable[[float], Run | None], times: int) -> str:
-        return pair_of(quickest(ladder, run, lambda w: task.objective(exact, w), optimum, times))
+    def judged(ladder: Sequence[float], run: Callable[[float], Run]) -> Contender:
+        return Contender(ladder, run, partial(task.objective, exact), optimum)
 
-    cells = [task.name, cell(OURS, ours, repeat)]
-    if rivals.fit is not None:
-        path = rivals.file(task.name, task.X, task.labels, task.qid)
-        ask = partial(rivals.run, path=path, C=task.joachims_c, features=task.X.shape[1])
-        two = len(np.unique(task.labels)) == 2 and task.qid is None
-        small = task.qid is not None or len(task.labels) <= 10_000  # it is quadratic in the rows of a group
-        cells.append(cell(SVMPERF, lambda eps: ask("svmperf_roc", eps=eps), 1) if two else "")
-        cells.append(cell(SVMPERF, lambda eps: ask("svmrank", eps=eps), 1) if small else "")
-        cells.append(ranksvm_cell(task, ask) if two else "")
-    print(cells, flush=True)
-    return cells
+    contenders = {"unkernel": judged(OURS, ours)}
+    two = len(np.unique(task.labels)) == 2 and task.qid is None
+    if two:
+        contenders["SVMperf, ROC area"] = judged(SVMPERF, partial(rivals.run, "svmperf_roc", task))
+    if task.qid is not None or len(task.labels) <= 10_000:  # it is quadratic in the rows of a group
+        contenders["SVMrank"] = judged(SVMPERF, partial(rivals.run, "svmrank", task))
+    measure_gaps(report, name, contenders, 2 if report.quick else 3)
+    if two:
+        measure_ranksvm(report, task, rivals)
 
 
-def ranksvm_cell(task: Ranks, ask: Callable[..., Run | None]) -> str:
-    """Its losses are squared, so its gap is that of its own objective, to a long run of its own."""
-    tight = ask("ranksvm", eps=1e-6)
-    if tight is None:
-        return "–"
-    optimum = task.squared_objective(tight.weights)
+def measure_ranksvm(report: Report, task: Ranks, rivals: Rivals) -> None:
+    run = partial(rivals.run, "ranksvm", task)
+    try:
+        optimum = task.squared_objective(run(1e-6).weights)
+    except LeftOutError as reason:
+        report.leave_out(f"{task.name}, ranksvm", reason)
+        return
     ladder = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
-    return pair_of(quickest(ladder, lambda eps: ask("ranksvm", eps=eps), task.squared_objective, optimum, 1))
+    contender = Contender(ladder, run, task.squared_objective, optimum)
+    measure_gaps(report, task.name, {"ranksvm": contender}, 1)
 
 
-def quality(*_: Any) -> None:
-    print("\n## Pair error on test rows, C by five-fold cross-validation on the training rows")
-    transforms = {
-        "imdb, unit rows": Normalizer(),
-        "imdb, tf-idf": TfidfTransformer(sublinear_tf=True),
-        "mq2008.fold1": FunctionTransformer(accept_sparse=True),
-    }
-    rows = []
-    for name, transform in transforms.items():
-        train, test = (datasets.load(name.split(",")[0], part) for part in ("train", "test"))
-        X = transform.fit_transform(train.X)
-        best, C = max(
-            (cross_validated(X, train.y, train.qid, C), C) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-        )
-        ranker = RankSVM(C=C).fit(X, train.y, qid=train.qid)
-        error = 1 - ranker.score(transform.transform(test.X), test.y, test.qid)
-        rows.append([name, f"{C:g}", f"{1 - best:.4f}", f"{error:.4f}"])
-    show(["data", "C", "cross-validated error", "test pair error"], rows)
+# --- Quality ------------------------------------------------------------------------------------------
+
+QUALITY: dict[str, tuple[str, Any]] = {
+    "quality, imdb, unit rows": ("imdb", Normalizer()),
+    "quality, imdb, tf-idf": ("imdb", TfidfTransformer(sublinear_tf=True)),
+    "quality, mq2008.fold1": ("mq2008.fold1", FunctionTransformer(accept_sparse=True)),
+}
+
+
+def measure_quality(report: Report, name: str) -> None:
+    dataset, transform = QUALITY[name]
+    train, test = (datasets.load(dataset, part) for part in ("train", "test"))
+    X = transform.fit_transform(train.X)
+    best, C = max((cross_validated(X, train.y, train.qid, C), C) for C in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0))
+    ranker = RankSVM(C=C).fit(X, train.y, qid=train.qid)
+    error = 1 - ranker.score(transform.transform(test.X), test.y, test.qid)
+    report.add(name, "unkernel", "C", "", C)
+    report.add(name, "unkernel", "cross-validated error", "% of pairs wrong", 100 * (1 - best))
+    report.add(name, "unkernel", "test error", "% of pairs wrong", 100 * error)
 
 
 def cross_validated(X: Any, y: np.ndarray, qid: np.ndarray | None, C: float) -> float:
@@ -392,23 +420,23 @@ def cross_validated(X: Any, y: np.ndarray, qid: np.ndarray | None, C: float) -> 
     return float(np.mean(scores))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", choices=SECTIONS, default=SECTIONS)
-    parser.add_argument("--rivals", help="a folder with a module that runs other programs")
-    parser.add_argument("--repeat", type=int, default=3)
-    given = parser.parse_args()
-    work = {"linear": linear, "scaling": scaling, "ranking": ranking, "quality": quality}
+def measure(report: Report, tasks: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        rivals = Rivals(given.rivals, Path(folder))
-        for section in given.sections:
+        rivals = Rivals(Path(folder))
+        for name in tasks:
             try:
-                work[section](rivals, given.repeat)
+                if name in LINEAR:
+                    measure_linear(report, name, rivals)
+                elif name in ROWS:
+                    measure_rows(report, name)
+                elif name in RANKING:
+                    measure_ranking(report, name, rivals)
+                else:
+                    measure_quality(report, name)
             except FileNotFoundError as error:
-                print(f"{section}: skipped: {error}")
+                report.leave_out(name, error)
 
 
 if __name__ == "__main__":
-    main()
+    quick = ["linear, a9a", "linear, imdb", "rows, 10,000", "rows, 30,000", "ranking, mq2008 in groups"]
+    main(measure, [*LINEAR, *ROWS, *RANKING, *QUALITY], quick=quick)

@@ -53,8 +53,8 @@ def measure_training(report: Report, task: str, file: Path, memory: str) -> None
     for run in ("unkernel, packing first", "unkernel, packed"):
         result = trained(file, memory)
         report.add(task, run, "training", "wall s", result["wall"])
-        report.add(task, run, "rows", "", result["rows"])
-        report.add(task, run, "passes", "", result["passes"])
+        report.add(task, run, "rows", "number", result["rows"])
+        report.add(task, run, "passes", "number", result["passes"])
         report.add(task, run, "gap", "", result["gap"])
         report.add(task, run, "peak memory", "MB", result["peak_memory_bytes"] / 1e6)
 

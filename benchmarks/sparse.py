@@ -120,7 +120,7 @@ def add(
         report.add(task, contender, f"to {gap:g}", "CPU s", min(reached, default=None), version=version)
     best = min(runs, key=lambda run: run["objective"])
     report.add(task, contender, "best gap", "", max(best["objective"] / optimum - 1, 0.0))
-    report.add(task, contender, "non-zeros", "", best["nonzeros"])
+    report.add(task, contender, "non-zeros", "number", best["nonzeros"])
     report.add(task, contender, "accuracy", "%", best["accuracy"])
 
 
