@@ -77,7 +77,7 @@ def alike(figures: Sequence[Figure]) -> list[list[Figure]]:
 def table(figures: Sequence[Figure]) -> str:
     columns = list(dict.fromkeys((figure.figure, figure.unit) for figure in figures))
     cells = {(figure.task, figure.contender, figure.figure, figure.unit): figure for figure in figures}
-    lines = ["| task | contender | " + " | ".join(f"{name}, {unit}" for name, unit in columns) + " |"]
+    lines = ["| task | contender | " + " | ".join(heading(*column) for column in columns) + " |"]
     lines.append("|---|---|" + "---:|" * len(columns))
     last = ""
     for task, contender in dict.fromkeys((figure.task, figure.contender) for figure in figures):
@@ -88,6 +88,10 @@ def table(figures: Sequence[Figure]) -> str:
         lines.append(f"| {task if task != last else ''} | {name} | " + " | ".join(shown) + " |")
         last = task
     return "\n".join(lines)
+
+
+def heading(figure: str, unit: str) -> str:
+    return f"{figure}, {unit}" if unit and unit != "number" else figure
 
 
 def ours(cells: dict[tuple[str, str, str, str], Figure], task: str, column: tuple[str, str]) -> Figure | None:

@@ -2,14 +2,16 @@
 
     python benchmarks/regressions.py build/benchmarks/quick
 
-For each task, figure and peer that both have, the ratio of our number to the peer's is compared. It ends with
-1 if a ratio is worse by more than a quarter, beyond what the runs of both spread. Of times without a peer
-nothing is said; sizes, accuracies and counts are compared as they are.
+For each task, figure and peer that both have, the ratio of our time to the peer's is compared. It ends with 1
+if a ratio is worse by more than a quarter, beyond what the runs of both spread. Of times without a peer
+nothing is said. Megabytes and counts (of passes, weights, ...) are compared as they are, and shares in %
+must not fall by more than a point. Figures of other units, as certified gaps, are not judged.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,27 +19,37 @@ from pathlib import Path
 from harness.report import RESULTS, Figure, read
 
 WORSE = 1.25
-MORE_IS_BETTER = ("%", "/s", "F1", "NDCG")
-OF_THE_MACHINE = ("s", "ms", "µs", "ns")  # units of figures that depend on how busy it is
+POINTS = 1.0
+TIME = re.compile(r"\b(s|ms|µs|ns)\b")  # units of figures that depend on how busy the machine is
+SIZES = ("MB", "bytes", "number")
+
+
+Key = tuple[str, str, str, str]
 
 
 def goodness(figure: Figure) -> float:
-    """Larger is better."""
+    """Of a time or a speed: larger is better."""
     assert figure.value
-    return figure.value if figure.unit.endswith(MORE_IS_BETTER) else 1 / figure.value
+    return figure.value if "/" in figure.unit else 1 / figure.value
 
 
-def standings(path: Path) -> Iterator[tuple[tuple[str, str, str, str], float, float]]:
-    """Our figures, relative to each peer's where time is measured; and how far their runs spread."""
+def standings(path: Path) -> Iterator[tuple[Key, float, float]]:
+    """Our times and speeds relative to each peer's, and how far the runs of both spread; our sizes."""
     figures = [figure for figure in read(path).figures if figure.value]
     for mine in (figure for figure in figures if figure.ours):
-        if not mine.unit.split("/")[0].endswith(OF_THE_MACHINE):
+        if mine.unit in SIZES:
             yield (mine.task, mine.contender, mine.figure, ""), goodness(mine), 0.0
-            continue
-        for peer in figures:
-            if not peer.ours and (peer.task, peer.figure, peer.unit) == (mine.task, mine.figure, mine.unit):
-                key = (mine.task, mine.contender, mine.figure, peer.contender)
-                yield key, goodness(mine) / goodness(peer), mine.spread + peer.spread
+        elif TIME.search(mine.unit):
+            for peer in figures:
+                alike = (peer.task, peer.figure, peer.unit) == (mine.task, mine.figure, mine.unit)
+                if alike and not peer.ours:
+                    key = (mine.task, mine.contender, mine.figure, peer.contender)
+                    yield key, goodness(mine) / goodness(peer), mine.spread + peer.spread
+
+
+def shares(path: Path) -> dict[Key, float]:
+    figures = [figure for figure in read(path).figures if figure.ours and figure.unit == "%" and figure.value]
+    return {(one.task, one.contender, one.figure, ""): one.value or 0.0 for one in figures}
 
 
 def worse(old: Path, new: Path) -> list[str]:
@@ -45,13 +57,17 @@ def worse(old: Path, new: Path) -> list[str]:
     found = []
     for key, ratio, spread in standings(new):
         if key in before and before[key][0] > ratio * (WORSE + spread + before[key][1]):
-            task, contender, figure, peer = key
-            beside = f" beside {peer}" if peer else ""
-            found.append(
-                f"{new.stem}, {task}, {contender}{beside}: {figure} was "
-                f"{before[key][0] / ratio:.2f} times as good"
-            )
-    return found
+            found.append(f"{name_of(new, key)} was {before[key][0] / ratio:.2f} times as good")
+    fallen, now = shares(old), shares(new)
+    for key in fallen.keys() & now.keys():
+        if now[key] < fallen[key] - POINTS:
+            found.append(f"{name_of(new, key)} was {fallen[key]:.2f} %, and is {now[key]:.2f} %")
+    return sorted(found)
+
+
+def name_of(path: Path, key: Key) -> str:
+    task, contender, figure, peer = key
+    return f"{path.stem}, {task}, {contender}{f' beside {peer}' if peer else ''}: {figure}"
 
 
 def main() -> int:
