@@ -84,7 +84,9 @@ class Report:
         made = Figure(task, contender, figure, unit, number, version, repeats, spread, note, at)
         self.figures.append(made)
         place = "" if at is None else f" at {at:g}"
-        print(f"  {task}, {contender}{place}: {figure} {shown(made)}{f' ({note})' if note else ''}", flush=True)
+        print(
+            f"  {task}, {contender}{place}: {figure} {shown(made)}{f' ({note})' if note else ''}", flush=True
+        )
 
     def leave_out(self, what: str, reason: object) -> None:
         """Say that a contender or a task is missing, and why."""
