@@ -1,30 +1,28 @@
 """Records: from a dict to its class, against the scikit-learn pipeline that the model was compiled from.
 
-    python benchmarks/records.py [adult] [bound] [clinc] [pairs] [frame] [csv] [onnx] [vowpal]
-                                 [--data FOLDER] [--repeats 5]
-
 Adult: 14 columns; CLINC150: 15,000 sentences of 150 intents. Both sides get the same records, one after the
-other, in turns; the least CPU time of several rounds counts. Labels must be equal.
+other, in turns. Labels must be equal.
 
-- adult, bound, clinc: one record; columns that many records share; one sentence, by a linear machine.
-- pairs: one sentence, by the 11,175 decisions of SVC(kernel="linear"). Takes some minutes.
-- frame: a polars frame of a million records to labels, on one thread.
-- csv: Adult's test file, tiled to 100 MB in a temporary folder, through `unkernel predict`, on one thread.
-- onnx: ONNX Runtime beside ours, if skl2onnx and onnxruntime are installed.
-- vowpal: Vowpal Wabbit beside ours, if vowpalwabbit is installed: pairs of features, a line per record.
+- "adult", "bound", "clinc": one record; columns that many records share; one sentence, by a linear machine.
+- "pairs": one sentence, by the 11,175 decisions of SVC(kernel="linear"). Takes some minutes.
+- "frame": a polars frame of a million records to labels, on one thread.
+- "csv": Adult's test file, tiled to 100 MB, through `unkernel predict`, on one thread; with labels that are
+  compared, and without the column of labels.
+- "onnx": ONNX Runtime beside ours, one record at a time, where skl2onnx can express the pipeline.
+- "vowpal": Vowpal Wabbit beside ours: all pairs of features, learnt online; a line of text to a score.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/records.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
 import lzma
 import tempfile
-import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,37 +36,47 @@ from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
 
 import unkernel
-from unkernel import PolySVC, RecordEncoder, cli
+from harness import Report, Times, main, take_turns
+from unkernel import PolySVC, RecordEncoder, cli, datasets
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "records"
 ROWS_OF_FRAME = 1_000_000
 BYTES_OF_CSV = 100_000_000
 NUMBERS = ["age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
+PER_RECORD = "CPU µs per record"
+Works = dict[str, tuple[Callable[[], Any], int]]
 
 
-def adult(folder: Path, part: str) -> tuple[pd.DataFrame, np.ndarray]:
+def data_file(name: str) -> Path:
+    """A file of records. FileNotFoundError if it is not there."""
+    path = (datasets.folder() or Path("data")) / "records" / name
+    if not path.exists():
+        raise FileNotFoundError(f"there is no records/{name} where UNKERNEL_DATA says")
+    return path
+
+
+def adult(part: str) -> tuple[pd.DataFrame, np.ndarray]:
     """The records of Adult and whether the income is high."""
-    with lzma.open(folder / f"adult.{part}.csv.xz", "rt", encoding="utf-8") as file:
+    with lzma.open(data_file(f"adult.{part}.csv.xz"), "rt", encoding="utf-8") as file:
         frame = pd.read_csv(io.StringIO(file.read()), keep_default_na=False, quoting=csv.QUOTE_MINIMAL)
     return frame.drop(columns="income"), frame["income"].str.rstrip(".").to_numpy(dtype=str)
 
 
-def clinc(folder: Path, part: str) -> tuple[list[str], np.ndarray]:
+def clinc(part: str) -> tuple[list[str], np.ndarray]:
     """The sentences of CLINC150 and their intents."""
-    with lzma.open(folder / f"clinc150.{part}.jsonl.xz", "rt", encoding="utf-8") as file:
+    with lzma.open(data_file(f"clinc150.{part}.jsonl.xz"), "rt", encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     return [line["text"] for line in lines], np.array([line["intent"] for line in lines])
 
 
-def best(tasks: dict[str, tuple[Callable[[], Any], int]], repeats: int) -> dict[str, float]:
-    """Microseconds of CPU time per record of each task, run in turns."""
-    found = dict.fromkeys(tasks, float("inf"))
-    for _ in range(repeats):
-        for name, (task, records) in tasks.items():
-            began = time.process_time()
-            task()
-            found[name] = min(found[name], (time.process_time() - began) / records * 1e6)
-    return found
+def times_of(report: Report, works: Works) -> dict[str, Times]:
+    """Microseconds of CPU time per record of each work, in turns."""
+    taken = take_turns({name: work for name, (work, _) in works.items()}, 3 if report.quick else 7)
+    return {name: times.scaled(1e6 / works[name][1]) for name, times in taken.items()}
+
+
+def add_times(report: Report, task: str, figure: str, works: Works) -> None:
+    for contender, times in times_of(report, works).items():
+        report.add(task, contender, figure, PER_RECORD, times)
 
 
 def one_hot_and_bins(X: pd.DataFrame, encode: str = "onehot") -> ColumnTransformer:
@@ -80,10 +88,10 @@ def one_hot_and_bins(X: pd.DataFrame, encode: str = "onehot") -> ColumnTransform
     )
 
 
-def ask_adult(folder: Path, repeats: int) -> None:
+def measure_adult(report: Report, task: str) -> None:
     """One-hot categories and intervals, PolySVC of degree 2."""
-    X, y = adult(folder, "train")
-    test, labels = adult(folder, "test")
+    X, y = adult("train")
+    test, labels = adult("test")
     columns = one_hot_and_bins(X)
     records = test.to_dict("records")[:2000]
     rows = [test.iloc[[k]] for k in range(20)]
@@ -91,37 +99,27 @@ def ask_adult(folder: Path, repeats: int) -> None:
         pipeline = make_pipeline(encoder, PolySVC(degree=2)).fit(X, y)
         fast = unkernel.compile(pipeline)
         assert [fast.predict_one(record) for record in records] == pipeline.predict(test[:2000]).tolist()
-        found = best(
-            {
-                "ours": (lambda fast=fast: [fast.predict_one(record) for record in records], len(records)),
-                "scikit-learn": (lambda p=pipeline: [p.predict(row) for row in rows], len(rows)),
-            },
-            repeats,
-        )
-        accuracy = np.mean(fast.predict(test) == labels)
-        print(
-            f"Adult, {name} + PolySVC(degree=2): accuracy {accuracy:.4f}; dict to label "
-            f"{found['ours']:.2f} us; pipeline.predict of a one-row frame {found['scikit-learn']:.0f} us; "
-            f"ratio {found['scikit-learn'] / found['ours']:.0f}"
-        )
-    found = best(
-        {
-            "ours": (lambda: RecordEncoder().fit_transform(X), len(X)),
-            "scikit-learn": (lambda: columns.fit_transform(X), len(X)),
-        },
-        repeats,
-    )
-    print(
-        f"Adult, fit_transform of {len(X)} records: RecordEncoder {found['ours']:.2f} us per record, "
-        f"OneHotEncoder + KBinsDiscretizer {found['scikit-learn']:.2f}; "
-        f"ratio {found['scikit-learn'] / found['ours']:.1f}"
-    )
+        row = f"{task}, {name} + PolySVC(degree=2)"
+        works: Works = {
+            "unkernel": (lambda fast=fast: [fast.predict_one(record) for record in records], len(records)),
+            "scikit-learn, a frame of one row": (
+                lambda p=pipeline: [p.predict(row) for row in rows],
+                len(rows),
+            ),
+        }
+        add_times(report, row, "label of a record", works)
+        report.add(row, "unkernel", "accuracy", "%", 100 * np.mean(fast.predict(test) == labels))
+    works = {
+        "unkernel, RecordEncoder": (lambda: RecordEncoder().fit_transform(X), len(X)),
+        "scikit-learn, OneHotEncoder + KBinsDiscretizer": (lambda: columns.fit_transform(X), len(X)),
+    }
+    add_times(report, f"{task}, encoders", "fit_transform", works)
 
 
-def ask_bound(folder: Path, repeats: int) -> None:
+def measure_bound(report: Report, task: str) -> None:
     """Many candidates that share ten of Adult's columns with each other."""
-    X, y = adult(folder, "train")
-    test, _ = adult(folder, "test")
+    X, y = adult("train")
+    test, _ = adult("test")
     shared = list(X.columns[:10])
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
     records = test.to_dict("records")[:2000]
@@ -131,101 +129,85 @@ def ask_bound(folder: Path, repeats: int) -> None:
     bound = fast.bind(first)
     np.testing.assert_allclose(bound.decision_function(candidates), fast.decision_function(whole), atol=1e-9)
     count = len(records)
-    found = best(
-        {
-            "bound": (lambda: [bound.score_one(candidate) for candidate in candidates], count),
-            "whole": (lambda: [fast.score_one(record) for record in whole], count),
-            "put together": (lambda: [fast.score_one(first | candidate) for candidate in candidates], count),
-            "batch": (lambda: bound.decision_function(candidates), count),
-            "whole batch": (lambda: fast.decision_function(whole), count),
-            "bind": (lambda: [fast.bind(first) for _ in range(10)], 10),
-        },
-        repeats,
-    )
-    print(
-        f"Adult, 10 of 14 columns shared, {bound.sums_once} summed once: {found['bound'] * 1000:.0f} ns per "
-        f"candidate; whole {found['whole'] * 1000:.0f} ns, {found['put together'] * 1000:.0f} ns "
-        f"with putting together; ratio {found['whole'] / found['bound']:.1f}; as one list "
-        f"{found['batch'] * 1000:.0f} and {found['whole batch'] * 1000:.0f} ns; bind {found['bind']:.0f} us, "
-        f"earned back after {found['bind'] / (found['whole'] - found['bound']):.0f} candidates"
-    )
+    works: Works = {
+        "unkernel, bound": (lambda: [bound.score_one(candidate) for candidate in candidates], count),
+        "unkernel, whole records": (lambda: [fast.score_one(record) for record in whole], count),
+        "unkernel, put together first": (
+            lambda: [fast.score_one(first | candidate) for candidate in candidates],
+            count,
+        ),
+        "unkernel, bound, as one list": (lambda: bound.decision_function(candidates), count),
+        "unkernel, whole records, as one list": (lambda: fast.decision_function(whole), count),
+        "unkernel, bind": (lambda: [fast.bind(first) for _ in range(10)], 10),
+    }
+    times = times_of(report, works)
+    for contender, taken in times.items():
+        report.add(task, contender, "score", PER_RECORD, taken)
+    saved = times["unkernel, whole records"].best - times["unkernel, bound"].best
+    earned = times["unkernel, bind"].best / saved if saved > 0 else None
+    report.add(task, "unkernel, bound", "bind is earned back after", "records", earned)
 
 
-def ask_clinc(folder: Path, repeats: int) -> None:
+def measure_clinc(report: Report, task: str) -> None:
     """Tf-idf of words and pairs of words, LinearSVC."""
-    X, y = clinc(folder, "train")
-    test, labels = clinc(folder, "test")
+    X, y = clinc("train")
+    test, labels = clinc("test")
     pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC()).fit(X, y)
-    fast = unkernel.compile(pipeline)
-    equal = int(np.sum(np.array([fast.predict_one(text) for text in test]) == pipeline.predict(test)))
-    found = best(
-        {
-            "ours": (lambda: [fast.predict_one(text) for text in test], len(test)),
-            "scikit-learn": (lambda: [pipeline.predict([text]) for text in test[:50]], 50),
-        },
-        repeats,
-    )
-    print(
-        f"CLINC150, TfidfVectorizer(1-2) + LinearSVC: accuracy {np.mean(fast.predict(test) == labels):.4f}; "
-        f"equal labels {equal} of {len(test)}; sentence to intent {found['ours']:.1f} us; pipeline.predict "
-        f"{found['scikit-learn']:.0f} us; ratio {found['scikit-learn'] / found['ours']:.0f}"
-    )
+    add_sentences(report, f"{task}, TfidfVectorizer(1-2) + LinearSVC", pipeline, test, labels)
 
 
-def ask_pairs(folder: Path, repeats: int) -> None:
+def measure_pairs(report: Report, task: str) -> None:
     """Tf-idf of words and pairs of words, SVC(kernel="linear"): one decision per pair of intents."""
-    X, y = clinc(folder, "train")
-    test, labels = clinc(folder, "test")
+    X, y = clinc("train")
+    test, labels = clinc("test")
     pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), SVC(kernel="linear")).fit(X, y)
-    fast = unkernel.compile(pipeline)
-    answers = np.array([fast.predict_one(text) for text in test])
-    equal = int(np.sum(answers == pipeline.predict(test)))
+    row = f'{task}, TfidfVectorizer(1-2) + SVC(kernel="linear")'
+    fast = add_sentences(report, row, pipeline, test, labels)
     some = test[:: len(test) // 200][:200]
     apart = float(np.abs(fast.decision_function(some) - pipeline.decision_function(some)).max())
-    found = best(
-        {
-            "ours": (lambda: [fast.predict_one(text) for text in test], len(test)),
-            "scikit-learn": (lambda: [pipeline.predict([text]) for text in some[::4]], len(some[::4])),
-        },
-        repeats,
-    )
-    print(
-        f'CLINC150, TfidfVectorizer(1-2) + SVC(kernel="linear"): accuracy {np.mean(answers == labels):.4f}; '
-        f"equal labels {equal} of {len(test)}; scores of {len(some)} sentences within {apart:.1e}; sentence "
-        f"to intent {found['ours']:.1f} us; pipeline.predict of one sentence {found['scikit-learn']:.0f} us "
-        f"({len(some[::4])} sentences); ratio {found['scikit-learn'] / found['ours']:.0f}"
-    )
+    report.add(row, "unkernel", "largest difference of 200 sentences' scores", "", apart)
 
 
-def ask_frame(folder: Path, repeats: int) -> None:
+def add_sentences(report: Report, task: str, pipeline: Any, test: list[str], labels: np.ndarray) -> Any:
+    fast = unkernel.compile(pipeline)
+    answers = np.array([fast.predict_one(text) for text in test])
+    some = test[:: len(test) // 50][:50]
+    works: Works = {
+        "unkernel": (lambda: [fast.predict_one(text) for text in test], len(test)),
+        "scikit-learn": (lambda: [pipeline.predict([text]) for text in some], len(some)),
+    }
+    add_times(report, task, "intent of a sentence", works)
+    report.add(task, "unkernel", "accuracy", "%", 100 * np.mean(answers == labels))
+    equal = np.mean(answers == pipeline.predict(test))
+    report.add(task, "unkernel", "labels that are scikit-learn's", "%", 100 * equal)
+    return fast
+
+
+def measure_frame(report: Report, task: str) -> None:
     """A frame of polars to labels, the whole way, on one thread."""
-    try:
-        import polars
-    except ImportError as error:
-        print(f"The frame of polars is skipped: {error}; pip install polars")
-        return
-    X, y = adult(folder, "train")
-    test, _ = adult(folder, "test")
+    import polars
+
+    X, y = adult("train")
+    test, _ = adult("test")
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
     once = polars.DataFrame({name: test[name].to_list() for name in test.columns})
     frame = polars.concat([once] * -(-ROWS_OF_FRAME // len(once)))[:ROWS_OF_FRAME].rechunk()
     expected = fast.predict(test)
     assert np.array_equal(fast.predict(frame), np.resize(expected, len(frame)))
-    tasks = {"labels": (lambda: fast.predict(frame, n_jobs=1), len(frame))}
-    tasks["scores"] = (lambda: fast.decision_function(frame, n_jobs=1), len(frame))
-    found = best(tasks, repeats)
-    print(
-        f"Adult, polars frame of {len(frame):,} records, RecordEncoder + PolySVC(degree=2), one thread: "
-        f"{1 / found['labels']:.2f} M records/s to labels, {1 / found['scores']:.2f} M/s to scores"
-    )
+    works: Works = {
+        "unkernel, labels": (lambda: fast.predict(frame, n_jobs=1), len(frame)),
+        "unkernel, scores": (lambda: fast.decision_function(frame, n_jobs=1), len(frame)),
+    }
+    add_times(report, task, f"polars frame of {len(frame):,} records", works)
 
 
-def ask_csv(folder: Path, repeats: int) -> None:
+def measure_csv(report: Report, task: str) -> None:
     """CSV to answers by the command line's own code: in this process, start and imports not counted."""
     with tempfile.TemporaryDirectory() as place:
         here = Path(place)
-        command(["train", "poly", folder / "adult.train.csv.xz", "--target", "income", "-o", here / "m.uk"])
-        with lzma.open(folder / "adult.test.csv.xz") as file:
+        train = data_file("adult.train.csv.xz")
+        command(["train", "poly", train, "--target", "income", "-o", here / "m.uk"])
+        with lzma.open(data_file("adult.test.csv.xz")) as file:
             header, rows = file.read().split(b"\n", 1)
         times = -(-BYTES_OF_CSV // len(rows))
         write_tiled(here / "labelled.csv", header, rows, times)
@@ -233,18 +215,21 @@ def ask_csv(folder: Path, repeats: int) -> None:
         assert column == header.count(b","), "the target is the last column"
         bare = b"".join(line.rsplit(b",", 1)[0] + b"\n" for line in rows.splitlines())
         write_tiled(here / "bare.csv", header.rsplit(b",", 1)[0], bare, times)
-        sizes = {name: (here / f"{name}.csv").stat().st_size for name in ("labelled", "bare")}
-        asked = {name: ["predict", here / "m.uk", here / f"{name}.csv"] for name in sizes}
         told = ["-o", here / "answers.csv", "--jobs", "1", "--force"]
-        command([*asked["bare"], *told])  # imports
-        found = best(
-            {name: (lambda name=name: command([*asked[name], *told]), sizes[name]) for name in sizes}, repeats
-        )
-    print(
-        f"Adult's test file tiled to {sizes['labelled'] / 1e6:.0f} MB, CSV to a CSV of answers, one thread: "
-        f"{1 / found['labelled']:.1f} MB/s of CPU time with labels that are compared; without the column of "
-        f"labels ({sizes['bare'] / 1e6:.0f} MB) {1 / found['bare']:.1f} MB/s"
-    )
+        works = {
+            f"unkernel, {name}": lambda file=file: command(
+                ["predict", here / "m.uk", here / f"{file}.csv", *told]
+            )
+            for name, file in (("with labels", "labelled"), ("without labels", "bare"))
+        }
+        works["unkernel, without labels"]()  # imports
+        sizes = {
+            "unkernel, with labels": (here / "labelled.csv").stat().st_size / 1e6,
+            "unkernel, without labels": (here / "bare.csv").stat().st_size / 1e6,
+        }
+        for contender, taken in take_turns(works, 1 if report.quick else 3).items():
+            report.add(task, contender, "file", "MB", sizes[contender])
+            report.add(task, contender, "CSV to CSV", "MB/s", sizes[contender] / taken.best)
 
 
 def command(words: list[Any]) -> None:
@@ -260,60 +245,44 @@ def write_tiled(path: Path, header: bytes, rows: bytes, times: int) -> None:
             file.write(rows)
 
 
-def ask_onnx(folder: Path, repeats: int) -> None:
-    """ONNX Runtime on one record and on one sentence, where it can express the pipeline."""
-    try:
-        import onnxruntime
-        import skl2onnx
-    except ImportError as error:
-        print(f"ONNX Runtime is skipped: {error}; pip install skl2onnx onnxruntime")
-        return
-    print(f"skl2onnx {skl2onnx.__version__}, onnxruntime {onnxruntime.__version__}, one thread")
+def measure_onnx(report: Report, task: str) -> None:
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 
-    X, y = adult(folder, "train")
-    records = adult(folder, "test")[0].to_dict("records")[:2000]
+    X, y = adult("train")
+    records = adult("test")[0].to_dict("records")[:2000]
     kinds = {name: FloatTensorType if name in NUMBERS else StringTensorType for name in X.columns}
     types = [(name, kind([None, 1])) for name, kind in kinds.items()]
     feeds = {name: np.float32 if name in NUMBERS else object for name in X.columns}
+    of_record = (types, lambda one: {name: np.array([[one[name]]], dtype=feeds[name]) for name in feeds})
     for model in (LinearSVC(), LogisticRegression(max_iter=1000)):
         columns = one_hot_and_bins(X, "onehot-dense")  # ONNX has no sparse output of KBinsDiscretizer
         pipeline = make_pipeline(columns, model).fit(X, y)
-        compare_with_onnx(
-            "Adult, OneHotEncoder + KBinsDiscretizer",
-            pipeline,
-            records,
-            (types, lambda one: {name: np.array([[one[name]]], dtype=feeds[name]) for name in feeds}),
-            repeats,
-        )
-    X, y = clinc(folder, "train")
-    test = clinc(folder, "test")[0][:2000]
+        row = f"{task}, Adult, OneHotEncoder + KBinsDiscretizer + {type(model).__name__}"
+        compare_with_onnx(report, row, pipeline, records, of_record)
+    X, y = clinc("train")
+    test = clinc("test")[0][:2000]
     pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC()).fit(X, y)
-    types = [("text", StringTensorType([None, 1]))]
-    of_text = (types, lambda text: {"text": np.array([[text]], dtype=object)})
-    compare_with_onnx("CLINC150, TfidfVectorizer(1-2)", pipeline, test, of_text, repeats)
+    of_text = (
+        [("text", StringTensorType([None, 1]))],
+        lambda text: {"text": np.array([[text]], dtype=object)},
+    )
+    compare_with_onnx(report, f"{task}, CLINC150, TfidfVectorizer(1-2) + LinearSVC", pipeline, test, of_text)
 
 
 def compare_with_onnx(
-    name: str, pipeline: Any, records: list[Any], inputs: tuple[list[Any], Callable[[Any], Any]], repeats: int
+    report: Report,
+    task: str,
+    pipeline: Any,
+    records: list[Any],
+    inputs: tuple[list[Any], Callable[[Any], Any]],
 ) -> None:
     """Time both, one record at a time, from the raw record to the label; how many labels are equal."""
-    import onnxruntime
-    from skl2onnx import to_onnx
-
     types, feed = inputs
-    last = pipeline[-1]
-    options = {id(last): {"zipmap": False} if hasattr(last, "predict_proba") else {"raw_scores": True}}
-    if isinstance(pipeline[0], TfidfVectorizer):
-        options[id(pipeline[0])] = {"locale": "C"}  # by default en_US.UTF-8, which not all machines have
     try:
-        converted = to_onnx(pipeline, initial_types=types, options=options).SerializeToString()
-        settings = onnxruntime.SessionOptions()
-        settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-        session = onnxruntime.InferenceSession(converted, settings, providers=["CPUExecutionProvider"])
+        session = onnx_session(pipeline, types)
     except Exception as error:  # theirs has many kinds
         reason = str(error).splitlines()[0][:200]
-        print(f"{name} + {type(last).__name__}: ONNX cannot express or run it: {reason}")
+        report.add(task, "ONNX Runtime", "label of a record", PER_RECORD, None, note=f"cannot: {reason}")
         return
     label = session.get_outputs()[0].name
     fast = unkernel.compile(pipeline)
@@ -321,29 +290,35 @@ def compare_with_onnx(
     expected = pipeline.predict(whole)
     ours = np.array([fast.predict_one(record) for record in records])
     theirs = np.array([session.run([label], feed(record))[0][0] for record in records])
-    found = best(
-        {
-            "ours": (lambda: [fast.predict_one(record) for record in records], len(records)),
-            "onnx": (lambda: [session.run([label], feed(record)) for record in records], len(records)),
-        },
-        repeats,
-    )
-    print(
-        f"{name} + {type(last).__name__}: record to label {found['ours']:.2f} us, ONNX Runtime "
-        f"{found['onnx']:.1f} us, ratio {found['onnx'] / found['ours']:.0f}; labels as scikit-learn's: "
-        f"ours {np.sum(ours == expected)}, ONNX Runtime {np.sum(theirs == expected)} of {len(records)}"
-    )
+    works: Works = {
+        "unkernel": (lambda: [fast.predict_one(record) for record in records], len(records)),
+        "ONNX Runtime": (lambda: [session.run([label], feed(record)) for record in records], len(records)),
+    }
+    add_times(report, task, "label of a record", works)
+    for contender, answers in (("unkernel", ours), ("ONNX Runtime", theirs)):
+        equal = 100 * float(np.mean(answers == expected))
+        report.add(task, contender, "labels that are scikit-learn's", "%", equal)
 
 
-def ask_vowpal(folder: Path, repeats: int) -> None:
-    """Vowpal Wabbit, which learns weights of all pairs of features online: a line of text to a score."""
-    try:
-        import vowpalwabbit
-    except ImportError as error:
-        print(f"Vowpal Wabbit is skipped: {error}; pip install vowpalwabbit")
-        return
-    X, y = adult(folder, "train")
-    test, labels = adult(folder, "test")
+def onnx_session(pipeline: Any, types: list[Any]) -> Any:
+    import onnxruntime
+    from skl2onnx import to_onnx
+
+    last = pipeline[-1]
+    options = {id(last): {"zipmap": False} if hasattr(last, "predict_proba") else {"raw_scores": True}}
+    if isinstance(pipeline[0], TfidfVectorizer):
+        options[id(pipeline[0])] = {"locale": "C"}  # by default en_US.UTF-8, which not all machines have
+    converted = to_onnx(pipeline, initial_types=types, options=options).SerializeToString()
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(converted, settings, providers=["CPUExecutionProvider"])
+
+
+def measure_vowpal(report: Report, task: str) -> None:
+    import vowpalwabbit
+
+    X, y = adult("train")
+    test, labels = adult("test")
     records = test.to_dict("records")
     fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y))
     lines = [vowpal_line(record) for record in records]
@@ -358,24 +333,16 @@ def ask_vowpal(folder: Path, repeats: int) -> None:
         vowpalwabbit.Workspace(f"{train_options} --quiet --no_stdin").finish()
         asking = f"-t -i {model} --quiet --no_stdin"
         workspace = vowpalwabbit.Workspace(asking)
-        found = best(
-            {
-                "ours": (lambda: [fast.predict_one(record) for record in records], len(records)),
-                "a call": (lambda: [workspace.predict(line) for line in lines], len(lines)),
-                "a file": (
-                    lambda: vowpalwabbit.Workspace(f"{asking} -d {asked} -p {answers}").finish(),
-                    len(lines),
-                ),
-            },
-            repeats,
-        )
+        of_file = f"{asking} -d {asked} -p {answers}"
+        works: Works = {
+            "unkernel": (lambda: [fast.predict_one(record) for record in records], len(records)),
+            "Vowpal Wabbit, a call": (lambda: [workspace.predict(line) for line in lines], len(lines)),
+            "Vowpal Wabbit, a file": (lambda: vowpalwabbit.Workspace(of_file).finish(), len(lines)),
+        }
+        add_times(report, task, "answer of a record", works)
         theirs = np.mean((np.loadtxt(answers) > 0) == (labels == ">50K"))
-    accuracy = np.mean(fast.predict(test) == labels)
-    print(
-        f"Adult, RecordEncoder + PolySVC(degree=2): accuracy {accuracy:.4f}, dict to label "
-        f"{found['ours']:.2f} us; Vowpal Wabbit {vowpalwabbit.__version__}: accuracy {theirs:.4f}, line to "
-        f"score {found['a call']:.1f} us by a call, {found['a file']:.1f} us by its own loop over a file"
-    )
+    report.add(task, "unkernel", "accuracy", "%", 100 * np.mean(fast.predict(test) == labels))
+    report.add(task, "Vowpal Wabbit, a file", "accuracy", "%", 100 * theirs)
 
 
 def vowpal_line(record: dict[str, Any]) -> str:
@@ -386,33 +353,26 @@ def vowpal_line(record: dict[str, Any]) -> str:
     return f"|f {' '.join(words)}"
 
 
-SECTIONS = {
-    "adult": ask_adult,
-    "bound": ask_bound,
-    "clinc": ask_clinc,
-    "pairs": ask_pairs,
-    "frame": ask_frame,
-    "csv": ask_csv,
-    "onnx": ask_onnx,
-    "vowpal": ask_vowpal,
+TASKS: dict[str, Callable[[Report, str], None]] = {
+    "adult": measure_adult,
+    "bound": measure_bound,
+    "clinc": measure_clinc,
+    "pairs": measure_pairs,
+    "frame": measure_frame,
+    "csv": measure_csv,
+    "onnx": measure_onnx,
+    "vowpal": measure_vowpal,
 }
 
 
-def main() -> None:
-    """Run the sections that are named, or all."""
+def measure(report: Report, tasks: Sequence[str]) -> None:
     warnings.filterwarnings("ignore", "Bins whose width")
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(SECTIONS)}")
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
-    if unknown := set(options.sections) - set(SECTIONS):
-        parser.error(f"there is no section {min(unknown)!r}, but {', '.join(SECTIONS)}")
-    for section in options.sections or SECTIONS:
-        SECTIONS[section](options.data, options.repeats)
+    for task in tasks:
+        try:
+            TASKS[task](report, task)
+        except (FileNotFoundError, ImportError) as error:
+            report.leave_out(task, error)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, list(TASKS), quick=["adult", "bound", "clinc"])
