@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from harness.report import Saved
 
 INCHES = (7.0, 4.5)
 
@@ -29,6 +32,23 @@ class Axes:
     y: str
     x_scale: str = "log"
     y_scale: str = "log"
+
+
+def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]:
+    """A title, axes and curves for each task of these files whose figures are points; its name says of what.
+
+    A task "a9a against C" has C on the horizontal axis; its figures make one picture each.
+    """
+    for file in files:
+        pictures: dict[tuple[str, str, str], dict[str, Curve]] = {}
+        for figure in file.figures:
+            if figure.at is not None and figure.value is not None:
+                curves = pictures.setdefault((figure.task, figure.figure, figure.unit), {})
+                curves.setdefault(figure.contender, Curve(figure.contender)).add(figure.at, figure.value)
+        for (task, figure_name, unit), curves in pictures.items():
+            scale = "linear" if unit == "%" else "log"
+            axes = Axes(task.partition(" against ")[2], f"{figure_name}, {unit}", y_scale=scale)
+            yield f"{file.benchmark}, {task}, {figure_name}", axes, list(curves.values())
 
 
 def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:

@@ -8,9 +8,8 @@ compiled by us, for its accuracy, as a parser needs one score per class.
 
 from __future__ import annotations
 
-import argparse
-import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,16 +17,8 @@ from scipy import sparse
 from sklearn.svm import SVC
 
 import unkernel
-from parsing_tools import (
-    ROUNDS,
-    Table,
-    answered_part,
-    best_result,
-    best_results,
-    corpus,
-    cpu_timed,
-    megabytes,
-)
+from harness import Report, timed
+from parsing_tools import add_speed, corpus, evaluated
 from unkernel.models import KernelModel
 from unkernel.models.decision import Decision
 from unkernel.models.kernel import Kernel
@@ -36,11 +27,13 @@ from unkernel.parsing import ArcEagerParser
 TREEBANK = "en_ewt"
 COSTS = {1: 0.5, 2: 0.05, 3: 0.005}  # those of the paper; it has no degree 3
 PREDICTED_ROWS = 100  # of each part: LIBSVM takes long
-TURNS = 15  # times are compared here
-HEADINGS = (
-    *("classifier", "UAS, no punctuation", "LAS, no punctuation", "UAS", "LAS"),
-    *("CPU s: learners", "all of fit", "tables MB", "words/s", "parsing time, linear = 1"),
-)
+ROUNDS, TURNS = 5, 15  # of engines, and of parsers whose times are compared
+SCORES = {
+    "uas_no_punct": "UAS, no punctuation",
+    "las_no_punct": "LAS, no punctuation",
+    "uas": "UAS",
+    "las": "LAS",
+}
 
 
 class ClockedParser(ArcEagerParser):  # type: ignore[misc]
@@ -48,66 +41,58 @@ class ClockedParser(ArcEagerParser):  # type: ignore[misc]
 
     def _row_learner(self, **others: Any) -> Any:
         learner = super()._row_learner(**others)
-        train = learner.fit_watched
+        train = learner.fit_reporting
 
-        def fit_watched(*given: Any) -> Any:
-            fitted, spent = cpu_timed(lambda: train(*given))
+        def fit_reporting(*given: Any) -> Any:
+            fitted, spent, _ = timed(lambda: train(*given))
             self.learning_ = getattr(self, "learning_", 0.0) + spent
             return fitted
 
-        learner.fit_watched = fit_watched
+        learner.fit_reporting = fit_reporting
         return learner
 
 
-def chang(arguments: argparse.Namespace) -> None:
-    answered = corpus(TREEBANK, answered_part(arguments))
-    bank = corpus(TREEBANK, "train", arguments.sentences)
-    if "paper" in arguments.tables:
-        as_in_the_paper(arguments, bank, answered, (1, 2), "Table 10 of Chang et al.")
-    if "libsvm" in arguments.tables:
-        few = bank[: arguments.libsvm]
-        ours = as_in_the_paper(arguments, few, answered, (1, 3, 2), "The same")
-        beside_libsvm(arguments, ours, few, answered)
-    if "online" in arguments.tables:
-        online(arguments, bank, answered)
+def chang(report: Report, task: str, degrees: Sequence[int], *, sentences: int | None = None) -> None:
+    """SVMs with the paper's templates."""
+    fit_as_in_the_paper(report, task, corpus(TREEBANK, "train", sentences), degrees)
 
 
-def add_all(table: Table, fitted: list[tuple[str, Any, float]], answered: Any) -> None:
-    """A row for each parser: its name, it, and the CPU seconds of its fit. The first is the linear one."""
-    results = best_results([parser for _, parser, _ in fitted], answered, TURNS)
-    for (name, parser, cpu), found in zip(fitted, results, strict=True):
-        table.add(
-            name,
-            *(f"{score:.2f}" for score in (found.uas_no_punct, found.las_no_punct, found.uas, found.las)),
-            f"{parser.learning_:.1f}" if isinstance(parser, ClockedParser) else "",
-            f"{cpu:.1f}",
-            megabytes(parser.nbytes),
-            f"{found.words_per_second:,.0f}",
-            f"{found.seconds / results[0].seconds:.2f}",
-        )
-
-
-def as_in_the_paper(
-    arguments: argparse.Namespace, bank: Any, answered: Any, degrees: tuple[int, ...], title: str
-) -> ClockedParser:
+def fit_as_in_the_paper(report: Report, task: str, bank: Any, degrees: Sequence[int]) -> ClockedParser:
     """Gives the parser of the last degree."""
-    table = Table(f"{title}: {len(bank):,} sentences of EWT to learn from", arguments, *HEADINGS)
-    fitted = []
+    fitted: dict[str, tuple[Any, float]] = {}
     for degree in degrees:
         parser = ClockedParser(degree, learner="svm", templates="chang", split="both", C=COSTS[degree])
-        _, cpu = cpu_timed(lambda parser=parser: parser.fit(bank))
-        fitted.append((f"degree {degree}, C {COSTS[degree]}", parser, cpu))
-    add_all(table, fitted, answered)
+        _, cpu, _ = timed(lambda parser=parser: parser.fit(bank))
+        fitted[f"unkernel, degree {degree}, C {COSTS[degree]}"] = (parser, cpu)
+    add_all(report, task, fitted)
     return parser
 
 
-def online(arguments: argparse.Namespace, bank: Any, answered: Any) -> None:
-    table = Table("The online learner with its own templates, last epoch", arguments, *HEADINGS)
-    fitted = []
-    for degree in arguments.degrees:
-        parser, cpu = cpu_timed(lambda degree=degree: ArcEagerParser(degree).fit(bank))
-        fitted.append((f"degree {degree}", parser, cpu))
-    add_all(table, fitted, answered)
+def online(report: Report, task: str, degrees: Sequence[int], *, sentences: int | None = None) -> None:
+    """The online learner with its own templates, last epoch."""
+    bank = corpus(TREEBANK, "train", sentences)
+    fitted: dict[str, tuple[Any, float]] = {}
+    for degree in degrees:
+        parser, cpu, _ = timed(lambda degree=degree: ArcEagerParser(degree).fit(bank))
+        fitted[f"unkernel, online, degree {degree}"] = (parser, cpu)
+    add_all(report, task, fitted)
+
+
+def add_all(report: Report, task: str, fitted: dict[str, tuple[Any, float]]) -> None:
+    """Figures of each parser, and of its time relative to the first one's, the linear one."""
+    parsers = {name: parser for name, (parser, _) in fitted.items()}
+    results = evaluated(parsers, corpus(TREEBANK, "dev"), 3 if report.quick else TURNS)
+    linear = min(result.seconds for result in next(iter(results.values())))
+    for name, (parser, cpu) in fitted.items():
+        for key, figure in SCORES.items():
+            report.add(task, name, figure, "%", getattr(results[name][0], key))
+        if isinstance(parser, ClockedParser):
+            report.add(task, name, "learners", "CPU s", parser.learning_)
+        report.add(task, name, "all of fit", "CPU s", cpu)
+        report.add(task, name, "tables", "MB", parser.nbytes / 1e6)
+        add_speed(report, task, name, results[name])
+        times = min(result.seconds for result in results[name]) / linear
+        report.add(task, name, "parsing time, linear = 1", "", times)
 
 
 # --- LIBSVM --------------------------------------------------------------------------------------------
@@ -125,41 +110,35 @@ def parts(rows: Any, classes: list[list[int]], columns: int) -> Iterator[Part | 
         yield (X[chosen], y, own) if len(np.unique(y)) > 1 else None
 
 
-def beside_libsvm(arguments: argparse.Namespace, ours: ClockedParser, bank: Any, answered: Any) -> None:
-    frame = ours._frame
-    moves, arcs = frame.rows(bank._text)
+def beside_libsvm(report: Report, task: str, sentences: int) -> None:
+    bank, answered = corpus(TREEBANK, "train", sentences), corpus(TREEBANK, "dev")
+    ours = fit_as_in_the_paper(report, f"{task}, parsers", bank, (1, 3, 2))
+    spec = ours.model_.spec
+    moves, arcs = spec.rows(bank._text)
     found = [
-        *parts(moves, frame.move_classes, frame.move_columns),
-        *parts(arcs, frame.arc_classes, frame.arc_columns),
+        *parts(moves, spec.move_classes, spec.move_columns),
+        *parts(arcs, spec.arc_classes, spec.arc_columns),
     ]
     classifiers = [*ours.move_classifiers_, *ours.label_classifiers_]
-    rivals, cpu = cpu_timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in found])
-    compiled, rest_cpu = cpu_timed(lambda: [part and against_rest(part) for part in found])
+    rivals, cpu, _ = timed(lambda: [None if part is None else svc().fit(*part[:2]) for part in found])
+    compiled, rest_cpu, _ = timed(lambda: [part and against_rest(part) for part in found])
     compiled = [theirs or own for theirs, own in zip(compiled, classifiers, strict=True)]
-    parser = copy.copy(ours)
-    parser.move_classifiers_ = compiled[: len(frame.move_classes)]
-    parser.label_classifiers_ = compiled[len(frame.move_classes) :]
-    result = best_result(parser, answered)
-    theirs, mine = decision_times(found, rivals, classifiers)
-    table = Table(
-        f"LIBSVM, kernel (x'z + 1)^2, C {COSTS[2]}: {len(bank):,} sentences to learn from, "
-        f"{sum(part[0].shape[0] for part in found if part):,} decisions in {len(found)} parts",
-        arguments,
-        *(
-            "classifier",
-            "UAS, no punctuation",
-            "LAS, no punctuation",
-            "training CPU s",
-            "µs a decision",
-            "ratio",
-        ),
+    moves_end = len(spec.move_classes)
+    parser = replace(
+        ours.model_, move_classifiers_=compiled[:moves_end], label_classifiers_=compiled[moves_end:]
     )
-    table.add("LIBSVM, one against one, and its own prediction", "", "", f"{cpu:.1f}", f"{theirs:.1f}", 1)
-    accuracy = f"{result.uas_no_punct:.2f}", f"{result.las_no_punct:.2f}"
-    table.add("LIBSVM, one against the rest, compiled by us (CPU s of both)", *accuracy, f"{rest_cpu:.1f}")
-    result = best_result(ours, answered, 1)
-    accuracy = f"{result.uas_no_punct:.2f}", f"{result.las_no_punct:.2f}"
-    table.add("ours", *accuracy, f"{ours.learning_:.1f}", f"{mine:.3f}", f"{theirs / mine:,.0f}")
+    theirs, mine = decision_times(found, rivals, classifiers)
+    decisions = f"{sum(part[0].shape[0] for part in found if part):,} decisions in {len(found)} parts"
+    report.add(task, "unkernel", "training", "CPU s", ours.learning_, note=decisions)
+    report.add(task, "unkernel", "a decision", "CPU µs", mine)
+    report.add(task, "SVC, one against one", "training", "CPU s", cpu)
+    report.add(task, "SVC, one against one", "a decision", "CPU µs", theirs)
+    rest = "SVC, one against the rest, compiled by us"
+    report.add(task, rest, "training", "CPU s", rest_cpu, note="compiling included")
+    for contender, judged in (("unkernel", ours), (rest, parser)):
+        result = judged.evaluate(answered, n_jobs=1)
+        for key in ("uas_no_punct", "las_no_punct"):
+            report.add(task, contender, SCORES[key], "%", getattr(result, key))
 
 
 def svc() -> SVC:
@@ -202,10 +181,10 @@ def decision_times(
             continue
         X = part[0]
         some = X[:: max(1, X.shape[0] // PREDICTED_ROWS)]
-        _, spent = cpu_timed(lambda rival=rival, some=some: rival.predict(some))
+        spent = timed(lambda rival=rival, some=some: rival.predict(some)).cpu
         theirs += spent * X.shape[0] / some.shape[0]
         mine += min(
-            cpu_timed(lambda classifier=classifier, X=X: classifier.score_csr(X, 1))[1] for _ in range(ROUNDS)
+            timed(lambda classifier=classifier, X=X: classifier.score_csr(X, 1)).cpu for _ in range(ROUNDS)
         )
         rows += X.shape[0]
     return 1e6 * theirs / rows, 1e6 * mine / rows

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
 import lzma
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,9 @@ import numpy as np
 from scipy import sparse
 
 import unkernel
+from harness import Report, Times, take_turns, timed, wall_seconds
 from harness.processes import peak_megabytes, result_of
-from parsing_tools import (
-    ROUNDS,
-    Table,
-    best_result,
-    corpus,
-    cpu_timed,
-    megabytes,
-    wall_seconds,
-)
+from parsing_tools import corpus, evaluated, words_per_second
 from unkernel import datasets
 from unkernel.data import Treebank, read_conllu
 from unkernel.parsing import ArcEagerParser
@@ -34,70 +27,67 @@ from unkernel.parsing import ArcEagerParser
 TREEBANK, TEXT = "en_ewt", "amalgum"
 TRIE_NODES = (10_000, 100_000, 1_000_000)
 TRIE_SENTENCES = 5_000
+SCORES = {
+    "uas": "UAS",
+    "las": "LAS",
+    "uas_no_punct": "UAS, no punctuation",
+    "las_no_punct": "LAS, no punctuation",
+}
 
 
-def english(arguments: argparse.Namespace) -> None:
-    """Accuracy, training, size and speed of the parser as it comes, and with other templates."""
-    table = Table(
-        "English: UD EWT",
-        arguments,
-        *(
-            "templates",
-            "scored on",
-            "UAS",
-            "LAS",
-            "UAS, no punctuation",
-            "LAS, no punctuation",
-            "training CPU s",
-        ),
-        *("file MB", "words/s", "sentences/s", "peak MB: training", "parsing"),
-    )
+def english(
+    report: Report,
+    task: str,
+    templates: str,
+    *,
+    sentences: int | None = None,
+    parts: Sequence[str] = ("dev",),
+) -> None:
+    """Accuracy, training, size and speed of the parser, each step in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "english.uk"))
-        scored = ["dev", "test"] if arguments.test else ["dev"]
-        for templates, part in itertools.product(arguments.templates, scored):
-            if part == "dev":
-                trained = result_of(
-                    "parsing_english", f"train({file!r}, {templates!r}, {arguments.sentences})"
-                )
-            found = result_of("parsing_english", f"parse({file!r}, {part!r})")
-            table.add(
-                templates,
-                part,
-                *(f"{found[name]:.2f}" for name in ("uas", "las", "uas_no_punct", "las_no_punct")),
-                f"{trained['cpu']:.1f}",
-                megabytes(Path(file).stat().st_size),
-                f"{found['words_per_second']:,.0f}",
-                f"{found['sentences_per_second']:,.0f}",
-                f"{trained['peak']:.0f}",
-                f"{found['peak']:.0f}",
-            )
+        trained = result_of("parsing_english", f"train({file!r}, {templates!r}, {sentences})")
+        for part in parts:
+            found = result_of("parsing_english", f"parse({file!r}, {part!r}, {3 if report.quick else 5})")
+            row = f"{task}, {part}"
+            for key, figure in SCORES.items():
+                report.add(row, "unkernel", figure, "%", found[key])
+            report.add(row, "unkernel", "parsing", "CPU µs per sentence", Times(found["microseconds"]))
+            report.add(row, "unkernel", "words", "1/s", found["words"])
+            report.add(row, "unkernel", "training", "CPU s", trained["cpu"])
+            report.add(row, "unkernel", "file", "MB", Path(file).stat().st_size / 1e6)
+            report.add(row, "unkernel", "peak of training", "MB", trained["peak"])
+            report.add(row, "unkernel", "peak of parsing", "MB", found["peak"])
 
 
 def train(file: str, templates: str, sentences: int | None) -> dict[str, float]:
     """Fit and save; dev chooses among the epochs, and the time has that in it."""
     bank, dev = corpus(TREEBANK, "train", sentences), corpus(TREEBANK, "dev")
-    parser, cpu = cpu_timed(lambda: ArcEagerParser(templates=templates).fit(bank, dev=dev))
+    parser, cpu, _ = timed(lambda: ArcEagerParser(templates=templates).fit(bank, dev=dev))
     parser.save(file)
     return {"cpu": cpu, "peak": peak_megabytes()}
 
 
-def parse(file: str, part: str) -> dict[str, float]:
-    result = best_result(unkernel.load(file), corpus(TREEBANK, part))
-    names = ("uas", "las", "uas_no_punct", "las_no_punct", "words_per_second", "sentences_per_second")
-    return {name: getattr(result, name) for name in names} | {"peak": peak_megabytes()}
+def parse(file: str, part: str, rounds: int) -> dict[str, Any]:
+    results = evaluated({"": unkernel.load(file)}, corpus(TREEBANK, part), rounds)[""]
+    return {name: getattr(results[0], name) for name in SCORES} | {
+        "microseconds": [1e6 / result.sentences_per_second for result in results],
+        "words": max(words_per_second(result) or 0.0 for result in results),
+        "peak": peak_megabytes(),
+    }
 
 
 # --- Text without trees --------------------------------------------------------------------------------
 
 
-def text(arguments: argparse.Namespace) -> None:
+def text(report: Report, task: str, *, lines: int, sentences: int | None = None) -> None:
     """Throughput on text, and what a prefix trie grown from it is worth."""
-    bank = corpus(TREEBANK, "train", arguments.sentences)
-    words = tagged_text(arguments.lines, usual_upos(bank))
+    bank = corpus(TREEBANK, "train", sentences)
+    words = tagged_text(lines, usual_upos(bank))
     parser = ArcEagerParser().fit(bank)
-    throughput(arguments, parser, words)
-    tries(arguments, parser, bank, parser.parse(words[:TRIE_SENTENCES]))
+    throughput(report, task, parser, words)
+    if not report.quick:
+        tries(report, f"{task}, prefix trie of moves", parser, bank, parser.parse(words[:TRIE_SENTENCES]))
 
 
 def usual_upos(bank: Treebank) -> dict[str, str]:
@@ -126,23 +116,16 @@ def tagged_words() -> Iterator[list[tuple[str, str]]]:
                 yield words
 
 
-def throughput(arguments: argparse.Namespace, parser: ArcEagerParser, words: Treebank) -> None:
-    table = Table(
-        f"Throughput: {len(words):,} sentences, {words.n_words:,} words of text, best of {ROUNDS}",
-        arguments,
-        *("threads", "words/s, wall", "sentences/s, wall", "words/s of CPU time", "times one thread, wall"),
-    )
+def throughput(report: Report, task: str, parser: ArcEagerParser, words: Treebank) -> None:
     parser.parse(words[:100])
-    alone = None
-    for jobs in (1, 2):
-        work = partial(parser.parse, words, n_jobs=jobs)
-        wall, cpu = wall_seconds(work), min(cpu_timed(work)[1] for _ in range(ROUNDS))
-        alone = alone or wall
-        speeds = words.n_words / wall, len(words) / wall, words.n_words / cpu
-        table.add(jobs, *(f"{speed:,.0f}" for speed in speeds), f"{alone / wall:.2f}")
+    works = {f"{jobs}": partial(parser.parse, words, n_jobs=jobs) for jobs in (1, 2)}
+    for jobs, times in take_turns(works, 2 if report.quick else 5, wall_seconds).items():
+        contender = f"unkernel, {jobs} thread{'s' * (jobs != '1')}"
+        report.add(task, contender, "a sentence", "wall µs", times.scaled(1e6 / len(words)))
+        report.add(task, contender, "words", "1/s", words.n_words / times.best)
 
 
-def tries(arguments: argparse.Namespace, first: ArcEagerParser, bank: Treebank, parsed: Treebank) -> None:
+def tries(report: Report, task: str, first: ArcEagerParser, bank: Treebank, parsed: Treebank) -> None:
     """Of the classifier of moves: its own engine, and tables with tries grown from decisions of parsed text.
 
     Decisions are to be had of sentences that a parser learnt from alone: so another one learns from the
@@ -153,28 +136,25 @@ def tries(arguments: argparse.Namespace, first: ArcEagerParser, bank: Treebank, 
     rows = move_rows(parser, both)[move_rows(first, bank).shape[0] :]
     held_out = np.arange(rows.shape[0]) % 10 == 0
     grown, asked = rows[~held_out], rows[held_out]
-    table = Table(
-        f"A prefix trie of moves, grown from {grown.shape[0]:,} decisions of parsed text",
-        arguments,
-        *("trie nodes", "MB", "µs a decision on other decisions of that text", "words/s on EWT dev"),
-    )
     own = parser.move_classifiers_[0]
-    for nodes in (None, *TRIE_NODES):
+    engines = {"unkernel, no trie": own}
+    for nodes in TRIE_NODES:
         options = {"trie": grown, "trie_nodes": nodes, "sample": asked}
-        fast = unkernel.compile(own.model, memory="4G", n_jobs=1, **options) if nodes else own
-        parser.move_classifiers_ = [fast]
-        spent = min(cpu_timed(lambda fast=fast: fast.score_csr(asked, 1))[1] for _ in range(ROUNDS))
-        table.add(
-            f"{fast.trie.nodes:,}" if fast.trie else "none",
-            megabytes(fast.nbytes),
-            f"{1e6 * spent / asked.shape[0]:.2f}",
-            f"{best_result(parser, dev).words_per_second:,.0f}",
-        )
+        engines[f"unkernel, {nodes:,} nodes"] = unkernel.compile(own.model, memory="4G", n_jobs=1, **options)
+    works = {name: partial(fast.score_csr, asked, 1) for name, fast in engines.items()}
+    for name, times in take_turns(works, 5).items():
+        fast = engines[name]
+        report.add(task, name, "a decision", "CPU µs", times.scaled(1e6 / asked.shape[0]))
+        report.add(task, name, "tables", "MB", fast.nbytes / 1e6)
+        results = evaluated({"": replace(parser.model_, move_classifiers_=[fast])}, dev, 3)[""]
+        speed = max(words_per_second(result) or 0.0 for result in results)
+        report.add(task, name, "words of EWT dev", "1/s", speed)
 
 
 def move_rows(parser: ArcEagerParser, bank: Treebank) -> Any:
     """The decisions that lead to the trees which the parser learnt from."""
-    moves, _ = parser._frame.rows(bank._text)
+    spec = parser.model_.spec
+    moves, _ = spec.rows(bank._text)
     offsets, columns = np.asarray(moves["offsets"]), np.asarray(moves["columns"])
-    shape = (len(offsets) - 1, parser._frame.move_columns)
+    shape = (len(offsets) - 1, spec.move_columns)
     return sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)

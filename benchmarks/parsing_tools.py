@@ -1,16 +1,14 @@
-"""What the parsing benchmarks share: data, tables, clocks."""
+"""What the parsing benchmarks share: corpora, and parsers that take turns."""
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from harness import Report, Times
 from unkernel import datasets
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
 
-ROUNDS = 5
 READERS = {
     "conllu": read_conllu,
     "bunsetsu": read_bunsetsu,
@@ -24,51 +22,22 @@ def corpus(dataset: str, part: str = "train", sentences: int | None = None) -> A
     return read(datasets.path(dataset, part))[:sentences]
 
 
-def answered_part(arguments: argparse.Namespace) -> str:
-    return "test" if arguments.test else "dev"
+def evaluated(parsers: Mapping[str, Any], bank: Any, rounds: int) -> dict[str, list[Any]]:
+    """What ``evaluate`` says, one thread, round by round; the parsers take turns."""
+    results = [
+        {name: parser.evaluate(bank, n_jobs=1) for name, parser in parsers.items()} for _ in range(rounds)
+    ]
+    return {name: [one[name] for one in results] for name in parsers}
 
 
-class Table:
-    """A markdown table with the command that makes it; rows are printed as they come."""
-
-    def __init__(self, title: str, arguments: argparse.Namespace, *headings: str) -> None:
-        print(f"\n### {title}\n\n`{arguments.command}`\n")
-        print("| " + " | ".join(headings) + " |\n|" + "---|" * len(headings), flush=True)
-        self.width = len(headings)
-
-    def add(self, *cells: Any) -> None:
-        assert len(cells) <= self.width, "a cell without a heading"
-        words = [*map(str, cells), *[""] * (self.width - len(cells))]
-        print("| " + " | ".join(words) + " |", flush=True)
+def add_speed(report: Report, task: str, contender: str, results: list[Any]) -> None:
+    """The time of a sentence, and words per second of the best round."""
+    times = Times([1e6 / result.sentences_per_second for result in results])
+    report.add(task, contender, "parsing", "CPU µs per sentence", times)
+    words = [speed for result in results if (speed := words_per_second(result)) is not None]
+    if words:
+        report.add(task, contender, "words", "1/s", max(words))
 
 
-def cpu_timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    begin = time.process_time()
-    made = work()
-    return made, time.process_time() - begin
-
-
-def wall_seconds(work: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    times = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-def best_results(parsers: Sequence[Any], bank: Any, rounds: int = ROUNDS) -> list[Any]:
-    """What ``evaluate`` says, one thread, of the round that took the least CPU time.
-
-    The parsers take turns, so that what else runs disturbs all alike.
-    """
-    results = [[parser.evaluate(bank, n_jobs=1) for parser in parsers] for _ in range(rounds)]
-    return [max(own, key=lambda result: result.sentences_per_second) for own in zip(*results, strict=True)]
-
-
-def best_result(parser: Any, bank: Any, rounds: int = ROUNDS) -> Any:
-    return best_results([parser], bank, rounds)[0]
-
-
-def megabytes(size: float) -> str:
-    return f"{size / 1e6:,.0f}" if size >= 10e6 else f"{size / 1e6:.1f}"
+def words_per_second(result: Any) -> float | None:
+    return getattr(result, "words_per_second", None) or getattr(result, "tokens_per_second", None)

@@ -1,152 +1,106 @@
-"""What time, memory and accuracy cost each other: tables, and a plot of each in ``build/benchmarks``.
+"""What time, memory and accuracy cost each other: points of curves.
 
-``tries``       µs a row against nodes of the prefix trie, beside the best engine without one; the trie is
-                grown from the training rows and measured on the test rows, as in figures 3, 5 and 6 of
-                Yoshinaga & Kitsuregawa
-``thresholds``  µs a row against the threshold below which conjunctions are dropped, and the share of labels
-                that stay
-``sizes``       accuracy against conjunctions that have a weight, along a path of C: the l1 squared-hinge SVM
-                and the l1 log-linear model, beside the l2 SVM, which has one size (Chang et al., table 7)
+- "nodes of the trie": the time of a row against nodes of the prefix trie, beside the best engine without one;
+  the trie is grown from the training rows and measured on the test rows, as in figures 3, 5 and 6 of
+  Yoshinaga & Kitsuregawa (2009).
+- "threshold": the time of a row against the threshold below which conjunctions are dropped, and the share of
+  labels that stay.
+- "C": the accuracy, and the number of conjunctions that have a weight, along a path of C: the l1
+  squared-hinge SVM and the l1 log-linear model, beside the l2 SVM, which has one size (Chang et al. 2010,
+  table 7).
 
-    UNKERNEL_DATA=/where/the/data/is python benchmarks/trade_offs.py [section ...] [--task NAME ...]
+`python benchmarks/page.py --figures FOLDER` draws the curves.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/trade_offs.py [--quick] [--save] [task ...]
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 import unkernel
-from _plots import Axes, Curve, draw
-from engines import TRAINED, Task, load_task
+from engines import TRAINED, load_task
+from harness import Report, main, take_turns, timed
 from poly_tasks import TASKS, load
-from unkernel import PolyLogisticRegression, PolySVC, datasets
+from unkernel import PolyLogisticRegression, PolySVC
 
-FOLDER = Path("build/benchmarks")
 THRESHOLDS = tuple(10.0**power for power in np.arange(-6, 0.1, 0.5))
 PATH_OF_C = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 SIZED = ("a9a", "mnist38")
-ROUNDS = 5
-TIME = "µs a row, one thread"
+TIME = "CPU µs per row"
 
 
-def microseconds(fast: Any, rows: Any) -> float:
-    """The best of some rounds, CPU time."""
-    spent = []
-    for _ in range(ROUNDS):
-        begin = time.process_time()
-        fast.score_csr(rows, 1)
-        spent.append(time.process_time() - begin)
-    return 1e6 * min(spent) / rows.shape[0]
-
-
-def tries(task: Task) -> None:
-    fast = unkernel.compile(task.model, sample=task.rows, trie=task.train[0])
+def measure_tries(report: Report, task: str, name: str) -> None:
+    """As compile measures them, one after the other."""
+    data = load_task(name)
+    fast = unkernel.compile(data.model, sample=data.rows, trie=data.train[0])
     tried = [candidate for candidate in fast.candidates if candidate.microseconds > 0]
-    with_tries = sorted((c for c in tried if c.trie_nodes), key=lambda candidate: candidate.trie_nodes)
-    best = min((c for c in tried if not c.trie_nodes), key=lambda candidate: candidate.microseconds)
-    curve, plain = Curve("with a trie"), Curve(f"the best without: {best.engine}, {best.grouped} grouped")
-    print(f"{task.name}: without a trie {best.microseconds:.3f} µs, {best.nbytes / 1e6:.1f} MB")
-    for candidate in with_tries:
-        print(
-            f"  {candidate.trie_nodes:10,} nodes {candidate.microseconds:8.3f} µs "
-            f"{candidate.nbytes / 1e6:8.1f} MB  {best.microseconds / candidate.microseconds:.2f}x the speed"
-        )
-        curve.add(candidate.trie_nodes, candidate.microseconds)
-        plain.add(candidate.trie_nodes, best.microseconds)
-    axes = Axes("nodes of the trie", TIME)
-    draw(
-        FOLDER / f"{task.name}-tries.svg", f"{task.name}: time against the trie's size", axes, [curve, plain]
-    )
+    best = min((one for one in tried if not one.trie_nodes), key=lambda candidate: candidate.microseconds)
+    report.add(task, "unkernel, without a trie", "scores", TIME, best.microseconds, note=best.engine)
+    report.add(task, "unkernel, without a trie", "tables", "MB", best.nbytes / 1e6)
+    for one in sorted((one for one in tried if one.trie_nodes), key=lambda candidate: candidate.trie_nodes):
+        report.add(task, "unkernel, with a trie", "scores", TIME, one.microseconds, at=one.trie_nodes)
+        report.add(task, "unkernel, with a trie", "tables", "MB", one.nbytes / 1e6, at=one.trie_nodes)
 
 
-def thresholds(task: Task) -> None:
-    exact = unkernel.compile(task.model, sample=task.rows)
-    labels = exact.predict(task.rows, n_jobs=1)
-    base = microseconds(exact, task.rows)
-    print(f"{task.name}: exact {base:.3f} µs, {exact.nbytes / 1e6:.1f} MB")
-    pruned, plain = Curve("pruned"), Curve(f"exact: {exact.engine}")
-    for threshold in THRESHOLDS:
-        fast = unkernel.compile(task.model, "pruned", threshold=threshold, sample=task.rows)
-        spent = microseconds(fast, task.rows)
-        same = 100 * float(np.mean(fast.predict(task.rows, n_jobs=1) == labels))
-        print(
-            f"  {threshold:8.1e} {spent:8.3f} µs {fast.nbytes / 1e6:8.1f} MB {same:7.2f} % of the labels stay"
-        )
-        pruned.add(threshold, spent, f"{same:.1f} %")
-        plain.add(threshold, base)
-    axes = Axes("threshold (labels that stay in %)", TIME)
-    title = f"{task.name}: time against the threshold"
-    draw(FOLDER / f"{task.name}-thresholds.svg", title, axes, [pruned, plain])
-
-
-def sizes(name: str) -> None:
-    task = TASKS[name]
-    X, y, X_test, y_test = load(task)
-    shared = {"degree": 2, "gamma": task.gamma, "random_state": 0}
-    learners = {
-        "l1 squared hinge": PolySVC(penalty="l1", loss="squared_hinge", warm_start=True, **shared),
-        "l1 log-linear": PolyLogisticRegression(penalty="l1", warm_start=True, **shared),
-        "l2 hinge": PolySVC(**shared),
+def measure_thresholds(report: Report, task: str, name: str) -> None:
+    data = load_task(name)
+    exact = unkernel.compile(data.model, sample=data.rows)
+    labels = exact.predict(data.rows, n_jobs=1)
+    pruned = {
+        threshold: unkernel.compile(data.model, "pruned", threshold=threshold, sample=data.rows)
+        for threshold in (THRESHOLDS[::4] if report.quick else THRESHOLDS)
     }
-    curves = []
-    for label, learner in learners.items():
-        curves.append(Curve(label))
-        for C in PATH_OF_C if "l1" in label else (task.C,):
-            begin = time.process_time()
-            learner.set_params(C=C).fit(X, y)
-            spent = time.process_time() - begin
-            count = learner.to_model().n_conjunctions
+    works = {"": partial(exact.score_csr, data.rows, 1)}
+    works |= {f"{threshold}": partial(fast.score_csr, data.rows, 1) for threshold, fast in pruned.items()}
+    times = take_turns(works, 3 if report.quick else 5)
+    per_row = 1e6 / data.rows.shape[0]
+    report.add(task, "unkernel, exact", "scores", TIME, times[""].scaled(per_row), note=exact.engine)
+    report.add(task, "unkernel, exact", "tables", "MB", exact.nbytes / 1e6)
+    for threshold, fast in pruned.items():
+        same = 100 * float(np.mean(fast.predict(data.rows, n_jobs=1) == labels))
+        spent = times[f"{threshold}"].scaled(per_row)
+        report.add(task, "unkernel, pruned", "scores", TIME, spent, at=threshold)
+        report.add(task, "unkernel, pruned", "tables", "MB", fast.nbytes / 1e6, at=threshold)
+        report.add(task, "unkernel, pruned", "labels that stay", "%", same, at=threshold)
+
+
+def measure_sizes(report: Report, task: str, name: str) -> None:
+    data = TASKS[name]
+    X, y, X_test, y_test = load(data)
+    shared = {"degree": 2, "gamma": data.gamma, "random_state": 0}
+    learners = {
+        "unkernel, l1 squared hinge": PolySVC(penalty="l1", loss="squared_hinge", warm_start=True, **shared),
+        "unkernel, l1 log-linear": PolyLogisticRegression(penalty="l1", warm_start=True, **shared),
+        "unkernel, l2 hinge": PolySVC(**shared),
+    }
+    for contender, learner in learners.items():
+        for C in PATH_OF_C if "l1" in contender else (data.C,):
+            spent = timed(lambda learner=learner, C=C: learner.set_params(C=C).fit(X, y)).cpu
             right = 100 * float(np.mean(learner.predict(X_test) == y_test))
-            print(f"{name}, {label}, C = {C:g}: {count:,} conjunctions, {right:.2f} %, {spent:.2f} CPU s")
-            curves[-1].add(count, right, f"C = {C:g}")
-    axes = Axes("conjunctions that have a weight", "accuracy on the test rows, %", y_scale="linear")
-    draw(FOLDER / f"{name}-sizes.svg", f"{name}: accuracy against the model's size", axes, curves)
+            report.add(task, contender, "conjunctions", "number", learner.to_model().n_conjunctions, at=C)
+            report.add(task, contender, "accuracy", "%", right, at=C)
+            report.add(task, contender, "training", "CPU s", spent, at=C)
 
 
-def on_engines(work: Any, names: list[str]) -> None:
-    for name in names:
+WORK: dict[str, tuple[Callable[[Report, str, str], None], str]] = {
+    **{f"{name} against nodes of the trie": (measure_tries, name) for name in TRAINED},
+    **{f"{name} against threshold": (measure_thresholds, name) for name in TRAINED},
+    **{f"{name} against C": (measure_sizes, name) for name in SIZED},
+}
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for task in tasks:
+        work, name = WORK[task]
         try:
-            task = load_task(name)
+            work(report, task, name)
         except (OSError, ImportError) as error:
-            print(f"{name}: left out ({error})")
-            continue
-        work(task)
-
-
-def on_training_sets(names: list[str]) -> None:
-    for name in names:
-        try:
-            datasets.path(TASKS[name].dataset)
-        except FileNotFoundError as error:
-            print(f"{name}: left out ({error})")
-            continue
-        sizes(name)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    sections = ("tries", "thresholds", "sizes")
-    parser.add_argument("sections", nargs="*", metavar="section", help=f"of {', '.join(sections)}")
-    known = sorted({*TRAINED, *SIZED})
-    parser.add_argument("--task", action="append", choices=known, help="default: all that a section has")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.sections) - set(sections):
-        parser.error(f"no such section: {', '.join(sorted(unknown))}")
-    for section in arguments.sections or sections:
-        has = SIZED if section == "sizes" else tuple(TRAINED)
-        names = [name for name in has if arguments.task is None or name in arguments.task]
-        if section == "sizes":
-            on_training_sets(names)
-        else:
-            on_engines({"tries": tries, "thresholds": thresholds}[section], names)
+            report.leave_out(task, error)
 
 
 if __name__ == "__main__":
-    main()
+    main(measure, list(WORK), quick=["a9a-10k-d3 against threshold"])
