@@ -50,8 +50,9 @@ test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow t
 	$(PYTEST) -m "not slow" --hypothesis-profile=thorough
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m slow
 
-bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark in turn, against the peers that can be installed
-	@for file in $$(grep -l __main__ benchmarks/*.py | grep -v -e page.py -e regressions.py); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+# The figures go to benchmarks/results, and into the pages that are made of them.
+bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark, and the pages of their figures; QUICK=1 make bench: in minutes
+	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
 
 lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
 	$(BIN)/ruff check --extend-exclude $(STUB),build

@@ -54,8 +54,75 @@ def test_the_page_shows_every_figure(report, tmp_path):
     assert "| reading | **unkernel** | ~0.25 | 10 |" in text
     assert "|  | peer 1.2 | 1 (4) |  |" in text
     assert "|  | slow peer | not reached; ended after 60 s |  |" in text
-    assert "- other peer: left out, ImportError: no module named peer" in text
-    assert report.state.commit in text and "short version" in text
+    assert "- Left out: other peer (ImportError: no module named peer)" in text
+    assert "- [Reading svmlight files" in text and f"Commit {report.state.commit}, " in text
+    assert "short version" in text
+
+
+def test_points_of_a_curve_have_rows_of_their_own(report, tmp_path):
+    import page
+    from harness.report import saved
+
+    report.add("reading", "unkernel, in parts", "time", "CPU s", 2.0, at=10.0)
+    report.add("reading", "unkernel, in parts", "time", "CPU s", 3.0, at=2000.0)
+    report.save(tmp_path)
+    text = page.page(saved(tmp_path))
+    assert "| **unkernel, in parts** at 10 | 2 |" in text
+    assert "| **unkernel, in parts** at 2,000 | 3 |" in text
+
+
+def test_documents_show_the_figures_of_some_tasks(report, tmp_path):
+    import page
+    from harness.report import saved
+
+    report.add("writing", "unkernel", "time", "CPU s", 7.0)
+    report.save(tmp_path)
+    files = list(saved(tmp_path))
+    text = "Before.\n\n<!-- results of data: writing -->\nold\n<!-- end of results -->\n\nAfter.\n"
+    new = page.with_results(text, files)
+    assert "| writing | **unkernel** | 7 |" in new and "reading" not in new and "old" not in new
+    assert new.startswith("Before.\n") and new.endswith("\nAfter.\n")
+    assert page.with_results(new, files) == new
+    assert "Not measured yet" in page.with_results(text.replace("of data", "of nothing"), files)
+
+
+def test_every_script_that_measures_is_run():
+    import run
+
+    helpers = {"page", "peers", "regressions", "run", "zipf_rows"}
+    programs = {path.stem for path in BENCHMARKS.glob("*.py") if "__main__" in path.read_text("utf-8")}
+    assert set(run.benchmarks()) == programs - helpers
+
+
+def test_a_short_run_does_not_replace_a_whole_one(report, tmp_path, monkeypatch):
+    import run
+    from harness.report import read
+
+    monkeypatch.setattr(run, "NEW", tmp_path / "new")
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "kept")
+    new = report.save(tmp_path / "new")
+    assert run.keep(new) and run.keep(new)
+    report.state = replace(report.state, quick=False)
+    kept = report.save(tmp_path / "kept")
+    assert not run.keep(new)
+    assert not read(kept).state.quick
+
+
+def test_peers_have_the_versions_of_their_packages():
+    from harness.state import version_of, version_of_contender
+
+    for name in ("SVC", "LinearSVC, words", "scikit-learn, a frame of one row"):
+        assert version_of_contender(name) == version_of("scikit-learn") != ""
+    assert version_of_contender("unkernel, SVC compiled") == version_of_contender("SVCs") == ""
+
+
+def test_programs_are_run_and_measured(tmp_path):
+    from harness.processes import LeftOutError, run_program
+
+    ran = run_program([sys.executable, "-c", "print('done')"])
+    assert ran.printed == "done\n" and ran.cpu > 0 and ran.peak_mb > 1
+    with pytest.raises(LeftOutError, match="ended with 3: no luck"):
+        run_program([sys.executable, "-c", "import sys; print('no luck'); sys.exit(3)"])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,81 @@
+"""Run every benchmark, compare with the figures that are kept, keep the new ones, and make the page anew.
+
+    python benchmarks/run.py [--quick] [BENCHMARK ...]          # what `make bench` does
+
+`--quick` runs small tasks and few rounds, for minutes; it keeps figures only where those of a whole run are
+not there. A benchmark that fails is named at the end, and the others go on. Ends with 1 if one failed, or if
+a figure is worse than the kept one (see regressions.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import page
+from harness.report import RESULTS, read
+from harness.state import ROOT
+from regressions import worse
+
+FOLDER = Path(__file__).resolve().parent
+NEW = ROOT / "build" / "benchmarks" / "results"
+
+
+def benchmarks() -> list[str]:
+    """The scripts of this folder that measure."""
+    files = sorted(FOLDER.glob("*.py"))
+    return [file.stem for file in files if "\n    main(measure, " in file.read_text(encoding="utf-8")]
+
+
+def run(names: Sequence[str], *, quick: bool) -> list[str]:
+    """Run them one after the other; gives those that failed."""
+    failed = []
+    for name in names:
+        began = time.perf_counter()
+        words = ["--save", str(NEW), *(["--quick"] if quick else [])]
+        done = subprocess.run([sys.executable, FOLDER / f"{name}.py", *words], check=False)
+        print(f"  {time.perf_counter() - began:.0f} s", flush=True)
+        failed += [name] if done.returncode else []
+    return failed
+
+
+def keep(new: Path) -> bool:
+    """Put a new file among those that are kept, unless that would replace a whole run by a short one."""
+    old = RESULTS / new.relative_to(NEW)
+    if old.exists() and read(new).state.quick and not read(old).state.quick:
+        return False
+    old.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(new, old)
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("benchmarks", nargs="*", metavar="BENCHMARK", help=f"of {', '.join(benchmarks())}")
+    parser.add_argument("--quick", action="store_true", help="small tasks and few rounds")
+    given = parser.parse_args()
+    if unknown := set(given.benchmarks) - set(benchmarks()):
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+    shutil.rmtree(NEW, ignore_errors=True)
+    failed = run(given.benchmarks or benchmarks(), quick=given.quick)
+    found = []
+    for new in sorted(NEW.glob("*/*.json")):
+        old = RESULTS / new.relative_to(NEW)
+        found += worse(old, new) if old.exists() else []
+        if not keep(new):
+            print(f"{new.stem}: the figures of a whole run stay")
+    page.write()
+    print("\n".join(found) or "no figure is worse than it was")
+    print("\n".join(f"{name} failed" for name in failed))
+    return int(bool(failed or found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
