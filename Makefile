@@ -30,7 +30,7 @@ STUB := src/unkernel/_core.pyi
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-hostile test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
-	campaign-memory campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench lint docs reproducible audit clean
+	campaign-memory campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,11 @@ test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow t
 # The figures go to benchmarks/results, and into the pages that are made of them.
 bench: $(STAMPS)/package $(STAMPS)/bench ## every benchmark, and the pages of their figures; QUICK=1 make bench: in minutes
 	$(BIN)/python benchmarks/run.py $(if $(QUICK),--quick)
+
+PAPERS := chang2010 goldberg2008 yoshinaga2009 joachims2006 severyn2011
+papers: $(STAMPS)/package $(STAMPS)/bench ## the tables and figures of the five papers, measured again; QUICK=1 make papers: small ones
+	@for paper in $(PAPERS); do $(BIN)/python benchmarks/paper_$$paper.py $(if $(QUICK),--quick) --save || exit 1; done
+	@$(BIN)/python benchmarks/papers.py
 
 lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
 	$(BIN)/ruff check --extend-exclude $(STUB),build

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.report import Figure, Saved, number, saved
+from harness.report import Figure, Saved, digits, number, saved
 from harness.state import ROOT, State
 
 FOLDER = Path(__file__).resolve().parent
@@ -41,7 +41,8 @@ BLOCK = re.compile(r"(<!-- results of (\w+): ([^\n]*?) -->\n).*?(<!-- end of res
 
 
 def page(files: Iterable[Saved]) -> str:
-    files = list(files)
+    # Papers have pages of their own: papers.py.
+    files = [file for file in files if not file.benchmark.startswith("paper_")]
     by_benchmark: dict[str, list[Saved]] = {}
     for file in files:
         by_benchmark.setdefault(file.benchmark, []).append(file)
@@ -149,7 +150,7 @@ def ours(cells: dict[Cell, Figure], task: str, column: tuple[str, str]) -> Figur
 def cell(figure: Figure | None, ours: Figure | None) -> str:
     if figure is None:
         return ""
-    text = ("~" if figure.spread > WIDE else "") + number(figure.value)
+    text = ("~" if figure.spread > WIDE else "") + digits(figure)
     if ours and not figure.ours and figure.value and ours.value and figure.unit != "%":
         text += f" ({number(figure.value / ours.value)})"
     note = figure.note.replace("|", "\\|")

@@ -133,7 +133,14 @@ def saved(folder: Path = RESULTS) -> Iterator[Saved]:
 
 def shown(figure: Figure) -> str:
     """The number with its unit."""
-    return f"{number(figure.value)} {figure.unit}".strip()
+    return f"{digits(figure)} {figure.unit}".strip()
+
+
+def digits(figure: Figure) -> str:
+    """The number; shares in percent, which differ late, to a hundredth."""
+    if figure.unit == "%" and figure.value is not None:
+        return f"{figure.value:.2f}"
+    return number(figure.value)
 
 
 def number(value: float | None) -> str:

@@ -1,0 +1,124 @@
+"""The tables and figures of the five papers, measured again, on the pages of docs/papers.
+
+    make papers                              # measure all of them, then write the pages
+    make papers QUICK=1                      # small sizes, for minutes
+    python benchmarks/paper_chang2010.py [--quick] [--save] ["table 5" ...]      # some of one paper
+    python benchmarks/papers.py              # write the pages from the figures in benchmarks/results
+
+Each paper is a benchmark of its own, `paper_*.py`. Its tasks are tables and figures of the paper, one
+function each; the text of the function says what differs from the paper and stands above the numbers. The
+paper's own numbers are contenders, named after the paper: their ratio to ours, in brackets, is one of two
+machines fifteen years apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import page
+from _plots import Axes, Curve, draw
+from harness import Report, main
+from harness.report import RESULTS, Figure, Saved, read
+
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "papers"
+NAMES = ("chang2010", "goldberg2008", "yoshinaga2009", "joachims2006", "severyn2011")
+BEGIN, END = "<!-- begin of what make papers writes -->", "<!-- end of what make papers writes -->"
+
+Redraw = Callable[[Report], None]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What of a paper is measured again.
+
+    Attributes
+    ----------
+    work : dict
+        For each table or figure, the function that measures it. Tasks of its figures begin with that name.
+    axes : dict
+        What the two directions mean, of those that are curves.
+    missing : dict
+        What cannot be measured again, and why.
+    """
+
+    work: Mapping[str, Redraw]
+    axes: Mapping[str, Axes] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """The command line of the paper's script."""
+        main(self.measure, list(self.work))
+
+    def measure(self, report: Report, tasks: Sequence[str]) -> None:
+        for task in tasks:
+            try:
+                self.work[task](report)
+            except FileNotFoundError as error:  # data that is not here
+                report.leave_out(task, error)
+
+
+# --- The pages -----------------------------------------------------------------------------------------
+
+
+def text_of(paper: Paper, saved: Saved, name: str) -> str:
+    """The part of a page that is made of figures; curves are drawn beside the page."""
+    parts = [
+        "## Its tables and figures, measured again",
+        f"{page.machine(saved.state)}. {page.state_of(saved.state)}",
+    ]
+    for task, redraw in paper.work.items():
+        figures = [figure for figure in saved.figures if figure.task.split(",")[0] == task]
+        if figures:
+            parts.append(f"### {task.capitalize()}\n\n{inspect.getdoc(redraw)}")
+            parts.append(shown(paper, task, figures, name))
+        elif task in saved.left_out:
+            parts.append(f"### {task.capitalize()}\n\nLeft out: {saved.left_out[task]}")
+    missing = [f"- {what}: {reason}" for what, reason in paper.missing.items()]
+    parts.append("### Not here\n\n" + "\n".join(missing) if missing else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def shown(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
+    if task not in paper.axes:
+        rows = [replace(figure, task=figure.task.partition(", ")[2]) for figure in figures]
+        return "\n\n".join(page.table(alike) for alike in page.alike(rows))
+    curves: dict[str, Curve] = {}
+    for figure in figures:
+        if figure.at is not None and figure.value is not None:
+            curves.setdefault(figure.contender, Curve(figure.contender)).add(figure.at, figure.value)
+    path = PAGES / "figures" / f"{name}-{task.replace(' ', '-')}.svg"
+    draw(path, "", paper.axes[task], list(curves.values()))
+    return f"![{task} of the paper, measured again](figures/{path.name})"
+
+
+def write(name: str, results: Path = RESULTS) -> None:
+    """Put the figures of a paper into its page, in the place of those that are there."""
+    stored = sorted(results.glob(f"*/paper_{name}.json"))
+    if not stored:
+        print(f"  {name}: no figures; run benchmarks/paper_{name}.py --save")
+        return
+    paper: Paper = importlib.import_module(f"paper_{name}").PAPER
+    made = f"{BEGIN}\n\n{text_of(paper, read(stored[0]), name)}\n\n{END}"
+    path = PAGES / f"{name}.md"
+    text = path.read_text(encoding="utf-8")
+    old = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    text = old.sub(lambda _: made, text) if old.search(text) else f"{text.rstrip()}\n\n{made}\n"
+    path.write_text(text, encoding="utf-8")
+    print(f"  {path}")
+
+
+def write_pages() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("papers", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}; all by default")
+    for name in parser.parse_args().papers:
+        write(name)
+
+
+if __name__ == "__main__":
+    write_pages()
