@@ -75,7 +75,7 @@ struct OwnedParser {
         name_ends.push_back(static_cast<std::int64_t>(names.size()));
         if (!bytes.flag()) return;
         values.push_back(static_cast<std::int32_t>(bytes.below(name_ends.size())));
-        if (!begins.empty()) ++begins.back();
+        if (!begins.empty()) begins.back() = static_cast<std::int32_t>(values.size());
     }
   }
 
