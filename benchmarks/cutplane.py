@@ -113,7 +113,7 @@ def by_dual(rows: PackedRows, task: Linear, tol: float, epochs: int = 1000) -> d
 def by_cuts(rows: PackedRows, oracle: Any, C: float, tol: float) -> dict:
     return minimise(
         LoopOptions(C=C, tolerance=tol, max_rounds=5000, threads=1),
-        rows=rows, oracle=oracle, intercept=0.0, bundle=Bundle(rows.features, 200),
+        rows=rows, oracle=oracle, intercept=0.0, bundle=Bundle(rows.features, 200, of_rows=False),
         start=np.zeros(rows.features), on_progress=None, observe=None,
     )  # fmt: skip
 
@@ -302,7 +302,7 @@ class Ranks:
         nothing = np.empty(0)
         return {
             "ranks": ranks.astype(np.int32), "rank_count": len(values), "groups": groups.astype(np.int32),
-            "weights": nothing, "pair_weights": nothing,
+            "weights": nothing, "pair_weights": nothing, "gains": nothing, "discounts": nothing,
         }  # fmt: skip
 
     def objective(self, oracle: Any, w: np.ndarray) -> float:

@@ -14,6 +14,7 @@
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/cutplane/dual.hpp"
+#include "unkernel/cutplane/mapped_risk.hpp"
 #include "unkernel/cutplane/margin_oracle.hpp"
 #include "unkernel/cutplane/measure_oracle.hpp"
 #include "unkernel/cutplane/oracle.hpp"
@@ -172,8 +173,10 @@ solve::Loss loss_of(bool squared) { return squared ? solve::Loss::squared_hinge 
 
 cutplane::Ranking ranking_of(const Array<std::int32_t>& ranks, std::int32_t rank_count,
                              const Array<std::int32_t>& groups, const Array<double>& weights,
-                             const Array<double>& pair_weights) {
-  return {view(ranks), view(groups), view(weights), view(pair_weights), rank_count};
+                             const Array<double>& pair_weights, const Array<double>& gains,
+                             const Array<double>& discounts) {
+  return {view(ranks), view(groups), view(weights),  view(pair_weights),
+          rank_count,  view(gains),  view(discounts)};
 }
 
 void bind_oracles(nb::module_& module) {
@@ -221,24 +224,26 @@ void bind_oracles(nb::module_& module) {
   module.def(
       "ordinal_oracle",
       [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups,
-         Array<double> weights, Array<double> pair_weights, double accuracy) {
+         Array<double> weights, Array<double> pair_weights, Array<double> gains, Array<double> discounts,
+         double accuracy) {
         const Unlocked unlocked;
-        return cutplane::ordinal_oracle(ranking_of(ranks, rank_count, groups, weights, pair_weights),
-                                        accuracy);
+        return cutplane::ordinal_oracle(
+            ranking_of(ranks, rank_count, groups, weights, pair_weights, gains, discounts), accuracy);
       },
       nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"),
-      nb::arg("pair_weights"), nb::arg("accuracy"));
+      nb::arg("pair_weights"), nb::arg("gains"), nb::arg("discounts"), nb::arg("accuracy"));
   module.def(
       "count_pairs",
       [](Array<std::int32_t> ranks, std::int32_t rank_count, Array<std::int32_t> groups,
-         Array<double> weights, Array<double> pair_weights, Array<double> scores) {
+         Array<double> weights, Array<double> pair_weights, Array<double> gains, Array<double> discounts,
+         Array<double> scores) {
         const Unlocked unlocked;
-        const auto count =
-            cutplane::count_pairs(ranking_of(ranks, rank_count, groups, weights, pair_weights), view(scores));
+        const auto count = cutplane::count_pairs(
+            ranking_of(ranks, rank_count, groups, weights, pair_weights, gains, discounts), view(scores));
         return std::pair(count.pairs, count.ordered);
       },
       nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"),
-      nb::arg("pair_weights"), nb::arg("scores"));
+      nb::arg("pair_weights"), nb::arg("gains"), nb::arg("discounts"), nb::arg("scores"));
   module.def(
       "f1_oracle", [](Array<bool> positive) { return cutplane::f1_oracle(booleans(positive)); },
       nb::arg("positive"));
@@ -351,7 +356,13 @@ Table run_loop(Array<double> start, const OnProgress& on_progress, const Work& w
 
 void bind_loop(nb::module_& module) {
   nb::class_<Bundle>(module, "Bundle", "Cuts, and the masses that they have in the dual.")
-      .def(nb::init<std::size_t, std::size_t>(), nb::arg("dimension"), nb::arg("most_cuts"))
+      .def(
+          "__init__",
+          [](Bundle* self, std::size_t dimension, std::size_t most_cuts, bool of_rows) {
+            new (self) Bundle(dimension, most_cuts,
+                              of_rows ? solve::Vectors::coefficients_and_scores : solve::Vectors::weights);
+          },
+          nb::arg("dimension"), nb::arg("most_cuts"), nb::kw_only(), nb::arg("of_rows"))
       .def("__len__", &Bundle::size)
       .def_prop_ro("dimension", &Bundle::dimension)
       .def(
@@ -403,6 +414,21 @@ void bind_loop(nb::module_& module) {
       },
       nb::arg("options"), nb::kw_only(), nb::arg("rows"), nb::arg("oracle"), nb::arg("intercept"),
       nb::arg("bundle"), nb::arg("start"), nb::arg("on_progress").none(), nb::arg("observe").none());
+  module.def(
+      "minimise_mapped",
+      [](nb::object given, const solve::RowPasses& rows, std::size_t dimension, Array<std::int32_t> places,
+         Oracle& oracle, Bundle& bundle, Array<double> start, const OnProgress& on_progress,
+         const Observe& observe) {
+        const LoopOptions options = loop_options(Options(given));
+        return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
+          cutplane::MappedRisk risk({rows, dimension, view(places)}, oracle,
+                                    {options.solver.threads, &monitor});
+          return minimise(risk, options, bundle, weights, monitor, observe);
+        });
+      },
+      nb::arg("options"), nb::kw_only(), nb::arg("rows"), nb::arg("dimension"), nb::arg("places"),
+      nb::arg("oracle"), nb::arg("bundle"), nb::arg("start"), nb::arg("on_progress").none(),
+      nb::arg("observe").none());
   module.def(
       "minimise_distant",
       [](nb::object given, nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start,

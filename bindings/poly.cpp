@@ -1,11 +1,14 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <algorithm>
+#include <memory>
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
 #include "options.hpp"
+#include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
 
@@ -13,6 +16,7 @@ namespace unkernel::bindings {
 namespace {
 
 using poly::DistinctRows;
+using poly::MappedRows;
 using poly::Storage;
 using poly::Trained;
 
@@ -181,6 +185,57 @@ Table estimate(const DistinctRows& examples, int degree, int problems, double me
   return result;
 }
 
+poly::MapOptions map_options(const Options& given, const kernels::FeatureMap& map) {
+  return {map, storage_named(given.text("storage")), given.real("memory"), given.integer<int>("threads")};
+}
+
+std::unique_ptr<MappedRows> map_rows(const DistinctRows& examples, const Options& given,
+                                     const kernels::FeatureMap& map) {
+  const poly::MapOptions options = map_options(given, map);
+  const int vectors_per_row = given.integer<int>("vectors_per_row");
+  std::unique_ptr<MappedRows> mapped;
+  watched(
+      [&](Monitor& monitor) {
+        mapped = std::make_unique<MappedRows>(examples, options, vectors_per_row, monitor);
+      },
+      nullptr);
+  return mapped;
+}
+
+Table weights_of(const MappedRows& mapped, Array<double> coefficients, int threads) {
+  poly::Conjunctions found;
+  watched([&](Monitor& monitor) { found = mapped.weights_of(view(coefficients), {threads, &monitor}); },
+          nullptr);
+  const std::size_t conjunctions = found.keys.size();
+  Table result;
+  result["keys"] = to_numpy(std::move(found.keys));
+  result["weights"] = to_numpy(std::move(found.weights), {conjunctions, 1});
+  result["intercept"] = to_numpy(std::move(found.intercept));
+  return result;
+}
+
+auto scores_of(const MappedRows& mapped, Array<double> coefficients, int threads) {
+  std::vector<double> scores;
+  watched([&](Monitor& monitor) { scores = mapped.scores(view(coefficients), {threads, &monitor}); },
+          nullptr);
+  return to_numpy(std::move(scores));
+}
+
+void bind_mapped_rows(nb::module_& module) {
+  nb::class_<solve::RowPasses>(module, "RowPasses", "Passes over mapped rows, for the solvers.");
+  nb::class_<MappedRows>(module, "MappedRows", "The distinct rows under a feature map, as they are stored.")
+      .def_prop_ro("storage",
+                   [](const MappedRows& self) { return storage_names[static_cast<int>(self.storage())]; })
+      .def_prop_ro("dimension", [](const MappedRows& self) { return self.stored().dimension(); })
+      .def_prop_ro(
+          "passes", [](const MappedRows& self) -> const auto& { return self.stored().passes(); },
+          nb::rv_policy::reference_internal)
+      .def("scores", &scores_of, nb::arg("coefficients"), nb::arg("threads"),
+           "The scores of all rows, by the sum of rows with these coefficients.")
+      .def("weights_of", &weights_of, nb::arg("coefficients"), nb::arg("threads"),
+           "The weights of conjunctions in the sum of rows with these coefficients.");
+}
+
 template <class T, class A>
 nb::ndarray<nb::numpy, T> copy_to_numpy(const std::vector<T, A>& values) {
   return to_numpy(std::vector<T>(values.begin(), values.end()));
@@ -189,6 +244,7 @@ nb::ndarray<nb::numpy, T> copy_to_numpy(const std::vector<T, A>& values) {
 }  // namespace
 
 void bind_poly(nb::module_& module) {
+  bind_mapped_rows(module);
   nb::class_<Progress>(module, "Progress")
       .def_ro("stage", &Progress::stage)
       .def_ro("problem", &Progress::problem)
@@ -216,6 +272,14 @@ void bind_poly(nb::module_& module) {
           nb::rv_policy::move)
       .def_prop_ro(
           "values", [](const DistinctRows& self) { return copy_to_numpy(self.values); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "places", [](const DistinctRows& self) { return copy_to_numpy(self.places); }, nb::rv_policy::move)
+      .def(
+          "map",
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map) {
+            return map_rows(self, Options(options), map);
+          },
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::keep_alive<0, 1>())
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(

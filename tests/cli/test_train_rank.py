@@ -39,7 +39,19 @@ def test_the_model_is_the_one_that_the_estimator_makes(trained, rank_files):
 
 def test_what_json_has(trained):
     assert set(trained) == {
-        *("learner", "data", "rows", "features", "ranks", "thresholds", "C", "objective", "gap", "tol"),
+        *(
+            "learner",
+            "data",
+            "rows",
+            "features",
+            "ranks",
+            "degree",
+            "thresholds",
+            "C",
+            "objective",
+            "gap",
+            "tol",
+        ),
         *("passes", "training_pairs", "training_ordered_pairs", "training_groups", "training_accuracy"),
         *("training_mean_absolute_error", "test", "packed_rows", "model", "model_bytes", "warnings"),
         *("seconds", "peak_memory_bytes", "packed_bytes", "cross_validation", "training_ndcg"),
@@ -112,3 +124,35 @@ def test_rows_that_have_no_pair(run, rank_files, tmp_path):
     ran = run("predict", tmp_path / "m.uk", tmp_path / "same")
     assert "not known: there is no pair to order" in ran.out
     assert run("predict", tmp_path / "m.uk", tmp_path / "same", "--json").json["ordered_pairs"] is None
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_conjunctions_are_ranked_by(degree, run, rank_files, tmp_path):
+    options = ["--degree", degree, "--gamma", 0.5, "--pair-weight", "ndcg"]
+    command = ["train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--test", rank_files[1], *options]
+    trained = run(*command, "--json").json
+    data, tests = map(read_svmlight, rank_files)
+    expected = RankSVM(degree=degree, gamma=0.5, pair_weight="ndcg").fit(data.X, data.y, data.qid)
+    assert trained["objective"] == expected.objective_
+    assert (trained["degree"], trained["gamma"]) == (degree, 0.5)
+    assert trained["conjunctions"] == expected.to_model().n_conjunctions
+    assert trained["test"]["ndcg"]["value"] == expected.ndcg(tests.X, tests.y, tests.qid)
+    said = run(*command, "--force").out
+    assert re.search(rf"conjunctions of at most {degree} features", said)
+    predicted = run("predict", tmp_path / "m.uk", rank_files[1], "-o", tmp_path / "scores.txt")
+    assert predicted.code == 0
+    np.testing.assert_allclose(
+        np.loadtxt(tmp_path / "scores.txt"), expected.decision_function(tests.X), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("option", [["--out-of-core"], ["--dask", "local"]], ids=lambda option: option[0])
+def test_conjunctions_need_rows_in_memory(option, run, rank_files, tmp_path):
+    ran = run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk", "--degree", 2, *option)
+    assert ran.code != 0
+    assert f"do not go with {option[0]}" in " ".join(ran.err.split())
+
+
+def test_degrees_are_tuned(run, rank_files):
+    tuned = run("tune", "rank", rank_files[0], "--degree", "1,2", "--C", "0.1,1", "--cv", 3, "--json").json
+    assert len(tuned["settings"]) == 4

@@ -26,7 +26,7 @@ def problem():
 def by_cuts(problem, *, squared, intercept, threads=1, rounds=1000, tol=1e-4, start=0.0):
     store, costs = problem
     dimension = store.features + (intercept != 0)
-    bundle = Bundle(dimension, 100)
+    bundle = Bundle(dimension, 100, of_rows=False)
     ended = minimise(
         LoopOptions(C=0.05, tolerance=tol, max_rounds=rounds, threads=threads),
         rows=store, oracle=margin_oracle(costs, squared=squared), intercept=intercept, bundle=bundle,

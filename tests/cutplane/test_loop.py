@@ -88,7 +88,14 @@ def test_pairs_reach_the_optimum_of_their_differences(grouped, weighted, C):
     weights = rng.choice([0.5, 1.0, 2.0], 40) if weighted else np.zeros(0)
     table = rng.choice([1.0, 3.0], (3, 3)) if weighted else np.zeros((0, 3))
     oracle = _core.ordinal_oracle(
-        ranks, rank_count=3, groups=groups, weights=weights, pair_weights=table.ravel(), accuracy=0.0
+        ranks,
+        rank_count=3,
+        groups=groups,
+        weights=weights,
+        pair_weights=table.ravel(),
+        gains=np.zeros(0),
+        discounts=np.zeros(0),
+        accuracy=0.0,
     )
     found = minimise(X, oracle, C=C)
 

@@ -52,7 +52,7 @@ def test_few_cuts_converge_and_bounds_hold_on_the_way(most_cuts, squared):
 
 def test_a_bundle_never_holds_more_than_it_may():
     X, y, _ = make_rows(6)
-    bundle = _core.Bundle(X.shape[1], 5)
+    bundle = _core.Bundle(X.shape[1], 5, of_rows=False)
     sizes = []
     minimise(
         X,
@@ -69,7 +69,7 @@ def test_a_bundle_never_holds_more_than_it_may():
 def test_cuts_serve_for_another_cost():
     X, y, _ = make_rows(7, rows=150)
     oracle = _core.margin_oracle(y, squared=False)
-    bundle = _core.Bundle(X.shape[1], 200)
+    bundle = _core.Bundle(X.shape[1], 200, of_rows=False)
     first = minimise(X, oracle, bundle=bundle, C=0.1)
     rounds = []
     for C in (0.13, 0.05, 1.0):
@@ -84,10 +84,10 @@ def test_cuts_serve_for_another_cost():
 def test_a_run_can_be_taken_up_from_saved_cuts():
     X, y, _ = make_rows(8)
     oracle = _core.margin_oracle(y, squared=True)
-    bundle = _core.Bundle(X.shape[1], 200)
+    bundle = _core.Bundle(X.shape[1], 200, of_rows=False)
     whole = minimise(X, oracle, bundle=bundle)
     saved = [(bundle.gradient(k), bundle.offsets[k]) for k in range(len(bundle))], bundle.masses
-    again = _core.Bundle(X.shape[1], 200)
+    again = _core.Bundle(X.shape[1], 200, of_rows=False)
     for gradient, offset in saved[0]:
         again.add(gradient, offset)
     again.set_masses(saved[1])
@@ -96,7 +96,7 @@ def test_a_run_can_be_taken_up_from_saved_cuts():
     assert resumed["converged"]
     assert resumed["rounds"] <= 1
     assert resumed["bound"] == pytest.approx(whole["bound"], rel=1e-6)
-    interrupted = _core.Bundle(X.shape[1], 200)
+    interrupted = _core.Bundle(X.shape[1], 200, of_rows=False)
     part = minimise(X, oracle, bundle=interrupted, max_rounds=whole["rounds"] // 2)
     assert not part["converged"]
     rest = minimise(X, oracle, bundle=interrupted, start=part["weights"])
@@ -105,7 +105,7 @@ def test_a_run_can_be_taken_up_from_saved_cuts():
 
 
 def test_a_bundle_refuses_what_does_not_fit():
-    bundle = _core.Bundle(3, 10)
+    bundle = _core.Bundle(3, 10, of_rows=False)
     with pytest.raises(ValueError, match="one coefficient per weight"):
         bundle.add(np.zeros(4), 1.0)
     with pytest.raises(ValueError, match="one mass per cut"):
@@ -221,6 +221,8 @@ def many_rows(kind, rng, rows):
             groups=groups,
             weights=rng.random(rows),
             pair_weights=np.zeros(0),
+            gains=np.zeros(0),
+            discounts=np.zeros(0),
             accuracy=0.0,
         )
     elif kind == "f1":

@@ -52,6 +52,8 @@ def arguments(ranks, groups=(), weights=(), pair_weights=()):
         "groups": np.asarray(groups, dtype=np.int32),
         "weights": np.asarray(weights, dtype=float),
         "pair_weights": np.asarray(pair_weights, dtype=float).ravel(),
+        "gains": np.zeros(0),
+        "discounts": np.zeros(0),
     }
 
 
@@ -290,7 +292,15 @@ def test_nothing_to_order_is_an_error(drawn):
 
 
 @pytest.mark.parametrize(
-    "change", [{"ranks": [0, 2]}, {"ranks": [0, -1]}, {"groups": [1]}, {"weights": [1.0]}]
+    "change",
+    [
+        {"ranks": [0, 2]},
+        {"ranks": [0, -1]},
+        {"groups": [1]},
+        {"weights": [1.0]},
+        {"gains": [1.0, 2.0]},
+        {"gains": [1.0, 2.0], "discounts": [0.5, 1.0], "pair_weights": [1.0] * 4},
+    ],
 )
 def test_a_ranking_that_does_not_fit_is_an_error(change):
     core, _ = ranking([0, 1])
@@ -336,6 +346,8 @@ def ordinal_arguments(rng, rows):
         "groups": (rng.integers(0, 30, rows) ** 2).astype(np.int32),
         "weights": rng.random(rows),
         "pair_weights": np.zeros(0),
+        "gains": np.zeros(0),
+        "discounts": np.zeros(0),
     }
 
 

@@ -5,7 +5,7 @@ A cut is (offset, c) with risk(s') >= offset - c's' for all s', and equality at 
 
 from __future__ import annotations
 
-from itertools import chain, combinations, product
+from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
@@ -36,6 +36,34 @@ def ordered_pairs(ranks, groups=(), weights=(), pair_weights=()):
         if ranks[i] > ranks[j] and (len(groups) == 0 or groups[i] == groups[j]):
             v = weights[i] * weights[j] if len(weights) else 1.0
             yield i, j, v * (pair_weights[ranks[i]][ranks[j]] if len(pair_weights) else 1.0)
+
+
+def ndcg(relevance):
+    """NDCG of rows in this order, all places counted."""
+    discounts = 1.0 / np.log2(np.arange(len(relevance)) + 2.0)
+    gains = np.exp2(np.asarray(relevance, dtype=float)) - 1.0
+    return gains @ discounts / (np.sort(gains)[::-1] @ discounts)
+
+
+def swap_losses(y, groups=(), weights=()):
+    """{(i, j): what NDCG loses, on average over all best orders of their group, if i and j are swapped}."""
+    y, losses = np.asarray(y), {}
+    for group in np.unique(groups) if len(groups) else [None]:
+        members = [
+            i
+            for i in range(len(y))
+            if (group is None or groups[i] == group) and (len(weights) == 0 or weights[i] > 0)
+        ]
+        best = [order for order in permutations(members) if (np.diff(y[list(order)]) <= 0).all()]
+        for i, j in product(members, repeat=2):
+            if y[i] > y[j]:
+                found = [1.0 - ndcg(y[_swapped(order, i, j)]) for order in best]
+                losses[i, j] = float(np.mean(found))
+    return losses
+
+
+def _swapped(order, i, j):
+    return [{i: j, j: i}.get(row, row) for row in order]
 
 
 def pair_scale(pairs, total):

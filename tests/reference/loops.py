@@ -19,7 +19,7 @@ def pack(X, *, threads=1):
 
 def usual_options(dimension, most_cuts):
     return {
-        "bundle": _core.Bundle(dimension, most_cuts),
+        "bundle": _core.Bundle(dimension, most_cuts, of_rows=False),
         "start": np.zeros(dimension),
         "on_progress": None,
         "observe": None,

@@ -23,6 +23,11 @@ def listed_pairs(y, qid=None, weights=None, pair_weight=None):
     """All pairs by the twin, and what the weights sum to."""
     values, ranks = np.unique(y, return_inverse=True)
     table = ()
+    if pair_weight == "ndcg":
+        losses = reference.swap_losses(y, () if qid is None else qid, () if weights is None else weights)
+        weight = np.ones(len(y)) if weights is None else np.asarray(weights)
+        pairs = [(i, j, weight[i] * weight[j] * loss) for (i, j), loss in losses.items()]
+        return pairs, float(weight.sum())
     if pair_weight:
         table = [[pair_weight.get((high, low), 1.0) for low in values] for high in values]
     weights_or_none = () if weights is None else weights

@@ -21,6 +21,7 @@ namespace {
 using unkernel::LargeVector;
 using unkernel::Random;
 using unkernel::solve::Bundle;
+using unkernel::solve::Vectors;
 using Vector = std::vector<double>;
 
 constexpr std::size_t dimension = 7;
@@ -89,7 +90,7 @@ double primal_of(const Bundle& bundle, double C) {
 }
 
 void test_no_cuts_know_nothing() {
-  Bundle bundle(dimension, 10);
+  Bundle bundle(dimension, 10, Vectors::weights);
   CHECK(bundle.size() == 0 && bundle.dimension() == dimension);
   CHECK(bundle.solve(1.0, 1e-9) == 0.0);
   CHECK(weights_of(bundle) == Vector(dimension, 0.0));
@@ -98,7 +99,7 @@ void test_no_cuts_know_nothing() {
 void test_dual_and_primal_of_the_bound_meet() {
   const Cuts cuts(20, 1);
   for (const double C : {0.01, 1.0, 100.0}) {
-    Bundle bundle(dimension, 100);
+    Bundle bundle(dimension, 100, Vectors::weights);
     double last = 0.0;
     for (std::size_t k = 0; k < 20; ++k) {
       cuts.add_to(bundle, k);
@@ -117,7 +118,7 @@ void test_dual_and_primal_of_the_bound_meet() {
 void test_merging_keeps_the_bound_and_the_weights() {
   const Cuts cuts(60, 2);
   for (const std::size_t most_cuts : {4U, 5U, 9U}) {
-    Bundle bundle(dimension, most_cuts);
+    Bundle bundle(dimension, most_cuts, Vectors::weights);
     for (std::size_t k = 0; k < 60; ++k) {
       const Vector before = weights_of(bundle);
       const double value = bundle.size() > 0 ? dual_of(bundle) : 0.0;
@@ -136,7 +137,7 @@ void test_merging_keeps_the_bound_and_the_weights() {
 void test_merged_cuts_are_cuts() {
   const Cuts cuts(60, 3);
   Random random(4);
-  Bundle bundle(dimension, 4);
+  Bundle bundle(dimension, 4, Vectors::weights);
   for (std::size_t k = 0; k < 60; ++k) {
     cuts.add_to(bundle, k);
     (void)bundle.solve(2.0, 1e-7);
@@ -152,7 +153,7 @@ void test_merged_cuts_are_cuts() {
 // A capacity that is too small is raised to four.
 void test_there_is_always_room_for_four() {
   const Cuts cuts(10, 5);
-  Bundle bundle(dimension, 0);
+  Bundle bundle(dimension, 0, Vectors::weights);
   for (std::size_t k = 0; k < 10; ++k) {
     cuts.add_to(bundle, k);
     CHECK(bundle.size() == std::min<std::size_t>(k + 1, 4) || k >= 4);
@@ -165,7 +166,7 @@ void test_idle_cuts_make_room() {
   Cuts cuts(6, 6);
   cuts.offsets[1] = cuts.offsets[3] = -100.0;
   const auto rounds = [&](int count) {
-    Bundle bundle(dimension, 5);
+    Bundle bundle(dimension, 5, Vectors::weights);
     for (std::size_t k = 0; k < 5; ++k) cuts.add_to(bundle, k);
     for (int i = 0; i < count; ++i) (void)bundle.solve(1.0, 1e-9);
     cuts.add_to(bundle, 5);
@@ -188,22 +189,44 @@ void test_idle_cuts_make_room() {
 
 void test_another_C_starts_from_the_last_solution() {
   const Cuts cuts(15, 7);
-  Bundle bundle(dimension, 100);
+  Bundle bundle(dimension, 100, Vectors::weights);
   for (std::size_t k = 0; k < 15; ++k) cuts.add_to(bundle, k);
   for (const double C : {10.0, 0.1, 1e-6, 5.0}) {
-    Bundle fresh(dimension, 100);
+    Bundle fresh(dimension, 100, Vectors::weights);
     for (std::size_t k = 0; k < 15; ++k) cuts.add_to(fresh, k);
     CHECK(close(bundle.solve(C, 1e-9), fresh.solve(C, 1e-9), 1e-7));
     CHECK(total_mass(bundle) <= C * (1.0 + 1e-10));
   }
 }
 
+// Coefficients b with scores K b, for a kernel matrix K = X X': the same dual as for the weights X'b.
+void test_coefficients_and_scores_stand_for_weights() {
+  constexpr std::size_t rows = 4, columns = 2;
+  const double X[rows][columns] = {{1.0, 2.0}, {-1.0, 0.5}, {0.0, 3.0}, {2.0, -1.0}};
+  Bundle of_weights(columns, 10, Vectors::weights);
+  Bundle of_rows(2 * rows, 10, Vectors::coefficients_and_scores);
+  for (std::size_t k = 0; k < 5; ++k) {
+    unkernel::LargeVector<double> weights(columns, 0.0), paired(2 * rows, 0.0);
+    for (std::size_t i = 0; i < rows; ++i) {
+      paired[i] = static_cast<double>((3 * i + 5 * k) % 7) - 3.0;
+      for (std::size_t j = 0; j < columns; ++j) weights[j] += paired[i] * X[i][j];
+    }
+    for (std::size_t i = 0; i < rows; ++i)
+      for (std::size_t j = 0; j < columns; ++j) paired[rows + i] += X[i][j] * weights[j];
+    CHECK(close(of_weights.product(weights, weights), of_rows.product(paired, paired), 1e-12));
+    const double offset = 1.0 + static_cast<double>(k);
+    of_weights.add(std::move(weights), offset, 1);
+    of_rows.add(std::move(paired), offset, 1);
+    CHECK(close(of_weights.solve(0.5, 1e-9), of_rows.solve(0.5, 1e-9), 1e-7));
+  }
+}
+
 void test_what_was_saved_can_be_put_back() {
   const Cuts cuts(12, 8);
-  Bundle bundle(dimension, 100);
+  Bundle bundle(dimension, 100, Vectors::weights);
   for (std::size_t k = 0; k < 12; ++k) cuts.add_to(bundle, k);
   const double value = bundle.solve(2.0, 1e-9);
-  Bundle copy(dimension, 100);
+  Bundle copy(dimension, 100, Vectors::weights);
   for (std::size_t k = 0; k < bundle.size(); ++k) {
     const auto gradient = bundle.gradient(k);
     copy.add({gradient.begin(), gradient.end()}, bundle.offset(k), 1);
@@ -217,7 +240,7 @@ void test_threads_do_not_change_a_bit() {
   constexpr std::size_t wide = 300'000;
   const auto made = [](int threads) {
     Random random(9);
-    Bundle bundle(wide, 100);
+    Bundle bundle(wide, 100, Vectors::weights);
     for (int k = 0; k < 6; ++k) {
       LargeVector<double> gradient(wide);
       for (double& g : gradient) g = uniform(random) / 300.0;
@@ -233,7 +256,7 @@ void test_threads_do_not_change_a_bit() {
 }
 
 void test_what_does_not_fit_is_refused() {
-  Bundle bundle(dimension, 10);
+  Bundle bundle(dimension, 10, Vectors::weights);
   CHECK_THROWS(bundle.add(LargeVector<double>(dimension + 1), 0.0, 1), std::invalid_argument);
   CHECK(bundle.size() == 0);
   CHECK_THROWS(bundle.set_masses(Vector{1.0}), std::invalid_argument);
@@ -249,6 +272,7 @@ int main() {
   test_there_is_always_room_for_four();
   test_idle_cuts_make_room();
   test_another_C_starts_from_the_last_solution();
+  test_coefficients_and_scores_stand_for_weights();
   test_what_was_saved_can_be_put_back();
   test_threads_do_not_change_a_bit();
   test_what_does_not_fit_is_refused();

@@ -69,6 +69,7 @@ struct Group {
   std::size_t begin;
   std::size_t end;
   std::int32_t ranks;
+  std::size_t table;  // where its weights of pairs begin
 };
 
 class GroupedRows {
@@ -88,28 +89,28 @@ class GroupedRows {
     for (std::size_t begin = 0; begin < count;) {
       std::size_t end = begin + 1;
       while (end < count && group_of(rows_[end]) == group_of(rows_[begin])) ++end;
-      add_group(begin, end, ranking.rank_count);
+      add_group(begin, end, ranking);
       begin = end;
     }
   }
 
   std::span<const Group> groups() const { return groups_; }
   double total_weight() const { return std::accumulate(weights_.begin(), weights_.end(), 0.0); }
-  std::span<const double> pair_weights() const { return pair_weights_; }
+  bool weighs_pairs() const { return !pair_weights_.empty(); }
 
   std::span<const std::uint32_t> rows_of(const Group& group) const { return part(rows_, group); }
   std::span<const std::int32_t> ranks_of(const Group& group) const { return part(ranks_, group); }
   std::span<const double> weights_of(const Group& group) const { return part(weights_, group); }
 
-  // Calls f(sums) with an empty structure for `rank_count` ranks.
+  // Calls f(sums) with an empty structure for `rank_count` ranks, all of the group's where pairs are weighed.
   template <class F>
-  void with_sums(std::int32_t rank_count, const F& f) const {
+  void with_sums(const Group& group, std::int32_t rank_count, const F& f) const {
     const auto ranks = static_cast<std::size_t>(rank_count);
     if (pair_weights_.empty()) {
       RankSums sums(ranks);
       f(sums);
     } else {
-      WeightedRankSums sums(ranks, pair_weights_);
+      WeightedRankSums sums(ranks, std::span(pair_weights_).subspan(group.table, ranks * ranks));
       f(sums);
     }
   }
@@ -121,12 +122,28 @@ class GroupedRows {
   }
 
   // Groups with a single rank have no pairs and are left out.
-  void add_group(std::size_t begin, std::size_t end, std::int32_t rank_count) {
+  void add_group(std::size_t begin, std::size_t end, const Ranking& ranking) {
     const auto ranks = std::span(ranks_).subspan(begin, end - begin);
     if (ranks.front() == ranks.back()) return;
-    // Pair weights are indexed by the original ranks.
-    if (pair_weights_.empty()) rank_count = number_anew(ranks);
-    groups_.push_back({begin, end, rank_count});
+    const bool by_original_ranks = !ranking.pair_weights.empty();  // which all groups share
+    const std::int32_t rank_count = by_original_ranks ? ranking.rank_count : number_anew(ranks);
+    groups_.push_back({begin, end, rank_count, by_original_ranks ? 0 : pair_weights_.size()});
+    if (!ranking.gains.empty()) add_differences(groups_.back(), ranking);
+  }
+
+  // The weights of pairs of ranks in a group, as products of differences.
+  void add_differences(const Group& group, const Ranking& ranking) {
+    const auto ranks = static_cast<std::size_t>(group.ranks);
+    std::vector<std::uint32_t> row_of(ranks);
+    for (std::size_t k = group.begin; k < group.end; ++k)
+      row_of[static_cast<std::size_t>(ranks_[k])] = rows_[k];
+    for (std::size_t high = 0; high < ranks; ++high) {
+      for (std::size_t low = 0; low < ranks; ++low) {
+        const std::uint32_t i = row_of[high], j = row_of[low];
+        pair_weights_.push_back((ranking.gains[i] - ranking.gains[j]) *
+                                (ranking.discounts[i] - ranking.discounts[j]));
+      }
+    }
   }
 
   static std::int32_t number_anew(std::span<std::int32_t> ascending_ranks) {
@@ -139,9 +156,9 @@ class GroupedRows {
     return number + 1;
   }
 
-  std::vector<double> pair_weights_;
-  std::vector<std::uint32_t> rows_;  // by group, then by rank
-  std::vector<std::int32_t> ranks_;  // in that order
+  std::vector<double> pair_weights_;  // one table for all groups, or one for each
+  std::vector<std::uint32_t> rows_;   // by group, then by rank
+  std::vector<std::int32_t> ranks_;   // in that order
   std::vector<double> weights_;
   std::vector<Group> groups_;
 };
@@ -149,9 +166,12 @@ class GroupedRows {
 void check(const Ranking& ranking) {
   const std::size_t rows = ranking.ranks.size();
   const auto count = static_cast<std::size_t>(std::max(ranking.rank_count, 0));
-  const bool fits = (ranking.groups.empty() || ranking.groups.size() == rows) &&
-                    (ranking.weights.empty() || ranking.weights.size() == rows) &&
-                    (ranking.pair_weights.empty() || ranking.pair_weights.size() == count * count);
+  const bool fits =
+      (ranking.groups.empty() || ranking.groups.size() == rows) &&
+      (ranking.weights.empty() || ranking.weights.size() == rows) &&
+      (ranking.pair_weights.empty() || ranking.pair_weights.size() == count * count) &&
+      (ranking.gains.empty() || (ranking.gains.size() == rows && ranking.pair_weights.empty())) &&
+      ranking.discounts.size() == ranking.gains.size();
   if (!fits) throw std::invalid_argument("there must be one rank, one group and one weight per row");
   for (const std::int32_t rank : ranking.ranks) {
     if (rank < 0 || rank >= ranking.rank_count) throw std::invalid_argument("a rank is outside of its range");
@@ -161,7 +181,7 @@ void check(const Ranking& ranking) {
 double all_pairs(const GroupedRows& grouped) {
   double pairs = 0.0;
   for (const Group& group : grouped.groups()) {
-    grouped.with_sums(group.ranks, [&](auto& sums) {
+    grouped.with_sums(group, group.ranks, [&](auto& sums) {
       const auto ranks = grouped.ranks_of(group);
       const auto weights = grouped.weights_of(group);
       for (std::size_t k = 0; k < ranks.size(); ++k) sums.add(ranks[k], weights[k]);
@@ -183,7 +203,7 @@ class OrdinalOracle final : public JointOracle {
     scale_ = grouped_.total_weight() / pairs;
     for (const Group& group : grouped_.groups()) {
       const bool by_bins =
-          accuracy > 0.0 && grouped_.pair_weights().empty() && group.end - group.begin >= rows_for_bins;
+          accuracy > 0.0 && !grouped_.weighs_pairs() && group.end - group.begin >= rows_for_bins;
       blocks_.push_back(by_bins ? rank_blocks(grouped_.ranks_of(group)) : std::vector<RankBlock>());
     }
   }
@@ -271,12 +291,11 @@ class OrdinalOracle final : public JointOracle {
   double evaluate_by_sorting(const Group& group, std::size_t begin, std::size_t end, Workspace& space) const {
     const auto order = space.order.sort(std::span(space.scores).subspan(begin, end - begin));
     const auto ranks = grouped_.ranks_of(group);
-    const std::int32_t first_rank = grouped_.pair_weights().empty() ? ranks[begin] : 0;
+    const std::int32_t first_rank = grouped_.weighs_pairs() ? 0 : ranks[begin];
     arrange(group, begin, first_rank, order, space);
-    const std::int32_t rank_count =
-        grouped_.pair_weights().empty() ? ranks[end - 1] - first_rank + 1 : group.ranks;
+    const std::int32_t rank_count = grouped_.weighs_pairs() ? group.ranks : ranks[end - 1] - first_rank + 1;
     double offset = 0.0;
-    grouped_.with_sums(rank_count, [&](auto& sums) {
+    grouped_.with_sums(group, rank_count, [&](auto& sums) {
       for (std::size_t k = 0; k < order.size(); ++k) sums.add(space.ranks[k], space.weights[k]);
       auto everyone = sums;
       sums.clear();
@@ -365,7 +384,7 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
     own.clear();
     for (const std::uint32_t i : rows) own.push_back(scores[i]);
     const auto order = sorter.sort(own);
-    grouped.with_sums(group.ranks, [&](auto& sums) {
+    grouped.with_sums(group, group.ranks, [&](auto& sums) {
       // Rows of equal score count once as if below and once as if above: half on average.
       for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin;

@@ -1,7 +1,8 @@
 // Ordinal regression: penalises pairs of rows that are not ordered by a sufficient margin.
 //
 //   R(s) = scale * sum over pairs (i, j), y_i > y_j, in the same group:  v_ij max(0, 1 - (s_i - s_j))
-//   v_ij = weight_i weight_j [pair_weights(y_i, y_j)],     scale = sum weight_i / sum v_ij
+//   v_ij = weight_i weight_j [pair_weights(y_i, y_j)] [(gain_i - gain_j)(discount_i - discount_j)]
+//   scale = sum weight_i / sum v_ij
 //
 // With scale * C = C_paper / m this is OP5 of Joachims (2006), and two ranks without groups optimise the area
 // under the ROC curve.
@@ -9,8 +10,8 @@
 // Algorithm 2 of the paper sweeps over the sorted scores once per rank. Here one sweep serves all ranks: rows
 // enter a Fenwick tree over the ranks once the sweep is a margin ahead of them, and a prefix sum counts the
 // ordered pairs. O(n log R) after sorting, for any number R of ranks; O(n R) if classes of pairs have
-// weights. In large groups, bins of scores replace most of the sorting (binned_pairs.hpp) as long as that is
-// accurate enough.
+// weights, R being the ranks of the group where these are products of differences. In large groups, bins of
+// scores replace most of the sorting (binned_pairs.hpp) as long as that is accurate enough.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,10 @@ struct Ranking {
   std::span<const double> weights;       // one per row; empty for ones
   std::span<const double> pair_weights;  // R x R, for (higher, lower); empty for ones
   std::int32_t rank_count;
+  // One per row, the same for all rows of a group with the same rank: a pair is also weighed by
+  // (gain_i - gain_j)(discount_i - discount_j). Both empty for ones, as they are where pair_weights is not.
+  std::span<const double> gains;
+  std::span<const double> discounts;
 };
 
 // `accuracy`: the relative amount by which the risk may be overestimated; 0 for an exact risk. Throws

@@ -108,6 +108,7 @@ class Distinct {
   // Rows with equal hashes are contiguous now. Unequal rows may share a hash in principle, so each run of
   // equal hashes is split by comparing its rows with the first of the remaining ones.
   void merge_equal_rows() {
+    result_.places.assign(static_cast<std::size_t>(input_.rows()), -1);
     result_.label_offsets.push_back(0);
     for (std::size_t first = 0; first < hashed_.size();) {
       std::size_t end_of_hash = first + 1;
@@ -131,6 +132,8 @@ class Distinct {
     result_.hashes.push_back(hashed_[first].hash);
     const std::size_t first_label = result_.labels.size();
     for (std::size_t i = first; i < last; ++i) {
+      result_.places[static_cast<std::size_t>(hashed_[i].row)] =
+          static_cast<std::int32_t>(sources_.size()) - 1;
       add_label(first_label, classes_[static_cast<std::size_t>(hashed_[i].row)], weight(hashed_[i].row));
     }
     std::sort(result_.labels.begin() + static_cast<std::ptrdiff_t>(first_label), result_.labels.end(),

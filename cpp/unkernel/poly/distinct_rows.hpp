@@ -32,6 +32,7 @@ struct DistinctRows {
   std::vector<Label> labels;
   std::vector<std::uint64_t> hashes;  // of features and values, ascending; identifies the row in a warm start
   std::vector<std::int64_t> columns;  // rank -> column of the input
+  std::vector<std::int32_t> places;   // row of the input -> distinct row, -1 if it has no weight
 
   std::int64_t rows() const { return static_cast<std::int64_t>(hashes.size()); }
   std::int64_t used_features() const { return static_cast<std::int64_t>(columns.size()); }

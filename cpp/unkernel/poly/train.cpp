@@ -9,10 +9,8 @@
 
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/poly/condensed_rows.hpp"
 #include "unkernel/poly/costs.hpp"
-#include "unkernel/poly/split_rows.hpp"
-#include "unkernel/poly/stored_rows.hpp"
+#include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/solve/dual_coordinate_descent.hpp"
 #include "unkernel/solve/gram_rows.hpp"
 #include "unkernel/solve/kernel_newton.hpp"
@@ -20,21 +18,12 @@
 namespace unkernel::poly {
 namespace {
 
-using kernels::Key;
-using WeightVectors = std::vector<LargeArray<double>>;
-
 // Numbers per row and problem: the dual variables, and a copy; or what a Newton step needs.
 constexpr int duals_of_svm = 2;
 constexpr int duals_of_logistic = 10;
 
-std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const TrainOptions& options,
-                                       Storage storage, const SplitPlan& split, const Monitor& monitor) {
-  switch (options.map.degree == 1 ? Storage::on_the_fly : storage) {
-    case Storage::condensed: return store_condensed(examples, options.map, options.threads, monitor);
-    case Storage::kernel: return store_kernel(examples, options.map, options.threads);
-    case Storage::split: return store_split(examples, options.map, split, options.threads, monitor);
-    default: return store_on_the_fly(examples, options.map);
-  }
+MapOptions map_options(const TrainOptions& options) {
+  return {options.map, options.storage, options.memory, options.threads};
 }
 
 solve::Coordinates coordinates_of(const DistinctRows& examples, const TrainOptions& options,
@@ -184,49 +173,6 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tra
   });
 }
 
-// Column numbers in the order of their keys: already sorted, except inside condensed segments.
-std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns) {
-  std::vector<std::pair<Key, std::size_t>> order;
-  order.reserve(columns.keys.size());
-  for (std::size_t column = 1; column < columns.keys.size(); ++column) {
-    order.emplace_back(columns.keys[column], column);
-  }
-  for (std::size_t s = 0; s + 1 < columns.segments.size(); ++s) {
-    std::sort(order.begin() + columns.segments[s] - 1, order.begin() + columns.segments[s + 1] - 1);
-  }
-  return order;
-}
-
-void append_if_used(Key key, std::size_t column, const WeightVectors& vectors, Trained& trained) {
-  bool used = false;
-  for (const auto& vector : vectors) used = used || vector.data()[column] != 0.0;
-  if (!used) return;
-  trained.keys.push_back(key);
-  for (const auto& vector : vectors) trained.weights.push_back(vector.data()[column]);
-}
-
-void extract(const StoredRows& rows, const WeightVectors& vectors, Trained& trained) {
-  for (const auto& vector : vectors) trained.intercept.push_back(vector.data()[0]);
-  if (rows.columns() != nullptr) {
-    for (const auto& [key, column] : ordered_columns(*rows.columns())) {
-      append_if_used(key, column, vectors, trained);
-    }
-    return;
-  }
-  for (std::size_t column = 1; column < rows.dimension(); ++column) {
-    append_if_used(column, column, vectors, trained);
-  }
-}
-
-StorageEstimate estimate_and_plan(const DistinctRows& examples, const TrainOptions& options, int problems) {
-  StorageEstimate estimate = estimate_storage(examples, options.map.degree, problems);
-  if (split_is_considered(options.storage, estimate, options.memory) && can_be_split(examples, options.map)) {
-    estimate.split = plan_split(examples, options.map.degree, problems, options.memory);
-  }
-  if (has_kernel_model(options.map)) estimate_kernel(examples, problems, estimate);
-  return estimate;
-}
-
 // What was decided before anything large is allocated.
 struct StoragePlan {
   int problems;
@@ -246,12 +192,12 @@ Trained train_stored(const DistinctRows& examples, const TrainOptions& options, 
   trained.outcomes.resize(static_cast<std::size_t>(problems));
   trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
   monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
-  const auto rows = store_rows(examples, options, trained.storage, split, monitor);
+  const auto rows = store_rows(examples, map_options(options), trained.storage, split, monitor);
   WeightVectors vectors(static_cast<std::size_t>(problems));
   trained.dimension = rows->dimension();
   solve_all(*rows, examples, options, start, memory, monitor, vectors, trained);
   const bool of_duals = storage == Storage::split || storage == Storage::kernel;
-  if (!of_duals) extract(*rows, vectors, trained);
+  if (!of_duals) static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
   return trained;
 }
 
@@ -263,26 +209,12 @@ bool all_converged(const Trained& trained) {
 
 int problem_count(int classes) { return classes == 2 ? 1 : classes; }
 
-void check_scale(const kernels::FeatureMap& map) {
-  const double highest = map.monomial(map.degree, 1);
-  if (!(highest > 1e-250 && highest < 1e250)) {
-    throw std::invalid_argument(
-        "gamma to the power of the degree is too small or too large to compute with: scale the features");
-  }
-  for (int size = 0; size < map.degree; ++size) {
-    if (!(map.monomial(size, 1) < 1e250)) {
-      throw std::invalid_argument(
-          "coef0 to the power of the degree is too large to compute with: lower coef0");
-    }
-  }
-}
-
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor) {
   check_scale(options.map);
   const int problems = problem_count(static_cast<int>(options.class_weights.size()));
   check_duals(examples, problems, duals_of_svm, options.memory);
-  StorageEstimate estimate = estimate_and_plan(examples, options, problems);
+  StorageEstimate estimate = estimate_and_plan(examples, map_options(options), problems);
   if (options.map.degree == 1) check_weights(estimate, options.memory);
   const Storage storage = options.map.degree == 1 ? Storage::on_the_fly
                                                   : choose_storage(options.storage, estimate, options.memory);
@@ -321,7 +253,7 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
     for (std::size_t k = 0; k < outputs; ++k) coefficients[k * count + i] = duals[k];
   });
   monitor.report({"expanding", 0, 1, 0, 0, examples.rows(), 1.0});
-  const auto rows = store_rows(examples, options, trained.storage, SplitPlan{}, monitor);
+  const auto rows = store_rows(examples, map_options(options), trained.storage, SplitPlan{}, monitor);
   trained.dimension = rows->dimension();
   solve::KernelNewton solver(rows->passes(), *loss, std::move(coefficients), rows->dimension(), monitor);
   trained.outcomes.push_back(
@@ -338,7 +270,7 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
   solve::Outcome& outcome = trained.outcomes.front();
   outcome.objective = objective_at(vectors, rows->passes(), *loss, trained.duals);
   outcome.converged = outcome.relative_gap() <= options.tolerance;
-  extract(*rows, vectors, trained);
+  static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
   return trained;
 }
 

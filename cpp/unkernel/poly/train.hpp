@@ -9,6 +9,7 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/feature_map.hpp"
 #include "unkernel/poly/distinct_rows.hpp"
+#include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/storage.hpp"
 #include "unkernel/solve/dual_problem.hpp"
 
@@ -35,12 +36,8 @@ struct WarmStart {
 };
 
 // With Storage::split there are neither weights nor an intercept: the duals define the model.
-struct Trained {
-  std::vector<kernels::Key>
-      keys;  // ascending; only conjunctions with some non-zero weight, without the constant
-  std::vector<double> weights;    // keys x problems
-  std::vector<double> intercept;  // one per problem
-  std::vector<double> duals;      // rows x problems
+struct Trained : Conjunctions {
+  std::vector<double> duals;  // rows x problems
   std::vector<solve::Outcome> outcomes;
   Storage storage = Storage::automatic;
   std::size_t dimension = 0;  // length of a weight vector during training
@@ -48,9 +45,6 @@ struct Trained {
 
 // One problem for two classes (class 1 is positive), else one per class against the rest.
 int problem_count(int classes);
-
-// Weights are divided by powers of gamma for the model: throws unless these are normal numbers.
-void check_scale(const kernels::FeatureMap& map);
 
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor);

@@ -16,16 +16,20 @@ namespace {
 constexpr int longest_idleness = 25;
 constexpr std::int64_t grain = 1 << 15;
 
-double product(const double* a, const double* b, std::size_t size) {
-  return sum_of_terms(size, [&](std::size_t k) { return a[k] * b[k]; });
-}
-
 }  // namespace
 
-Bundle::Bundle(std::size_t dimension, std::size_t most_cuts)
+Bundle::Bundle(std::size_t dimension, std::size_t most_cuts, Vectors vectors)
     : dimension_(dimension),
+      vectors_(vectors),
       capacity_(std::max<std::size_t>(most_cuts, 4)),
       gram_(capacity_ * capacity_, 0.0) {}
+
+double Bundle::product(std::span<const double> a, std::span<const double> b) const {
+  const bool paired = vectors_ == Vectors::coefficients_and_scores;
+  const std::size_t size = paired ? a.size() / 2 : a.size();
+  const double* const other = b.data() + (paired ? size : 0);
+  return sum_of_terms(size, [&](std::size_t k) { return a[k] * other[k]; });
+}
 
 void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   if (gradient.size() != dimension_)
@@ -36,11 +40,11 @@ void Bundle::add(LargeVector<double> gradient, double offset, int threads) {
   offsets_.push_back(offset);
   masses_.push_back(0.0);
   const std::size_t last = cuts_.size() - 1;
-  const double* const newest = cuts_[last].gradient.data();
+  const std::span<const double> newest = cuts_[last].gradient;
   parallel_for(dimension_ * last > 1'000'000 ? threads : 1, static_cast<std::int64_t>(last + 1),
                [&](std::int64_t k) {
                  const auto i = static_cast<std::size_t>(k);
-                 gram(i, last) = product(cuts_[i].gradient.data(), newest, dimension_);
+                 gram(i, last) = product(cuts_[i].gradient, newest);
                });
   for (std::size_t i = 0; i < last; ++i) gram(last, i) = gram(i, last);
 }

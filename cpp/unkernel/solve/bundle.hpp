@@ -6,6 +6,10 @@
 // so w = sum_k a_k gradient_k minimises the bound. Cuts do not depend on C. A cut takes 8 bytes per weight.
 // Cuts without mass for several rounds are dropped; if there are more than `most_cuts`, those with the
 // smallest masses are merged into their mass-weighted mean, which is a valid cut.
+//
+// Where weights are too many to be kept for each cut, they stay implicit: w = sum_i b_i phi(x_i) is kept as
+// the pair of its coefficients b and its scores K b, K being the kernel matrix of the rows. Sums of such
+// pairs are pairs again, and the inner product of two is b'(K b').
 #pragma once
 
 #include <cstddef>
@@ -17,9 +21,15 @@
 
 namespace unkernel::solve {
 
+// What the numbers of a vector are: weights, or coefficients of rows followed by as many scores.
+enum class Vectors { weights, coefficients_and_scores };
+
 class Bundle {
  public:
-  Bundle(std::size_t dimension, std::size_t most_cuts);
+  Bundle(std::size_t dimension, std::size_t most_cuts, Vectors vectors);
+
+  // The inner product of the weights that two vectors stand for.
+  double product(std::span<const double> a, std::span<const double> b) const;
 
   // `threads` share the inner products with the existing cuts.
   void add(LargeVector<double> gradient, double offset, int threads);
@@ -53,6 +63,7 @@ class Bundle {
   double& gram(std::size_t i, std::size_t j) { return gram_[i * capacity_ + j]; }
 
   std::size_t dimension_;
+  Vectors vectors_;
   std::size_t capacity_;
   std::int64_t numbered_ = 0;
   std::vector<Cut> cuts_;

@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "unkernel/base/gather.hpp"
-
 namespace unkernel::solve {
 namespace {
 
@@ -17,10 +15,6 @@ constexpr double dual_accuracy = 0.05;    // accuracy of the dual, relative to t
 constexpr double accurate_enough = 0.1;   // a line search ends when the slope has fallen by this factor
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
-
-double product(std::span<const double> a, std::span<const double> b) {
-  return sum_of_terms(a.size(), [&](std::size_t k) { return a[k] * b[k]; });
-}
 
 // The objective on the line from *here* to *there*: 1/2 |w + t d|^2 + C R(t).
 struct Parabola {
@@ -139,7 +133,7 @@ class OneSlack {
     const double step = 0.0;
     LinePoint point;
     risk_.along({&step, 1}, {&point, 1});
-    outcome_.objective = 0.5 * product(here_, here_) + options_.C * point.value;
+    outcome_.objective = 0.5 * bundle_.product(here_, here_) + options_.C * point.value;
     check_finite();
     if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
   }
@@ -199,13 +193,10 @@ class OneSlack {
   }
 
   Parabola parabola() const {
-    Parabola result{0.5 * product(here_, here_), 0.0, 0.0};
-    for (std::size_t k = 0; k < here_.size(); ++k) {
-      const double difference = there_[k] - here_[k];
-      result.linear += here_[k] * difference;
-      result.square += difference * difference;
-    }
-    return result;
+    std::vector<double> direction(there_);
+    for (std::size_t k = 0; k < here_.size(); ++k) direction[k] -= here_[k];
+    return {0.5 * bundle_.product(here_, here_), bundle_.product(here_, direction),
+            bundle_.product(direction, direction)};
   }
 
   void report(Progress& progress) {

@@ -75,7 +75,15 @@ class LinearLearner(RowLearner):
 
     def _prepared_like(self, other: LinearLearner) -> Self:
         """Take over what another estimator noted of the same training set."""
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "solver_", "ranks_", "_has_groups"):
+        for name in (
+            "n_features_in_",
+            "feature_names_in_",
+            "classes_",
+            "solver_",
+            "ranks_",
+            "gamma_",
+            "_has_groups",
+        ):
             if hasattr(other, name):
                 setattr(self, name, getattr(other, name))
         return self
@@ -85,7 +93,7 @@ class LinearLearner(RowLearner):
     ) -> Weights | None:
         """The weights of the last fit, if that was on as many columns and the same classes."""
         model = getattr(self, "model_", None)
-        if not self.warm_start or model is None or model.n_features != rows.n_features:
+        if not self.warm_start or not isinstance(model, LinearModel) or model.n_features != rows.n_features:
             return None
         if len(classes) and not np.array_equal(model.classes, classes):
             return None
@@ -114,12 +122,16 @@ class LinearLearner(RowLearner):
             )
 
         self._keep(solutions, model, facts=facts)
+        self._end_checkpoints(solutions, any_weights=bool(weights.any()))
+        return self
+
+    def _end_checkpoints(self, solutions: list[Solution], *, any_weights: bool) -> None:
+        """Remove what was kept for another run; warn where nothing was learned."""
         if self.checkpoint is not None and all(solution.converged for solution in solutions):
             remove_checkpoints(self.checkpoint, len(solutions))
-        if not weights.any():
+        if not any_weights:
             warn_caller(
                 f"{type(self).__name__} found no weights that are better than none, so all rows score the "
                 "same: scale the features, raise C, or optimise another measure",
                 UserWarning,
             )
-        return self

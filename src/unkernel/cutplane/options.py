@@ -18,6 +18,16 @@ class LoopOptions:
 
 
 @dataclass(frozen=True)
+class MapOptions:
+    """How mapped rows are stored, and how many numbers per row the solver will keep beside them."""
+
+    storage: str
+    memory: float
+    threads: int
+    vectors_per_row: int
+
+
+@dataclass(frozen=True)
 class DualOptions:
     """Options of dual coordinate descent, for one of several problems."""
 

@@ -1,20 +1,22 @@
-"""Ranking SVMs: ordinal regression by cutting planes."""
+"""Ranking SVMs: ordinal regression by cutting planes, on features or on their conjunctions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.utils import assert_all_finite, check_consistent_length
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel._core import Bundle, Oracle, ordinal_oracle
 from unkernel.cutplane._base import LinearLearner
+from unkernel.cutplane.mapped import MappedMinimiser, PolynomialMap, RowCoefficients, kernel_of, with_decision
 from unkernel.cutplane.rankings import (
     PairWeight,
     check_groups,
@@ -25,12 +27,11 @@ from unkernel.cutplane.rankings import (
     ranking_of,
     share_in_order,
 )
-from unkernel.cutplane.thresholds import best_thresholds
+from unkernel.cutplane.thresholds import all_whole, best_thresholds
 from unkernel.cutplane.training import (
     LocalMinimiser,
     Minimiser,
     Solution,
-    SolverOptions,
     TrainingRows,
     checksum,
     is_path,
@@ -38,11 +39,13 @@ from unkernel.cutplane.training import (
     solve_by_cuts,
 )
 from unkernel.data.rows.checking import check_given
+from unkernel.data.threads import thread_count
 from unkernel.learners.progress import OnProgress, warn_caller
 from unkernel.learners.targets import check_weights
-from unkernel.models import Decision, LinearModel
+from unkernel.models import ConjunctionModel, Decision, KernelModel
 
 _MOST_ORDINAL_CLASSES = 1024
+_BY_SCORE = Decision("regression", np.empty(0, np.int64), ranking=True)
 
 
 def _has_thresholds(learner: Any) -> bool:
@@ -55,31 +58,42 @@ def _has_thresholds(learner: Any) -> bool:
 
 
 class RankSVM(LinearLearner):
-    """A linear support vector machine that learns an order.
+    """A support vector machine that learns an order, linear or on conjunctions of features.
 
     Solves, over the m pairs (i, j) of rows with y_i > y_j in the same group,
 
-        min_w  1/2 |w|^2 + C (n / m) sum over pairs of max(0, 1 - (w'x_i - w'x_j))
+        min_w  1/2 |w|^2 + C (n / m) sum over pairs of max(0, 1 - (w'phi(x_i) - w'phi(x_j)))
 
-    by cutting planes in O(n log n) per pass, for any number of ranks: the pairs are never listed. The C of
-    Joachims' paper is ``n C``, as for ``CuttingPlaneSVC``; a program that sums over pairs has ``C n / m``.
-    With two labels and no groups this optimises the area under the ROC curve.
+    by cutting planes in O(n log n) per pass, for any number of ranks: the pairs are never listed. phi(x) is
+    x itself, or, for degree 2 and 3, the feature map of the kernel ``(gamma <x, z> + coef0) ** degree``. The
+    C of Joachims' paper is ``n C``, as for ``CuttingPlaneSVC``; a program that sums over pairs has
+    ``C n / m``. With two labels and no groups this optimises the area under the ROC curve.
 
     Parameters
     ----------
     C : float, default=1.0
         Weight of the pairs that are not in order, as if each row had a loss of its own.
-    pair_weight : dict, default=None
-        Weights of classes of pairs, by (higher label, lower label); 1 for those that are not named.
+    degree : {1, 2, 3}, default=1
+        Features in a conjunction, at most. 1 is a linear ranking; 2 and 3 need rows in memory.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor of the inner product for degree 2 and 3, as in ``PolySVC``: ``1 / (n_features * X.var())``,
+        ``1 / n_features`` or a value.
+    coef0 : float, default=1.0
+        Constant of the kernel for degree 2 and 3, not negative.
+    pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
+        "ndcg" weighs a pair by what NDCG loses if its rows are swapped in the best order of their group;
+        labels are relevance then, with gains of ``2 ** y - 1``. A dict has the weights of classes of pairs,
+        by (higher label, lower label); 1 for those that are not named. None is "uniform".
     tol : float, default=1e-3
         Relative gap at which training stops: (P - D) / P <= tol, P being the objective and D a lower bound
         of its minimum.
     max_iter : int, default=1000
         Passes over the training set, at most.
     max_cuts : int, default=200
-        Cuts that are kept; each takes 8 bytes per feature.
+        Cuts that are kept; each takes 8 bytes per feature, or 16 per row for degree 2 and 3.
     warm_start : bool, default=False
-        Start the next fit from the weights of this one.
+        Start the next fit from the weights of this one; for degree 2 and 3 from the part of them that rows
+        of both fits have.
     checkpoint : path, default=None
         A folder where cuts are kept while training: a run that was killed goes on from its last pass when
         it is started again with the same rows. It is emptied when training ends.
@@ -94,6 +108,9 @@ class RankSVM(LinearLearner):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
+        Only for degree 1.
+    gamma_ : float
+        The value of gamma that was used; only for degree 2 and 3.
     ranks_ : ndarray
         The labels, ascending.
     thresholds_ : ndarray of shape (n_ranks - 1,)
@@ -118,14 +135,20 @@ class RankSVM(LinearLearner):
     _kind = "RankSVM"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearLearner._parameter_constraints,
-        "pair_weight": [dict, None],
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+        "pair_weight": [StrOptions({"uniform", "ndcg"}), dict, None],
     }
 
     def __init__(
         self,
         C: float = 1.0,
         *,
-        pair_weight: PairWeight | None = None,
+        degree: int = 1,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        pair_weight: PairWeight | None = "uniform",
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_cuts: int = 200,
@@ -136,6 +159,9 @@ class RankSVM(LinearLearner):
         verbose: int = 0,
     ) -> None:
         self.C = C
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
         self.pair_weight = pair_weight
         self.tol = tol
         self.max_iter = max_iter
@@ -188,11 +214,14 @@ class RankSVM(LinearLearner):
         zero_based: Any = "auto",
     ) -> Self:
         """``fit``, with functions that are shown the progress of training and of reading."""
-        rows, labels, groups = self._rows(X, y, qid, on_reading, zero_based)
-        weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        ranking = ranking_of(labels, groups, weights, self.pair_weight)
-        self._note_ranking(labels, groups, weights)
-        self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, on_progress)
+        rows, ranking = self._training_set(
+            X, y, qid, sample_weight, on_reading=on_reading, zero_based=zero_based
+        )
+        if isinstance(rows, MappedMinimiser):
+            start = rows.start(self._former_coefficients(rows), thread_count(self.n_jobs))
+            self._fit_mapped(rows, ranking, on_progress, start=start)
+        else:
+            self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, on_progress)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -223,18 +252,44 @@ class RankSVM(LinearLearner):
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
         prepared = clone(self)
-        rows, labels, groups = prepared._rows(X, y, qid, None, "auto")
-        weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        prepared._note_ranking(labels, groups, weights)
-        ranking = ranking_of(labels, groups, weights, self.pair_weight)
-        minimiser = LocalMinimiser(rows, 0.0)
-        bundle, start = Bundle(minimiser.dimension, int(self.max_cuts)), None
+        rows, ranking = prepared._training_set(X, y, qid, sample_weight)
+        minimiser = rows if isinstance(rows, MappedMinimiser) else LocalMinimiser(rows, 0.0)
+        bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
         fitted = []
         for copy in self._copies(Cs):
             copy._prepared_like(prepared)
-            start = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start).weights
+            if isinstance(rows, MappedMinimiser):
+                solution = copy._fit_mapped(rows, ranking, None, bundle=bundle, start=start)
+            else:
+                solution = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start)
+            start = solution.weights
             fitted.append(copy)
         return fitted
+
+    def _training_set(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        qid: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        *,
+        on_reading: Any = None,
+        zero_based: Any = "auto",
+    ) -> tuple[TrainingRows | MappedMinimiser, dict[str, Any]]:
+        """The rows as the solver takes them, and their order."""
+        matrix, labels, groups = self._rows(X, y, qid, on_reading, zero_based)
+        weights = None if sample_weight is None else check_weights(sample_weight, labels)
+        ranking = ranking_of(labels, groups, weights, self.pair_weight)
+        self._note_ranking(labels, groups, weights)
+        if isinstance(matrix, TrainingRows):
+            return matrix, ranking
+        if self.degree == 1:
+            return self._rows_in_memory(matrix), ranking
+        wanted = PolynomialMap(int(self.degree), self.gamma, float(self.coef0))
+        identify = self.checkpoint is not None
+        mapped = MappedMinimiser.of(matrix, weights, wanted, thread_count(self.n_jobs), identify=identify)
+        self.gamma_ = mapped.kernel.gamma
+        return mapped, ranking
 
     def _note_ranking(
         self, labels: NDArray[Any], groups: NDArray[Any] | None, weights: NDArray[np.float64] | None
@@ -259,34 +314,73 @@ class RankSVM(LinearLearner):
         options = self._solver_options(on_progress, 0.0)
         if start is None:
             start = self._last_weights(rows, np.empty(0), 0, 0.0)
-        solution = self._solve(rows, minimiser, options, ranking, bundle=bundle, start=start)
+        solution = solve_by_cuts(
+            minimiser,
+            self._oracle(ranking),
+            options,
+            identity=self._identity(rows.identity, ranking),
+            bundle=bundle,
+            start=start,
+        )
+        columns = [rows.to_columns(solution.weights)]
+        self._keep_weights([solution], columns, [0.0], _BY_SCORE, self._facts())
+        return solution
+
+    def _fit_mapped(
+        self,
+        rows: MappedMinimiser,
+        ranking: dict[str, Any],
+        on_progress: OnProgress | None,
+        *,
+        bundle: Bundle | None = None,
+        start: NDArray[np.float64] | None = None,
+    ) -> Solution:
+        options = self._solver_options(on_progress, 0.0)
+        oracle = self._oracle(ranking)
+        identity = self._identity(rows.identity, ranking)
+        found = solve_by_cuts(rows, oracle, options, identity=identity, bundle=bundle, start=start)
+        solution = rows.verified(found, oracle, options)
+        threads = thread_count(self.n_jobs)
+        self._keep(
+            [solution],
+            lambda origin: rows.model(solution.weights, _BY_SCORE, threads, origin),
+            facts=self._facts() | {"storage": rows.mapped.storage},
+            about=f"{rows.rows.rows} distinct rows, storage={rows.mapped.storage}; ",
+        )
+        self._end_checkpoints([solution], any_weights=bool(solution.weights.any()))
+        if self.warm_start:
+            self._coefficients = rows.kept(solution.weights)
+        return solution
+
+    def _former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
+        """Where a warm start begins: the same map must have been used before."""
+        model = getattr(self, "model_", None)
+        of_map = isinstance(model, ConjunctionModel | KernelModel) and kernel_of(model) == rows.kernel
+        return getattr(self, "_coefficients", None) if self.warm_start and of_map else None
+
+    def _oracle(self, ranking: dict[str, Any]) -> Oracle:
+        oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
+        return oracle
+
+    def _identity(self, rows: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
+        """What a checkpoint belongs to."""
+        identity = rows | {"objective": "pairs"}
+        if self.checkpoint is None:
+            return identity
+        arrays = (value for value in ranking.values() if isinstance(value, np.ndarray))
+        return identity | {"labels": checksum(arrays)}
+
+    def _facts(self) -> dict[str, Any]:
+        """What a model tells of its training besides C."""
         facts: dict[str, Any] = {"groups": self._has_groups}
         if len(self.ranks_) <= _MOST_ORDINAL_CLASSES:
             facts["ranks"] = self.ranks_.tolist()
-        decision = Decision("regression", np.empty(0, np.int64), ranking=True)
-        self._keep_weights([solution], [rows.to_columns(solution.weights)], [0.0], decision, facts)
-        return solution
-
-    def _solve(
-        self,
-        rows: TrainingRows,
-        minimiser: Minimiser,
-        options: SolverOptions,
-        ranking: dict[str, Any],
-        *,
-        bundle: Bundle | None,
-        start: NDArray[np.float64] | None,
-    ) -> Solution:
-        identity = rows.identity | {"objective": "pairs"}
-        if options.checkpoint is not None:
-            identity |= {
-                "labels": checksum(value for value in ranking.values() if isinstance(value, np.ndarray))
-            }
-        oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
-        return solve_by_cuts(minimiser, oracle, options, identity=identity, bundle=bundle, start=start)
+        return facts
 
     def _restore(self, model: Any) -> None:
         super()._restore(model)
+        if isinstance(model, ConjunctionModel | KernelModel):
+            self.gamma_ = kernel_of(model).gamma
         self._has_groups = model.origin.get("groups") is True
         if isinstance(ranks := model.origin.get("ranks"), list):
             self.ranks_ = np.array(ranks)
@@ -296,8 +390,12 @@ class RankSVM(LinearLearner):
 
     def _rows(
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, on_reading: Any, zero_based: Any
-    ) -> tuple[TrainingRows, NDArray[Any], NDArray[Any] | None]:
+    ) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
         if is_path(X):
+            if self.degree > 1:
+                raise ValueError(
+                    f"degree={self.degree} needs rows in memory: read the files with read_svmlight"
+                )
             if y is not None or qid is not None:
                 raise ValueError("files have their own labels and groups: y and qid must be None")
             rows, opened = self._rows_in_files(X, on_reading, zero_based)
@@ -309,11 +407,11 @@ class RankSVM(LinearLearner):
         check_not_text(labels)
         assert_all_finite(labels, input_name="y")  # None has become NaN
         groups = check_groups(qid, matrix)
-        return self._rows_in_memory(matrix), labels, groups
+        return matrix, labels, groups
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """One weight per feature."""
+        """One weight per feature; only for degree 1."""
         weights: NDArray[np.float64] = self._linear_weights()[0][0]
         return weights
 
@@ -385,17 +483,13 @@ class RankSVM(LinearLearner):
         weights = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, scores)
         ranks = np.searchsorted(self.ranks_, labels)
         self.thresholds_ = best_thresholds(scores, ranks, weights, len(self.ranks_))
-        classes = self.ranks_.astype(np.int64) if _all_whole(self.ranks_) else self.ranks_
+        classes = self.ranks_.astype(np.int64) if all_whole(self.ranks_) else self.ranks_
         decision = Decision("ordinal", classes, thresholds=self.thresholds_, ranking=True)
         self.classes_ = classes
-        self._set_model(replace(cast(LinearModel, self.model_), decision=decision))
+        self._set_model(with_decision(self.model_, decision))
         return self
 
     @available_if(_has_thresholds)  # type: ignore[untyped-decorator]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The label of each row; only after :meth:`fit_thresholds`."""
         return super().predict(X)
-
-
-def _all_whole(labels: NDArray[Any]) -> bool:
-    return bool(np.array_equal(labels, np.round(labels)) and np.abs(labels).max() < 2**53)

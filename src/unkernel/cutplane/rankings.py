@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_y
 from unkernel._core import count_pairs
 from unkernel.learners.targets import check_weights
 
-PairWeight = Mapping[tuple[float, float], float]
+PairWeight = Mapping[tuple[float, float], float] | str
 
 _MOST_WEIGHTED_RANKS = 1024
 _LARGEST_EXPONENT = 60  # of a gain 2^label - 1
@@ -91,14 +91,17 @@ def ranking_of(
     """The arguments of the core's oracle."""
     values, ranks = np.unique(labels, return_inverse=True)
     nothing = np.empty(0)
+    numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
+    by_ndcg = pair_weight == "ndcg"
+    gains, discounts = _shares_of_ndcg(labels, numbers, weights) if by_ndcg else (nothing, nothing)
     return {
         "ranks": ranks.astype(np.int32),
         "rank_count": len(values),
-        "groups": np.empty(0, np.int32)
-        if groups is None
-        else np.unique(groups, return_inverse=True)[1].astype(np.int32),
+        "groups": np.empty(0, np.int32) if numbers is None else numbers,
         "weights": nothing if weights is None else weights,
-        "pair_weights": nothing if pair_weight is None else _pair_weights(values, pair_weight),
+        "pair_weights": _pair_weights(values, pair_weight) if isinstance(pair_weight, Mapping) else nothing,
+        "gains": gains,
+        "discounts": discounts,
     }
 
 
@@ -107,9 +110,15 @@ def counted_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> 
     return np.unique(labels if weights is None else labels[weights > 0])
 
 
-def _pair_weights(values: NDArray[Any], pair_weight: PairWeight) -> NDArray[np.float64]:
+def _check_few_ranks(values: NDArray[Any]) -> None:
     if len(values) > _MOST_WEIGHTED_RANKS:
         raise ValueError(f"pair_weight is for at most {_MOST_WEIGHTED_RANKS} labels, got {len(values)}")
+
+
+def _pair_weights(
+    values: NDArray[Any], pair_weight: Mapping[tuple[float, float], float]
+) -> NDArray[np.float64]:
+    _check_few_ranks(values)
     table = np.ones((len(values), len(values)))
     place = {float(value): code for code, value in enumerate(values.tolist())}
     for pair, weight in pair_weight.items():
@@ -124,6 +133,30 @@ def _pair_weights(values: NDArray[Any], pair_weight: PairWeight) -> NDArray[np.f
         if high is not None and low is not None:  # labels of other rows
             table[high, low] = weight
     return table.ravel()
+
+
+def _shares_of_ndcg(
+    labels: NDArray[Any], groups: NDArray[np.int32] | None, weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each row gains of its group's NDCG, and its discount, in the best order of the group.
+
+    (gain_i - gain_j)(discount_i - discount_j) is what NDCG loses if rows i and j of the best order are
+    swapped. Rows of equal label share the mean of their discounts, so this is the mean over all best orders.
+    """
+    values, ranks = np.unique(labels, return_inverse=True)
+    _check_few_ranks(values)
+    gains = _gains_of(labels, "exponential")
+    counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0
+    group = np.zeros(len(labels), np.int64) if groups is None else groups.astype(np.int64)
+    order = np.lexsort((-ranks, group, ~counted))[: int(counted.sum())]
+    sizes = np.bincount(group[order], minlength=int(group.max(initial=0)) + 1)
+    places = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    level = np.unique(group * len(values) + ranks, return_inverse=True)[1]
+    sums = np.bincount(level[order], 1.0 / np.log2(places + 2.0), minlength=int(level.max(initial=0)) + 1)
+    counts = np.bincount(level[order], minlength=len(sums))
+    discounts = (sums / np.maximum(counts, 1))[level]
+    best = np.bincount(group, gains * discounts * counted, minlength=len(sizes))[group]
+    return np.divide(gains, best, out=np.zeros(len(gains)), where=best > 0), discounts
 
 
 def ndcg_score(

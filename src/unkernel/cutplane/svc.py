@@ -384,6 +384,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
                     groups=np.empty(0, np.int32),
                     weights=nothing,
                     pair_weights=nothing,
+                    gains=nothing,
+                    discounts=nothing,
                     accuracy=pair_accuracy(self.tol),
                 )
             case _:
@@ -466,7 +468,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     ) -> list[Self]:
         """One fitted copy per C; all of them share the cuts, and each starts from the weights before it."""
         problems = len(prepared._places())
-        bundles = [Bundle(dimension, int(self.max_cuts)) for _ in range(problems)]
+        bundles = [Bundle(dimension, int(self.max_cuts), of_rows=False) for _ in range(problems)]
         starts: Starts = [None] * problems
         fitted = []
         for copy in self._copies(Cs):

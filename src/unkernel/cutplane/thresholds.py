@@ -41,3 +41,8 @@ def _between(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[n
     middle = np.where(middle < high, middle, low)
     margin = 1.0 + abs(scores[0]) + abs(scores[-1])
     return np.concatenate([[scores[0] - margin], middle, [scores[-1] + margin]])
+
+
+def all_whole(labels: NDArray[Any]) -> bool:
+    """Whether all labels are whole numbers, which can be kept as such."""
+    return bool(np.array_equal(labels, np.round(labels)) and np.abs(labels).max() < 2**53)

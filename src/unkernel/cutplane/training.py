@@ -203,6 +203,9 @@ class Minimiser(Protocol):
     def dimension(self) -> int:
         """The number of weights."""
 
+    def new_bundle(self, most_cuts: int) -> Bundle:
+        """No cuts yet."""
+
     def run(
         self, oracle: Any, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
@@ -223,6 +226,10 @@ class LocalMinimiser:
     def dimension(self) -> int:
         """The number of weights."""
         return int(self.rows.store.features) + (self.intercept != 0)
+
+    def new_bundle(self, most_cuts: int) -> Bundle:
+        """No cuts yet."""
+        return Bundle(self.dimension, most_cuts, of_rows=False)
 
     def run(
         self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
@@ -256,7 +263,7 @@ def solve_by_cuts(
     place: tuple[int, int] = (0, 1),
 ) -> Solution:
     """Run the one-slack loop, from a checkpoint if there is one that fits."""
-    bundle = Bundle(minimiser.dimension, options.most_cuts) if bundle is None else bundle
+    bundle = minimiser.new_bundle(options.most_cuts) if bundle is None else bundle
     begin = np.zeros(minimiser.dimension) if start is None else start
     rounds = 0
     with Checkpoint.opened(options.checkpoint, place[0], identity) as kept:

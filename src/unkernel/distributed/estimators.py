@@ -357,7 +357,11 @@ class DaskRankSVM(_OnCluster, RankSVM):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: allowed for name, allowed in RankSVM._parameter_constraints.items() if name != "cache"},
+        **{
+            name: allowed
+            for name, allowed in RankSVM._parameter_constraints.items()
+            if name not in ("degree", "gamma", "coef0", "cache")
+        },
         **_OnCluster._beyond_local,
     }
 
@@ -365,7 +369,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         self,
         C: float = 1.0,
         *,
-        pair_weight: Any = None,
+        pair_weight: Any = "uniform",
         tol: float = 1e-3,
         max_iter: int = 1000,
         max_cuts: int = 200,
@@ -434,7 +438,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
         prepared = clone(self)
         rows, cluster, ranking = prepared._spread(X, y, qid, sample_weight, "auto")
         minimiser = ClusterMinimiser(cluster, rows.n_features)
-        bundle, start = Bundle(rows.n_features, int(self.max_cuts)), None
+        bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
         fitted = []
         for copy in self._copies(Cs):
             copy._prepared_like(prepared)

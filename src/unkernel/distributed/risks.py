@@ -146,6 +146,10 @@ class ClusterMinimiser:
     cluster: Cluster
     dimension: int
 
+    def new_bundle(self, most_cuts: int) -> Bundle:
+        """No cuts yet."""
+        return Bundle(self.dimension, most_cuts, of_rows=False)
+
     def run(
         self, oracle: Oracle | Problem, bundle: Bundle, start: Vector, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:

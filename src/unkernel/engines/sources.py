@@ -35,7 +35,8 @@ def with_classes(model: Model | TreeModel, classes: Any) -> Any:
         return model
     named = _named(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
     if isinstance(model, ConjunctionModel):
-        return replace(model, classes=named)
+        ranking = None if model.ranking is None else replace(model.ranking, classes=named)
+        return replace(model, classes=named, ranking=ranking)
     return replace(model, decision=replace(model.decision, classes=named))
 
 

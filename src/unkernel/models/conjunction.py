@@ -54,6 +54,8 @@ class ConjunctionModel(Model):
         Two classes share one score (positive: the second class); more have one each.
     probability : Softmax, Curves or None
         Where probabilities come from: the model is log-linear, or a curve was fitted for each score.
+    ranking : Decision or None
+        How the one score of a ranking is read; None for a classifier. Its classes are those of the model.
     """
 
     kind: ClassVar[str] = "conjunctions"
@@ -71,6 +73,7 @@ class ConjunctionModel(Model):
     classes: NDArray[Any]
     origin: dict[str, Any] = field(default_factory=dict)
     probability: Softmax | Curves | None = None
+    ranking: Decision | None = None
 
     @property
     def n_conjunctions(self) -> int:
@@ -85,6 +88,8 @@ class ConjunctionModel(Model):
     @cached_property
     def decision(self) -> Decision:
         """How the scores become classes."""
+        if self.ranking is not None:
+            return self.ranking
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
         return Decision(scheme, self.classes, probability=self.probability)
 
@@ -117,9 +122,12 @@ class ConjunctionModel(Model):
             "gamma": self.gamma,
             "coef0": self.coef0,
             "n_features": self.n_features,
-            "classes": classes_to_json(self.classes),
             "origin": self.origin,
         } | ({} if self.probability is None else {"probability": probability_to_json(self.probability)})
+        if self.ranking is None:
+            settings["classes"] = classes_to_json(self.classes)
+        else:
+            settings["ranking"] = self.ranking.to_json()
         arrays = {
             "columns": self.columns.astype("<i8", copy=False),
             "keys": self.keys.astype("<u8", copy=False),
@@ -139,6 +147,8 @@ class ConjunctionModel(Model):
             array = arrays.get(key)
             if array is None or array.dtype != dtype or array.ndim != dimensions:
                 raise FormatError(name, 0, 0, f"the model has no proper array {key!r}")
+        ranking = _ranking(name, settings)
+        classes = classes_from_json(name, settings.get("classes")) if ranking is None else ranking.classes
         model = cls(
             degree=container.setting(name, settings, "degree", int, lambda v: 1 <= v <= 3),
             sets=container.setting(name, settings, "sets", bool, lambda v: True),
@@ -152,13 +162,14 @@ class ConjunctionModel(Model):
             keys=arrays["keys"],
             weights=arrays["weights"],
             intercept=arrays["constants"],
-            classes=classes_from_json(name, settings.get("classes")),
+            classes=classes,
             origin=container.setting(name, settings, "origin", dict, lambda v: True),
             probability=_probability(name, settings),
+            ranking=ranking,
         )
         _ = model.decision  # which checks that there is a curve for each score
         scores = len(model.intercept)
-        if scores != (1 if len(model.classes) == 2 else len(model.classes)):
+        if scores != (1 if len(model.classes) == 2 or ranking is not None else len(model.classes)):
             raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
@@ -176,6 +187,15 @@ def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
     seen = np.zeros(end, bool)
     seen[columns] = True
     return int(seen.sum()) == len(columns)
+
+
+def _ranking(name: str, settings: dict[str, Any]) -> Decision | None:
+    if "ranking" not in settings:
+        return None
+    found = Decision.from_json(name, settings["ranking"])
+    if not found.ranking or found.probability is not None or "probability" in settings:
+        raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
+    return found
 
 
 def _probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -21,6 +20,7 @@ from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, frozen
+from unkernel.learners.maps import gamma_value, support_vector_model
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
@@ -126,7 +126,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, rows)
         self.classes_, codes = class_codes(labels, weights, type(self).__name__)
         distinct = self._distinct(canonical_rows(rows), codes, weights)
-        self.gamma_ = self._gamma_value(distinct)
+        self.gamma_ = gamma_value(self.gamma, distinct, int(self.n_features_in_))
         return TrainingSet(distinct, class_weights(self.class_weight, self.classes_, codes, weights))
 
     def _learn(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> Start:
@@ -172,14 +172,6 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             weights=np.empty(0) if weights is None else weights,
             threads=thread_count(self.n_jobs),
         )
-
-    def _gamma_value(self, rows: DistinctRows) -> float:
-        if self.gamma == "auto":
-            return 1.0 / float(self.n_features_in_)
-        if self.gamma != "scale":
-            return float(self.gamma)
-        spread = float(self.n_features_in_ * rows.variance(self.n_features_in_))
-        return 1.0 / spread if spread > 0 else 1.0
 
     def _map(self) -> FeatureMap:
         return FeatureMap(
@@ -292,22 +284,13 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         self, distinct: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
     ) -> KernelModel:
         """The rows whose dual variables are not zero, with those as coefficients."""
-        columns = np.asarray(distinct.columns)[np.asarray(distinct.features)]
-        values = np.ones(len(columns)) if distinct.binary else np.asarray(distinct.values)
-        rows = sparse.csr_matrix(
-            (values, columns, np.asarray(distinct.offsets)),
-            shape=(int(distinct.rows), int(self.n_features_in_)),
-        )
-        duals = np.asarray(trained["duals"])
-        support = np.flatnonzero(duals.any(axis=1))
-        return KernelModel(
-            kernel=Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
-            vectors=canonical_rows(rows[support]),
-            coefficients=frozen(duals[support]),
-            intercept=frozen(np.zeros(duals.shape[1])),
-            decision=Decision("binary" if len(self.classes_) == 2 else "one_vs_rest", self.classes_),
+        scheme = "binary" if len(self.classes_) == 2 else "one_vs_rest"
+        return support_vector_model(
+            distinct,
+            np.asarray(trained["duals"]),
+            Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
+            Decision(scheme, self.classes_),
             n_features=int(self.n_features_in_),
-            fixed_width=True,
             origin=origin,
         )
 

@@ -15,6 +15,7 @@ from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.measures import class_facts, compare_classes
 from unkernel.cli.options.derived import DerivedOption, default_of, derived_options
 from unkernel.cli.render.console import many, size
+from unkernel.models import KernelModel
 
 Given = Mapping[str, Any]
 OnProgress = Callable[[Any], None]
@@ -150,6 +151,20 @@ def weight_words(result: dict[str, Any]) -> str:
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     between = ", thresholds between ranks" if result.get("thresholds") else ""
     return f"one weight per feature{of_class}{between}, {size(result['model_bytes'])}"
+
+
+def model_counts(model: Any) -> dict[str, int]:
+    """How large a model of conjunctions, or of the support vectors that stand for them, is."""
+    if isinstance(model, KernelModel):
+        return {"support_vectors": model.n_support}
+    return {"conjunctions": model.n_conjunctions, "weights": int(np.count_nonzero(model.weights))}
+
+
+def conjunction_words(result: dict[str, Any]) -> str:
+    """A model of conjunctions, or of support vectors that stand for them."""
+    if "support_vectors" in result:
+        return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
+    return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
 
 
 def gap_words(result: dict[str, Any], passes: str) -> str:

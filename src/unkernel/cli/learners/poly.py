@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.base import ClassLearner, Given, OnProgress, class_words, gap_words
+from unkernel.cli.learners.base import (
+    ClassLearner,
+    Given,
+    OnProgress,
+    class_words,
+    conjunction_words,
+    gap_words,
+    model_counts,
+)
 from unkernel.cli.options.derived import flag
 from unkernel.cli.render.console import many, size
-from unkernel.models import KernelModel
 from unkernel.models.decision import log_softmax
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -36,7 +43,7 @@ class ConjunctionLearner(ClassLearner):
         model = estimator.to_model()
         by_newton = self.step != "epoch"
         chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "penalty", "feature_map")}
-        found = _counts(model) | {
+        found = model_counts(model) | {
             "gamma": estimator.gamma_,
             "epochs": None if by_newton else estimator.n_iter_,
             "newton_steps": estimator.n_iter_ if by_newton else None,
@@ -48,7 +55,7 @@ class ConjunctionLearner(ClassLearner):
         steps = result["newton_steps"] if result["epochs"] is None else result["epochs"]
         return {
             "data": class_words(result),
-            "model": f"{_parts(result)}, {size(result['model_bytes'])}",
+            "model": f"{conjunction_words(result)}, {size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g} ({result['loss']}, {result['penalty']})",
             "gap": gap_words(result, many(steps, self.step)),
         }
@@ -145,15 +152,3 @@ class LogisticLearner(ConjunctionLearner):
         right = np.searchsorted(estimator.classes_, labels)
         logs = np.take_along_axis(log_softmax(scores), right[:, np.newaxis], axis=1)
         return found | {"log_loss": float(-logs.mean())}
-
-
-def _counts(model: Any) -> dict[str, int]:
-    if isinstance(model, KernelModel):
-        return {"support_vectors": model.n_support}
-    return {"conjunctions": model.n_conjunctions, "weights": int(np.count_nonzero(model.weights))}
-
-
-def _parts(result: dict[str, Any]) -> str:
-    if "support_vectors" in result:
-        return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
-    return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.base import Learner, OnProgress, gap_words, size_words, weight_words
+from unkernel.cli.learners.base import (
+    Learner,
+    OnProgress,
+    conjunction_words,
+    gap_words,
+    model_counts,
+    size_words,
+    weight_words,
+)
 from unkernel.cli.learners.measures import NDCG_DEPTH, RANK_MEASURES, compare_ranks, rank_facts
 from unkernel.cli.options.derived import flag
-from unkernel.cli.render.console import many
+from unkernel.cli.render.console import many, size
 from unkernel.cutplane import RankSVM
 
 
@@ -21,7 +29,7 @@ class RankLearner(Learner):
     measures = tuple(name for name in RANK_MEASURES if name != "accuracy_note")
     criteria = ("ordered_pairs", "ndcg")
     large_data = True
-    help = """Train a linear SVM that orders rows: larger labels should get larger scores.
+    help = """Train an SVM that orders rows: larger labels should get larger scores.
 
     DATA has one line per row: [italic]label qid:3 index:value index:value …[/italic]
     Rows are compared with those of the same query only; without qid: fields, with all others. Reported
@@ -31,10 +39,11 @@ class RankLearner(Learner):
     \b
     [dim]$[/dim] unkernel train rank letor.txt -o a.uk --test letor.t.txt
     [dim]$[/dim] unkernel train rank letor.txt -o a.uk --ndcg-at 5 --cv 5
+    [dim]$[/dim] unkernel train rank letor.txt -o a.uk --degree 2 --pair-weight ndcg
     [dim]$[/dim] unkernel train rank stars.txt -o a.uk --thresholds
     [dim]$[/dim] unkernel train rank 'day-*.txt' -o a.uk --out-of-core
     """
-    tune_help = """Choose parameters of a linear SVM that orders rows by cross-validation.
+    tune_help = """Choose parameters of an SVM that orders rows by cross-validation.
 
     {options}
     Rows with qid: fields are divided by query. {paths} {costs}
@@ -45,10 +54,14 @@ class RankLearner(Learner):
     """
 
     def check(self) -> None:
-        """Thresholds are found with all scores at hand."""
+        """Thresholds are found with all scores at hand, conjunctions with all rows."""
         for option in ("out_of_core", "dask"):
-            if "thresholds" in self.given and option in self.given:
+            if option not in self.given:
+                continue
+            if "thresholds" in self.given:
                 raise ValueError(f"--thresholds needs rows in memory, and does not go with {flag(option)}")
+            if self.given.get("degree", 1) > 1:
+                raise ValueError(f"--degree 2 and 3 need rows in memory, and do not go with {flag(option)}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train; find thresholds if asked to."""
@@ -59,12 +72,19 @@ class RankLearner(Learner):
             estimator.fit_thresholds(rows.source, rows.labels)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Add the ranks and what divides them."""
-        return super().describe(estimator) | {
-            "ranks": len(estimator.ranks_),
-            "thresholds": estimator.to_model().decision.thresholds.tolist() or None,
-            "passes": estimator.n_iter_,
-        }
+        """Add the ranks and what divides them, and of a map its size."""
+        degree = estimator.get_params().get("degree", 1)  # not of a cluster's estimator
+        of_map = {} if degree == 1 else model_counts(estimator.to_model()) | {"gamma": estimator.gamma_}
+        return (
+            super().describe(estimator)
+            | of_map
+            | {
+                "degree": degree,
+                "ranks": len(estimator.ranks_),
+                "thresholds": estimator.to_model().decision.thresholds.tolist() or None,
+                "passes": estimator.n_iter_,
+            }
+        )
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
         """The share of pairs in order; for ordinal models also how often the label is right."""
@@ -76,7 +96,7 @@ class RankLearner(Learner):
         """Data, model, objective and gap."""
         return {
             "data": f"{size_words(result)}, {many(result['ranks'], 'rank')}",
-            "model": weight_words(result),
+            "model": weight_words(result) if result["degree"] == 1 else _mapped_words(result),
             "objective": f"{result['objective']:.8g}",
             "gap": gap_words(result, many(result["passes"], "pass", "passes")),
         }
@@ -84,3 +104,8 @@ class RankLearner(Learner):
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
         """Pairs in order, and errors of ordinal models."""
         return rank_facts(measured, f"{which} ")
+
+
+def _mapped_words(result: dict[str, Any]) -> str:
+    between = ", thresholds between ranks" if result["thresholds"] else ""
+    return f"{conjunction_words(result)}{between}, {size(result['model_bytes'])}"

@@ -20,7 +20,8 @@ from unkernel.cli.options.shared import node_count
 
 # What the command line calls otherwise, or has no use for.
 _OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
-_NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "pair_weight"})
+_NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start"})
+_BY_WORDS_ALONE = frozenset({"pair_weight"})  # where the estimator takes tables as well
 _LARGEST_SEED = 2**32 - 1
 _WORDS_BY_PARAMETER = {"trie_nodes": node_count}
 _METAVARS = {
@@ -130,7 +131,7 @@ def _reading(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Calla
     numbers = [rule for rule in rules if isinstance(rule, Interval) or rule in (Integral, Real)]
     if words and numbers:
         return str, "|".join(["FLOAT", *_in_order(words, spec)]), _number_or_word
-    if words and dict not in rules:
+    if words and (dict not in rules or name in _BY_WORDS_ALONE):
         return choices_of(name, _in_order(words, spec)), None, _value
     if numbers and str not in rules:
         return int if _is_whole(numbers[0]) else float, None, _same

@@ -1,0 +1,66 @@
+// Mapped rows phi(x) of a training set in the storage that suits them, and the weights of their sums.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/large_array.hpp"
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/kernels/feature_map.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
+#include "unkernel/poly/storage.hpp"
+#include "unkernel/poly/stored_rows.hpp"
+
+namespace unkernel::poly {
+
+struct MapOptions {
+  kernels::FeatureMap map;
+  Storage storage;
+  double memory;  // bytes; 0 for no limit
+  int threads;
+};
+
+using WeightVectors = std::vector<LargeArray<double>>;
+
+// The weights of one or several scores, by conjunction.
+struct Conjunctions {
+  std::vector<kernels::Key> keys;  // ascending; only those with some non-zero weight, without the constant
+  std::vector<double> weights;     // keys x scores
+  std::vector<double> intercept;   // the weight of the constant, one per score
+};
+
+// Weights are divided by powers of gamma for the model: throws unless these are normal numbers.
+void check_scale(const kernels::FeatureMap& map);
+
+StorageEstimate estimate_and_plan(const DistinctRows& examples, const MapOptions& options, int problems);
+
+std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const MapOptions& options,
+                                       Storage storage, const SplitPlan& split, const Monitor& monitor);
+
+Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vectors);
+
+// Mapped rows for solvers that know weights as sums of rows. The examples must outlive them.
+class MappedRows {
+ public:
+  // `vectors_per_row`: numbers that the solver will keep per row. Throws NotEnoughMemory, with the sizes, if
+  // these or the rows do not fit.
+  MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,
+             const Monitor& monitor);
+
+  const StoredRows& stored() const { return *stored_; }
+  Storage storage() const { return storage_; }
+
+  // Of w = sum_i coefficients_i phi(x_i): the scores of all rows, and the weights of conjunctions.
+  std::vector<double> scores(std::span<const double> coefficients, Threads threads) const;
+  Conjunctions weights_of(std::span<const double> coefficients, Threads threads) const;
+
+ private:
+  LargeArray<double> sum(std::span<const double> coefficients, Threads threads) const;
+
+  Storage storage_ = Storage::automatic;
+  std::unique_ptr<StoredRows> stored_;
+};
+
+}  // namespace unkernel::poly

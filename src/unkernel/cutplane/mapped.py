@@ -1,0 +1,195 @@
+"""Rows under a polynomial feature map: cutting planes on conjunctions of features.
+
+Weights are sums of rows, w = sum_i b_i phi(x_i), and the solver knows them by the coefficients b of the
+distinct rows and the scores of these. So a cut takes 16 bytes per row, however many conjunctions there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import (
+    Bundle,
+    DistinctRows,
+    FeatureMap,
+    MappedRows,
+    Oracle,
+    distinct_examples,
+    minimise_mapped,
+)
+from unkernel.cutplane.options import LoopOptions, MapOptions
+from unkernel.cutplane.training import Solution, SolverOptions, Weights, checksum
+from unkernel.data.memory import available_bytes
+from unkernel.data.rows.csr import canonical_rows
+from unkernel.learners.base import frozen
+from unkernel.learners.maps import gamma_value, support_vector_model
+from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
+
+_USUAL_CUTS = 32  # more are rare, and the memory for them is not reserved
+
+
+@dataclass(frozen=True)
+class PolynomialMap:
+    """The map of the kernel ``(gamma <x, z> + coef0) ** degree``."""
+
+    degree: int
+    gamma: float | str
+    coef0: float
+
+
+def kernel_of(model: ConjunctionModel | KernelModel) -> Kernel:
+    """The kernel of a model's feature map."""
+    if isinstance(model, KernelModel):
+        return model.kernel
+    return Kernel("polynomial", model.degree, model.gamma, model.coef0)
+
+
+def with_decision(model: Any, decision: Decision) -> Any:
+    """The model of a ranking, with another reading of its scores."""
+    if isinstance(model, ConjunctionModel):
+        return replace(model, ranking=decision, classes=decision.classes)
+    return replace(model, decision=decision)
+
+
+@dataclass(frozen=True)
+class RowCoefficients:
+    """Coefficients of distinct rows by the hashes of these, for a warm start."""
+
+    hashes: NDArray[np.uint64]
+    coefficients: Weights
+
+
+@dataclass(frozen=True, eq=False)
+class MappedMinimiser:
+    """The loop on mapped rows: the solver's vectors are coefficients of rows, and as many scores."""
+
+    rows: DistinctRows
+    mapped: MappedRows
+    kernel: Kernel
+    n_features: int
+    identity: dict[str, Any]
+
+    @staticmethod
+    def of(
+        X: Any, row_weights: Weights | None, wanted: PolynomialMap, threads: int, *, identify: bool
+    ) -> MappedMinimiser:
+        """Map the rows of a matrix, in the storage that suits them."""
+        given = canonical_rows(X)
+        n_features = int(given.shape[1])
+        rows = distinct_examples(
+            given,
+            classes=np.zeros(given.shape[0], np.int32),
+            weights=np.empty(0) if row_weights is None else row_weights,
+            threads=threads,
+        )
+        gamma = gamma_value(wanted.gamma, rows, n_features)
+        kernel = Kernel("polynomial", wanted.degree, gamma, wanted.coef0)
+        mapped = rows.map(
+            MapOptions("auto", float(available_bytes()), threads, 2 * _USUAL_CUTS),
+            feature_map=FeatureMap(degree=kernel.degree, kind="kernel", gamma=gamma, coef0=kernel.coef0),
+        )
+        identity = {"shape": list(given.shape), "entries": int(given.nnz)}
+        identity |= {"degree": kernel.degree, "gamma": gamma, "coef0": kernel.coef0}
+        if identify:
+            identity["checksum"] = checksum([given.indptr, given.indices, given.data])
+        return MappedMinimiser(rows, mapped, kernel, n_features, identity)
+
+    @property
+    def dimension(self) -> int:
+        """The length of the solver's vectors."""
+        return 2 * int(self.rows.rows)
+
+    def new_bundle(self, most_cuts: int) -> Bundle:
+        """No cuts yet."""
+        return Bundle(self.dimension, most_cuts, of_rows=True)
+
+    def run(
+        self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
+    ) -> dict[str, Any]:
+        """What the core's ``minimise_mapped`` returns; the observers are ``on_progress`` and ``observe``."""
+        return dict(
+            minimise_mapped(
+                options,
+                rows=self.mapped.passes,
+                dimension=self.mapped.dimension,
+                places=np.asarray(self.rows.places),
+                oracle=oracle,
+                bundle=bundle,
+                start=start,
+                **observers,
+            )
+        )
+
+    def scores(self, weights: Weights, threads: int) -> Weights:
+        """The score of each row, summed anew; 0 for rows without weight."""
+        found = np.asarray(self.mapped.scores(self.coefficients(weights), threads))
+        places = np.asarray(self.rows.places)
+        return np.where(places >= 0, found[places], 0.0)
+
+    def coefficients(self, weights: Weights) -> Weights:
+        """The coefficients of distinct rows in a vector of the solver."""
+        return np.ascontiguousarray(weights[: int(self.rows.rows)])
+
+    def start(self, former: RowCoefficients | None, threads: int) -> Weights | None:
+        """A vector with the coefficients of an earlier fit, for the rows that it had as well."""
+        if former is None:
+            return None
+        hashes = np.asarray(self.rows.hashes)
+        found = np.searchsorted(former.hashes, hashes).clip(max=len(former.hashes) - 1)
+        known = np.where(former.hashes[found] == hashes, former.coefficients[found], 0.0)
+        return np.concatenate([known, np.asarray(self.mapped.scores(known, threads))])
+
+    def kept(self, weights: Weights) -> RowCoefficients:
+        """What :meth:`start` needs in a later fit."""
+        return RowCoefficients(np.asarray(self.rows.hashes), self.coefficients(weights))
+
+    def verified(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
+        """The solution with the objective of the weights themselves.
+
+        The solver adds up scores of cuts; where kernel values are huge, rounding may part these from the
+        scores that the weights give.
+        """
+        scores = self.scores(solution.weights, options.threads)
+        places = np.asarray(self.rows.places)
+        coefficients = self.coefficients(solution.weights)
+        of_distinct = np.zeros(len(coefficients))
+        of_distinct[places[places >= 0]] = scores[places >= 0]
+        risk, _ = oracle.along(scores, scores, 0.0, options.threads)
+        objective = float(0.5 * coefficients @ of_distinct + options.C * risk)
+        checked = replace(solution, objective=objective)
+        return replace(checked, converged=solution.converged and checked.gap <= options.tol)
+
+    def model(
+        self, weights: Weights, decision: Decision, threads: int, origin: dict[str, Any]
+    ) -> ConjunctionModel | KernelModel:
+        """The weights of conjunctions; support vectors where conjunctions were never formed."""
+        coefficients = self.coefficients(weights)
+        if self.mapped.storage in ("split", "kernel"):
+            return support_vector_model(
+                self.rows,
+                coefficients[:, None],
+                self.kernel,
+                decision,
+                n_features=self.n_features,
+                origin=origin,
+            )
+        found = self.mapped.weights_of(coefficients, threads)
+        return ConjunctionModel(
+            degree=self.kernel.degree,
+            sets=bool(self.rows.binary),
+            feature_map="kernel",
+            gamma=self.kernel.gamma,
+            coef0=self.kernel.coef0,
+            n_features=self.n_features,
+            columns=frozen(self.rows.columns),
+            keys=frozen(found["keys"]),
+            weights=frozen(found["weights"]),
+            intercept=frozen(np.zeros(1)),  # the same for both rows of a pair
+            classes=decision.classes,
+            origin=origin,
+            ranking=decision,
+        )
