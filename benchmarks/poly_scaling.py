@@ -2,9 +2,9 @@
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/poly_scaling.py [--quick] [--save] [TASK ...]
 
-Decisions of a parser (arc_eager_ewt) with all their 57,109 features, in a random order that is the same for all
-sizes, kernel (x'z + 1)^2, C 0.01, one thread. "slope" is that of the logarithm of the time from the size before
-to this one: 1 is linear in the rows. Sizes take turns, and the best of their times counts.
+Decisions of a parser (arc_eager_ewt) with all their 57,109 features, in a random order that is the same for
+all sizes, kernel (x'z + 1)^2, C 0.01, one thread. "slope" is that of the logarithm of the time from the size
+before to this one: 1 is linear in the rows. Sizes take turns, and the best of their times counts.
 """
 
 from __future__ import annotations
