@@ -13,6 +13,7 @@
 #include "csr_rows.hpp"
 #include "feature_ids.hpp"
 #include "tables.hpp"
+#include "unkernel/engines/cached_engine.hpp"
 #include "unkernel/engines/conjunctions/conjunction_engine.hpp"
 #include "unkernel/engines/vectors/pair_scores.hpp"
 
@@ -121,22 +122,43 @@ class RowScorer {
 // An engine and the Python objects whose memory it reads.
 class BoundEngine {
  public:
-  BoundEngine(std::unique_ptr<engines::Engine> engine, nb::object tables)
-      : tables_(std::move(tables)), engine_(std::move(engine)), one_(*engine_) {}
+  // With `remembered` above 0, the answers of so many rows are remembered.
+  BoundEngine(std::shared_ptr<engines::Engine> engine, nb::object tables, std::size_t remembered = 0)
+      : tables_(std::move(tables)),
+        engine_(std::move(engine)),
+        cached_(remembered == 0 ? nullptr : std::make_unique<engines::CachedEngine>(engine_, remembered)),
+        one_(this->engine()) {}
 
-  const engines::Engine& engine() const { return *engine_; }
+  const engines::Engine& engine() const { return cached_ == nullptr ? *engine_ : *cached_; }
   RowScorer& one_row() { return one_; }
 
   nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const {
     return scores_of(rows, [&](const auto& view, auto out, const Monitor& monitor) {
-      engine_->score(view, out, {threads, &monitor});
+      engine().score(view, out, {threads, &monitor});
     });
   }
   // Scores that are only good for decisions.
   nb::ndarray<nb::numpy, double> score_until_decided(const CsrRows& rows, int threads) const {
     return scores_of(rows, [&](const auto& view, auto out, const Monitor& monitor) {
-      engine_->score_until_decided(view, out, {threads, &monitor});
+      engine().score_until_decided(view, out, {threads, &monitor});
     });
+  }
+
+  // --- The cache of answers ---
+
+  // The same engine behind a cache. From then on, this one must not change its trie.
+  std::unique_ptr<BoundEngine> cached(std::size_t rows) const {
+    if (rows == 0) throw std::invalid_argument("a cache has room for at least one row");
+    return std::make_unique<BoundEngine>(engine_, tables_, rows);
+  }
+  // Hits, misses, the most rows and those that are stored now; None without a cache.
+  nb::object cache_counts() const {
+    if (cached_ == nullptr) return nb::none();
+    const auto counts = cached_->cache().counts();
+    return nb::make_tuple(counts.hits, counts.misses, cached_->cache().most_rows(), counts.rows);
+  }
+  void clear_cache() {
+    if (cached_ != nullptr) cached_->cache().clear();
   }
 
   // --- The prefix trie ---
@@ -160,9 +182,9 @@ class BoundEngine {
     trie->ranks = copy(array<std::uint32_t>(table, "ranks"));
     trie->counts = copy(array<std::uint32_t>(table, "counts"));
     trie->sums = copy(array<double>(table, "sums"));
-    conjunctions().set_trie(std::move(trie));
+    replace_trie(std::move(trie));
   }
-  void drop_trie() { conjunctions().set_trie(nullptr); }
+  void drop_trie() { replace_trie(nullptr); }
   void release_after_fork() { conjunctions().release_after_fork(); }
 
   std::size_t trie_nodes() const {
@@ -176,7 +198,7 @@ class BoundEngine {
     watched(
         [&](Monitor& monitor) {
           const auto old = conjunctions().trie();
-          conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
+          replace_trie(std::make_shared<const engines::PrefixTrie>(
               conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
         },
         nullptr);
@@ -186,7 +208,7 @@ class BoundEngine {
     const Unlocked unlocked;
     const auto old = conjunctions().trie();
     if (old != nullptr)
-      conjunctions().set_trie(std::make_shared<const engines::PrefixTrie>(
+      replace_trie(std::make_shared<const engines::PrefixTrie>(
           conjunctions().pruned(*old, most_nodes, saving_of(saving))));
   }
 
@@ -209,6 +231,12 @@ class BoundEngine {
     return to_numpy(std::move(out), {count, width});
   }
 
+  // With another trie, sums are rounded differently, so remembered answers would not be those of the engine.
+  void replace_trie(std::shared_ptr<const engines::PrefixTrie> trie) {
+    conjunctions().set_trie(std::move(trie));
+    clear_cache();
+  }
+
   static engines::Saving saving_of(const std::string& name) {
     if (name != "counted" && name != "entries")
       throw std::invalid_argument("saving must be 'counted' or 'entries'");
@@ -221,7 +249,8 @@ class BoundEngine {
   }
 
   nb::object tables_;
-  std::unique_ptr<engines::Engine> engine_;
+  std::shared_ptr<engines::Engine> engine_;
+  std::unique_ptr<engines::CachedEngine> cached_;  // null if no answers are remembered
   RowScorer one_;
 };
 

@@ -357,6 +357,9 @@ void bind_engines(nb::module_& module) {
       .def("score_until_decided", &BoundEngine::score_until_decided, nb::arg("rows"), nb::arg("threads"))
       // Under the interpreter's lock there is one caller at a time, so one worker will do for all.
       .def_prop_ro("one_row", &BoundEngine::one_row, nb::rv_policy::reference_internal)
+      .def("cached", &BoundEngine::cached, nb::arg("rows"))
+      .def("cache_counts", &BoundEngine::cache_counts)
+      .def("clear_cache", &BoundEngine::clear_cache)
       .def_prop_ro("trie_nodes", &BoundEngine::trie_nodes)
       .def("trie", &BoundEngine::trie)
       .def("set_trie", &BoundEngine::set_trie, nb::arg("trie"))

@@ -247,3 +247,20 @@ def test_an_index_is_a_name_for_models_of_other_programs(run, kernel, tmp_path):
     # Columns are the model's: indices less 1; what was index 0 is a fourth one.
     rows = np.array([[1, 0, 0, 1], [0, 0, 1, 0], [1, 1, 0, 0]], float)
     np.testing.assert_allclose(found, read_model(tmp_path / "m").scores(rows)[:, 0], rtol=1e-12)
+
+
+def test_remembered_answers_are_the_same(run, test_file, model_file, tmp_path):
+    rows = tmp_path / "rows.svm"
+    rows.write_text(test_file.read_text() * 3)
+    run("predict", model_file, rows, "-o", tmp_path / "plain.txt", "--scores")
+    ran = run(
+        "predict", model_file, rows, "-o", tmp_path / "cached.txt", "--scores", "--cache", 5000, "--json"
+    )
+    assert (tmp_path / "cached.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
+    cache = ran.json["cache"]
+    assert cache["maxsize"] == 5000 and cache["hits"] + cache["misses"] == 600 and cache["hits"] >= 400
+    assert "cache" not in run("predict", model_file, rows, "--json").json
+    shown = run("predict", model_file, rows, "--cache", 5000, "--jobs", 1)
+    assert re.search(r"cache +[0-9]+ rows found, [0-9]+ scored", shown.out)
+    assert "cache must be a whole number" in run("predict", model_file, rows, "--cache", 1 << 40).error()
+    assert run("predict", model_file, rows, "--cache", 0).code == 2

@@ -155,6 +155,24 @@ def test_scores_and_probabilities_read_back(run, people_model, people_file, peop
     assert (tmp_path / "a.txt").read_text().splitlines() == [row["prediction"] for row in rows]
 
 
+def test_remembered_answers(run, people_model, people_file, tmp_path):
+    plain = run("predict", people_model, people_file, "-o", tmp_path / "plain.csv", "--scores", "--json").json
+    cached = run(
+        "predict",
+        people_model,
+        people_file,
+        "-o",
+        tmp_path / "cached.csv",
+        "--scores",
+        "--cache",
+        99,
+        "--json",
+    ).json
+    assert (tmp_path / "cached.csv").read_bytes() == (tmp_path / "plain.csv").read_bytes()
+    assert cached["cache"]["hits"] + cached["cache"]["misses"] == plain["rows"]
+    assert cached["cache"]["maxsize"] == 99 and "cache" not in plain
+
+
 def test_labels_are_quoted_where_they_must_be(run, tmp_path):
     (tmp_path / "d.csv").write_text("n,label\n" + '1,"a,""b"\n2,c\n' * 20)
     run("train", "poly", tmp_path / "d.csv", "--target", "label", "-o", tmp_path / "m.uk", "--quiet")

@@ -177,6 +177,11 @@ def test_vectors_beside_the_trees(run, vector_files, vector_model):
     assert load(vector_model).model.kernel.combination == "product"
 
 
+def test_trees_have_no_cache(run, vector_files, vector_model):
+    ran = run("predict", vector_model, vector_files[0], "--cache", 10)
+    assert "--cache is for rows and records" in ran.error()
+
+
 def test_a_kelp_file(run, tmp_path):
     lines = [f"{label} |BT:tree| {tree} |ET| |BV:bow| word:1 |EV|\n" for label, tree in QUESTIONS]
     (tmp_path / "q.klp.gz").write_bytes(gzip.compress("".join(lines).encode()))

@@ -15,6 +15,7 @@ from unkernel._core import Engine
 from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
+from unkernel.engines.cache import CacheInfo, cache_info_of, check_cache
 from unkernel.engines.candidates import Candidate
 from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.int16 import int16_obstacle, int16_tables
@@ -57,6 +58,8 @@ class CompiledClassifier(CompiledEstimator):
         What ``compile`` made of it. Models of weights can do without.
     candidates : sequence of Candidate
         The engines among which it was chosen.
+    cache : int, default=None
+        Remember the answers of at most this number of rows; None remembers none.
 
     Attributes
     ----------
@@ -85,7 +88,7 @@ class CompiledClassifier(CompiledEstimator):
     """
 
     model: Model
-    _parameter_names = ("model", "tables", "candidates")
+    _parameter_names = ("model", "tables", "candidates", "cache")
     _unchecked_file: str | None = None  # where the model is from, until all of it was looked at
 
     def __init__(
@@ -93,10 +96,12 @@ class CompiledClassifier(CompiledEstimator):
         model: Model,
         tables: Tables | None = None,
         candidates: Sequence[Candidate] = (),
+        cache: int | None = None,
     ) -> None:
         self.model = model
         self.tables = tables
         self.candidates = candidates
+        self.cache = cache
 
     # --- What it is -----------------------------------------------------------------------------------
 
@@ -158,7 +163,9 @@ class CompiledClassifier(CompiledEstimator):
 
     def _make_engine(self) -> Engine:
         tables = int16_tables(self.model, fits=self.chosen is None) if self.engine == INT16 else self._tables
-        return tables.engine()
+        engine = tables.engine()
+        check_cache(self.cache)
+        return engine if self.cache is None else engine.cached(self.cache)
 
     def _make_trie(self) -> PrefixTrie | None:
         if self.tables is None:
@@ -327,6 +334,28 @@ class CompiledClassifier(CompiledEstimator):
         """A scorer of single rows with memory of its own, for loops in a thread."""
         return OneRowScorer(self._engine, self.decision)
 
+    # --- Remembered answers ---------------------------------------------------------------------------
+
+    def with_cache(self, rows: int | None) -> CompiledClassifier:
+        """The same classifier, which remembers the answers of at most this number of rows; None: of none.
+
+        Answers are found again for rows that are equal in all columns and values, and are the same to the
+        last bit. Threads share them without waiting for each other. Files do not hold them.
+        """
+        check_cache(rows)
+        tables = None if self.tables is None else self._grown_tables(self.tables)
+        made = CompiledClassifier(self.model, tables, self.candidates, rows)
+        made._unchecked_file = self._unchecked_file
+        return made
+
+    def cache_info(self) -> CacheInfo:
+        """How many rows were found in the cache, and how many were not."""
+        return cache_info_of(self._engine)
+
+    def cache_clear(self) -> None:
+        """Forget all answers, and count from 0."""
+        self._engine.clear_cache()
+
     # --- Why ------------------------------------------------------------------------------------------
 
     def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
@@ -443,7 +472,7 @@ class CompiledClassifier(CompiledEstimator):
 
     def __reduce__(self) -> tuple[Any, ...]:
         tables = None if self.tables is None else self._grown_tables(self.tables)
-        return type(self), (self._checked_model, tables, self.candidates)
+        return type(self), (self._checked_model, tables, self.candidates, self.cache)
 
     def __repr__(self) -> str:
         about = "" if self.exact else ", approximate"

@@ -40,6 +40,8 @@ class CompileOptions:
         The size of the trie to keep; None measures several sizes and keeps one only where it pays.
     measure : bool
         Whether the choice is by measured time; if not, it is by rules.
+    cache : int or None
+        The number of rows whose answers are remembered.
     threads : int
         Threads for building.
     on_progress : callable
@@ -52,6 +54,7 @@ class CompileOptions:
     memory: float
     trie_nodes: int | None
     measure: bool
+    cache: int | None
     threads: int
     on_progress: OnProgress
 
@@ -92,10 +95,12 @@ def check_trie(engine: str, trie: Any, nodes: int | None, *, measure: bool = Tru
         raise ValueError("measure=False needs trie_nodes: whether a trie pays is measured")
 
 
-def check_tree_options(engine: str, sample: Any, trie: Any) -> None:
+def check_tree_options(options: CompileOptions, sample: Any, trie: Any) -> None:
     """Raise a ``ValueError`` for options that models of trees do not have."""
-    if engine != "auto" or sample is not None or trie is not None:
+    if options.engine != "auto" or sample is not None or trie is not None:
         raise ValueError("models of trees have one engine: leave out engine, sample and trie")
+    if options.cache is not None:
+        raise ValueError("models of trees remember no answers: leave out cache")
 
 
 def memory_bytes(memory: int | str | None) -> float:

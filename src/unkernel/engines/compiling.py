@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from unkernel.data.threads import thread_count
 from unkernel.engines.build import simplest_form
+from unkernel.engines.cache import check_cache
 from unkernel.engines.candidates import Bench, Choice, choose
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.engines.compile_options import (
@@ -45,6 +46,7 @@ def compile(
     trie: Any = None,
     trie_nodes: int | None = None,
     measure: bool = True,
+    cache: int | None = None,
     classes: Any = None,
     unknown_keys: str = "ignore",
     n_jobs: int | None = None,
@@ -92,6 +94,10 @@ def compile(
     measure : bool, default=True
         False chooses by rules instead of measured times: the same model and options then always give the
         same tables, which may not be the fastest ones. A trie then needs `trie_nodes`.
+    cache : int, default=None
+        Remember the answers of at most this number of rows, and look up rows that are asked about again. It
+        pays where most rows were seen before; answers are the same to the last bit. Not stored in files:
+        ``unkernel.load(path).with_cache(n)`` has one again. ``cache_info()`` tells how often it helped.
     classes : LabelEncoder or list, default=None
         What the labels 0, 1, ... of the model stand for, where a ``LabelEncoder`` made them: answers are then
         the original labels.
@@ -120,6 +126,7 @@ def compile(
     """
     check_options(engine, rare, threshold)
     check_trie(engine, trie, trie_nodes, measure=measure)
+    check_cache(cache)
     options = CompileOptions(
         engine=engine,
         rare=rare,
@@ -127,6 +134,7 @@ def compile(
         memory=memory_bytes(memory),
         trie_nodes=trie_nodes,
         measure=measure,
+        cache=cache,
         threads=thread_count(n_jobs),
         on_progress=on_progress or (lambda _: None),
     )
@@ -149,13 +157,13 @@ def compile_model(
     if isinstance(model, TreeModel):
         from unkernel.engines.trees import TreeClassifier
 
-        check_tree_options(options.engine, sample, trie)
+        check_tree_options(options, sample, trie)
         return TreeClassifier(model)
     form = simplest_form(model, options.engine)
     rows = rows_to_measure_on(form, sample, trie)
     trials = candidates(form, Bench(rows.sample, options), rows.trie)
     choice = choose(trials, trie_required=options.trie_nodes is not None)
-    return classifier(model, choice, options.memory)
+    return classifier(model, choice, options)
 
 
 def engine_without_measuring(model: KernelModel) -> str:
@@ -163,12 +171,13 @@ def engine_without_measuring(model: KernelModel) -> str:
     return "split" if model.binary else "inverted"
 
 
-def classifier(model: Model, choice: Choice, memory: float) -> CompiledClassifier:
+def classifier(model: Model, choice: Choice, options: CompileOptions) -> CompiledClassifier:
     """The classifier with the tables that were chosen, and a record of all that were tried."""
     if choice.fastest is None:
+        memory = options.memory
         tried = [trial.candidate.nbytes for trial in choice.trials]
         least = min((nbytes for nbytes in tried if nbytes > memory), default=0)
         needs = f"the smallest that was tried takes {least:,} bytes" if least else "the tables do not fit"
         raise MemoryError(f"no engine fits into {memory:,.0f} bytes ({needs}); raise memory")
     table = [replace(trial.candidate, chosen=trial is choice.fastest) for trial in choice.trials]
-    return CompiledClassifier(model, choice.fastest.tables, table)
+    return CompiledClassifier(model, choice.fastest.tables, table, options.cache)

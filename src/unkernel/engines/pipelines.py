@@ -53,6 +53,7 @@ def compile_pipeline(
         check_answers(found, pipeline, given.sample)
     else:
         check_generated(found, pipeline)
+    found.cache_clear()  # nobody asked for these
     return found
 
 
@@ -75,4 +76,5 @@ def _named(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
     """The classifier, with the names of the plan's features."""
     model = classifier.model
     origin = dict(model.origin) | {"feature_names": plan.feature_names}
-    return CompiledClassifier(replace(model, origin=origin), classifier.tables, classifier.candidates)
+    named = replace(model, origin=origin)
+    return CompiledClassifier(named, classifier.tables, classifier.candidates, classifier.cache)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
+from unkernel.engines.cache import CacheInfo
 from unkernel.engines.classifier import CompiledClassifier, Model
 from unkernel.engines.estimator import CompiledEstimator, available_if
 from unkernel.engines.loading import classifier_from
@@ -193,6 +194,21 @@ class RecordClassifier(CompiledEstimator):
         from unkernel.engines.binding import BoundRecord
 
         return BoundRecord(self, shared)
+
+    def with_cache(self, rows: int | None) -> RecordClassifier:
+        """The same classifier, which remembers the answers of at most this number of rows; None: of none.
+
+        Records that become the same row have the same answer.
+        """
+        return RecordClassifier(self.plan, self.classifier.with_cache(rows))
+
+    def cache_info(self) -> CacheInfo:
+        """How many rows were found in the cache, and how many were not."""
+        return self.classifier.cache_info()
+
+    def cache_clear(self) -> None:
+        """Forget all answers, and count from 0."""
+        self.classifier.cache_clear()
 
     @cached_property
     def _parts_of_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:

@@ -62,6 +62,7 @@ def predict(
     probability: shared.Probability = False,
     ndcg_at: training.NdcgDepth = None,
     zero_based: shared.ZeroBasedLikeModel = None,
+    cache: shared.Cache = None,
     jobs: shared.Jobs = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -77,7 +78,8 @@ def predict(
 
     With --scores, the decision values follow each label: one if there are two classes, else one for each
     class (or, for models of LIBSVM, each pair of classes). With --probability, the probability of each class
-    follows. Text models of other programs are compiled for this once.
+    follows. Text models of other programs are compiled for this once. With --cache, rows that occur again
+    and again are scored once; the answers are the same.
 
     A model of records reads CSV, TSV, JSON lines and Parquet, block by block, in memory that does not grow.
     Its answers are CSV, TSV or JSON lines, as the output's name says, or as the input where they go to
@@ -101,12 +103,12 @@ def predict(
         from unkernel.cli.records.answering import RecordRequest, answer_records
 
         check_options_of_rows(model, {"--ndcg-at": ndcg_at, "--zero-based": zero_based}, "a model of records")
-        request = RecordRequest(model, data, output, shared.threads(jobs), scores, probability)
+        request = RecordRequest(model, data, output, shared.threads(jobs), scores, probability, cache)
         with Display(quiet=quiet or json) as display:
             result = answer_records(request, display)
         _show(result, json=json, quiet=quiet)
         return
-    asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability)
+    asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability, cache)
     with Display(quiet=quiet or json) as display:
         answered = answer(model, data, display, asking)
         decision, raw = answered.decision, answered.raw
@@ -135,6 +137,7 @@ class Asking:
     ndcg_at: int | None
     quiet: bool
     probability: bool = False
+    cache: int | None = None  # rows whose answers are remembered
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +174,8 @@ def answer(path: Path, data: str, display: Display, asking: Asking) -> Answered:
         "compiled_now": opened.classifier is None,
         "rows": len(raw),
     }
+    if asking.cache is not None and isinstance(asked.classifier, CompiledClassifier):
+        result["cache"] = asked.classifier.cache_info()._asdict()
     result |= _QUALITY | asked.compare(raw)
     spent = {"loading": asked.loaded - began, "reading": read - asked.loaded, "scoring": scored - read}
     result["rows_per_second"] = {
@@ -194,6 +199,8 @@ class _Asked:
 def _ask_rows(opened: Opened, data: str, display: Display, asking: Asking) -> _Asked:
     expect_rows(opened, data)
     classifier = opened.ready(display, threads=asking.threads, quiet=asking.quiet)
+    if asking.cache is not None:
+        classifier = classifier.with_cache(asking.cache).validate()
     loaded = time.perf_counter()
     rows = read_asked(opened, data, display, asking.zero_based, asking.threads)
     X = canonical_rows(as_wide_as(opened.model, rows.X, data))
@@ -207,7 +214,7 @@ def _ask_rows(opened: Opened, data: str, display: Display, asking: Asking) -> _A
 
 
 def _ask_trees(opened: OpenedTrees, data: str, display: Display, asking: Asking) -> _Asked:
-    check_rows_only([data], asking.zero_based)
+    check_rows_only([data], asking.zero_based, asking.cache)
     classifier = opened.classifier
     with display.working("loading"):
         _ = classifier.nbytes  # is known when all is ready to score

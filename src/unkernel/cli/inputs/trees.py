@@ -53,12 +53,14 @@ def trees_told(remedy: str) -> Iterator[None]:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def check_rows_only(files: Sequence[str], zero_based: bool | None) -> None:
+def check_rows_only(files: Sequence[str], zero_based: bool | None, cache: int | None = None) -> None:
     """Trees are read from one file, and the vectors that they may have count from 1."""
     if len(files) > 1:
         raise ValueError(f"{files[-1]}: trees are read from one file; put those of all files into one")
     if zero_based is not None:
         raise ValueError("--zero-based and --one-based are for rows, and not for trees")
+    if cache is not None:
+        raise ValueError("--cache is for rows and records, and not for trees")
 
 
 @dataclass(frozen=True, eq=False)

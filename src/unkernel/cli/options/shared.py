@@ -190,6 +190,15 @@ TrieNodes = Annotated[
         show_default="the best of several sizes",
     ),
 ]
+Cache = Annotated[
+    int | None,
+    _engine(
+        min=1,
+        metavar="ROWS",
+        help="Remember the answers of so many rows, for those that are asked about again.",
+        show_default="none",
+    ),
+]
 Measure = Annotated[
     bool,
     _engine(

@@ -36,6 +36,7 @@ class RecordRequest:
     threads: int
     scores: bool = False
     probability: bool = False
+    cache: int | None = None  # rows whose answers are remembered
 
 
 class _Compared:
@@ -104,6 +105,8 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
     began = time.perf_counter()
     opened = open_record_model(request.model)
     classifier = opened.classifier
+    if request.cache is not None:
+        classifier = classifier.with_cache(request.cache)
     check_records(opened, probability=request.probability)
     spent = {"loading": time.perf_counter() - began, "reading": 0.0, "scoring": 0.0}
     compared = _Compared(opened.target)
@@ -125,6 +128,7 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
                 spent["reading"] += read - last
                 spent["scoring"] += scored - read
                 last = scored
+    remembered = {} if request.cache is None else {"cache": classifier.cache_info()._asdict()}
     return {
         "model": str(request.model),
         "data": request.data,
@@ -133,6 +137,7 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
         "exact": classifier.classifier.exact,
         "compiled_now": False,
         "rows": rows,
+        **remembered,
         **_QUALITY,
         **compared.found(classifier.decision),
         "rows_per_second": {

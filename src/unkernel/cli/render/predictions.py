@@ -18,6 +18,8 @@ def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
     facts["with reading"] = (
         f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({seconds(spent['reading'])} to read)"
     )
+    if "cache" in result:
+        facts["cache"] = f"{result['cache']['hits']:,} {unit}s found, {result['cache']['misses']:,} scored"
     if result.get("output") not in (None, _STANDARD_STREAM):
         facts["written"] = str(result["output"])
     return facts

@@ -1,0 +1,137 @@
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "check.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/engines/answer_cache.hpp"
+
+namespace {
+
+using unkernel::Random;
+using unkernel::engines::AnswerCache;
+
+using Columns = std::vector<std::int32_t>;
+
+Columns random_columns(Random& random, std::size_t most) {
+  Columns columns;
+  std::int32_t column = -1;
+  const std::size_t count = random.below(most + 1);
+  for (std::size_t k = 0; k < count; ++k) {
+    column += 1 + static_cast<std::int32_t>(random.below(3));
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+// Different for different rows, and no two scores of a row are equal.
+double score_of(const Columns& columns, const double* values, std::size_t score) {
+  std::uint64_t sum = score;
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    sum = Random::mix(sum + static_cast<std::uint64_t>(columns[k]));
+    if (values != nullptr) sum = Random::mix(sum + static_cast<std::uint64_t>(values[k] * 16.0));
+  }
+  return static_cast<double>(sum % 1000003) + static_cast<double>(score) / 16.0;
+}
+
+constexpr std::size_t scores = 3;
+
+// Asks for a row, and stores it if it is not there. Returns whether it was.
+bool ask(AnswerCache& cache, const Columns& columns, const double* values, bool decision_only) {
+  const AnswerCache::Key key(columns, values);
+  double out[scores];
+  if (cache.find(key, decision_only, out)) {
+    for (std::size_t s = 0; s < scores; ++s) CHECK(out[s] == score_of(columns, values, s));
+    return true;
+  }
+  for (std::size_t s = 0; s < scores; ++s) out[s] = score_of(columns, values, s);
+  cache.store(key, decision_only, cache.generation(), out);
+  return false;
+}
+
+void test_against_a_map() {
+  Random random(1);
+  for (const std::size_t most_rows : {1, 2, 7, 8, 9, 100, 1000}) {
+    AnswerCache cache(most_rows, scores);
+    std::map<std::pair<Columns, std::vector<double>>, bool> seen;  // whether all of its scores were asked for
+    for (int k = 0; k < 3000; ++k) {
+      const Columns columns = random_columns(random, 5);
+      const bool valued = !columns.empty() && random.below(3) == 0, decision_only = random.below(2) == 0;
+      std::vector<double> values(valued ? columns.size() : 0);
+      for (double& value : values) value = static_cast<double>(random.below(2)) + 0.5;
+      const auto known = seen.find({columns, values});
+      const bool found = ask(cache, columns, valued ? values.data() : nullptr, decision_only);
+      if (found) CHECK(known != seen.end() && (known->second || decision_only));
+      if (!found) seen[{columns, values}] = !decision_only;
+    }
+    CHECK(cache.counts().rows <= most_rows);
+  }
+}
+
+// Rows that are asked for all the time stay, whatever else comes by.
+void test_frequent_rows_stay() {
+  Random random(2);
+  AnswerCache cache(8, scores);
+  const Columns often{1, 2, 3}, too{4, 5};
+  std::size_t found = 0;
+  for (int k = 0; k < 1000; ++k) {
+    found += ask(cache, often, nullptr, false);
+    found += ask(cache, too, nullptr, false);
+    ask(cache, {k, k + 1}, nullptr, false);
+  }
+  CHECK(found >= 1990);
+}
+
+void test_generations() {
+  AnswerCache cache(10, scores);
+  const Columns row{3, 5};
+  CHECK(!ask(cache, row, nullptr, false) && ask(cache, row, nullptr, false));
+  const std::uint32_t before = cache.generation();
+  cache.clear();
+  CHECK(cache.counts().rows == 0);
+  double out[scores] = {};
+  CHECK(!cache.find({row, nullptr}, false, out));
+  cache.store({row, nullptr}, false, before, out);  // scored before all was forgotten
+  CHECK(!cache.find({row, nullptr}, false, out));
+  CHECK(!ask(cache, row, nullptr, false) && ask(cache, row, nullptr, false));
+}
+
+void test_counters() {
+  AnswerCache cache(10, scores);
+  for (int k = 0; k < 40; ++k) cache.count(cache.new_counter(), 2, 1);
+  CHECK(cache.counts().hits == 80 && cache.counts().misses == 40);
+}
+
+// Threads write rows of different lengths to the same few slots and read them, and sometimes forget them all.
+void test_threads() {
+  AnswerCache cache(16, scores);
+  std::atomic<std::uint64_t> found = 0;
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      Random random(t);
+      std::uint64_t hits = 0;
+      for (int k = 0; k < 20000; ++k) {
+        const Columns columns = random_columns(random, k % 100 == 0 ? 200 : 3);
+        hits += ask(cache, columns, nullptr, random.below(2) == 0);
+        if (k % 5000 == 4999 && t == 0) cache.clear();
+      }
+      found += hits;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  CHECK(found > 1000);
+}
+
+}  // namespace
+
+int main() {
+  test_against_a_map();
+  test_frequent_rows_stay();
+  test_generations();
+  test_counters();
+  test_threads();
+  return 0;
+}

@@ -1,0 +1,131 @@
+// Remembers the scores of rows that were asked about before.
+//
+// A hash of the row selects a set of eight slots; a slot holds one row and its scores. A row is found only if
+// all its columns and values are equal: hashes alone decide nothing. A full set replaces a row that was not
+// found since it was stored, if there is one.
+//
+// Threads never wait for each other. Each stored row has a version, which is odd while a thread writes to it.
+// A reader compares the version before and after; if it is odd or has changed, the row counts as not found.
+// A writer that meets an odd version leaves the slot alone. All words are atomic, and those of a row are
+// written with release and read with acquire semantics, so that a reader which has seen a new word also sees
+// that the version is odd or newer. Memory that a reader may be in is freed only with the cache.
+//
+// Bytes   16 per slot; per stored row 32, 4 per column, 8 per value and score, rounded up to 64.
+// Query   the hash of the row, two cache lines of slots, and the stored row.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace unkernel::engines {
+
+class AnswerCache {
+ public:
+  // Longer rows are not stored.
+  static constexpr std::size_t longest_row = 1024;
+
+  // In a stored hash: whether its row was found since it was stored. The hashes of keys do not have the bit.
+  static constexpr std::uint64_t was_found = 1;
+
+  // A row with ascending columns; without values all are 1.
+  struct Key {
+    std::span<const std::int32_t> columns;
+    const double* values = nullptr;
+    std::uint64_t hash = 0;
+
+    Key() = default;
+    Key(std::span<const std::int32_t> columns, const double* values);
+  };
+
+  struct Counts {
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    std::uint64_t rows = 0;  // now stored
+  };
+
+  // At most so many rows, at least 1, with so many scores each.
+  AnswerCache(std::size_t most_rows, std::size_t scores);
+  ~AnswerCache();
+  AnswerCache(const AnswerCache&) = delete;
+  AnswerCache& operator=(const AnswerCache&) = delete;
+
+  std::size_t most_rows() const { return most_rows_; }
+
+  // Begin to bring what find() will read into the processor's cache: first the slots of a row, later, when
+  // they are there, the row that is stored in one of them.
+  void prefetch_slots(const Key& key) const {
+    const Set& set = sets_[place_of(key.hash)];
+    __builtin_prefetch(&set.hashes);
+    __builtin_prefetch(&set.rows);
+  }
+  void prefetch_row(const Key& key) const;
+
+  // Whether the scores of the row are stored; if so, writes them to `out`. With `decision_only`, scores that
+  // are only good for a decision are found as well.
+  bool find(const Key& key, bool decision_only, double* out);
+  // `generation` is what it was before the row was scored.
+  void store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores);
+
+  // Rows that were stored in another generation are not found. To clear is to begin the next, and to count
+  // from 0.
+  std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
+  void clear();
+
+  // Each thread adds to a counter of its own; there are few, so that some threads share one.
+  std::size_t new_counter() { return counters_.fetch_add(1, std::memory_order_relaxed); }
+  void count(std::size_t counter, std::uint64_t hits, std::uint64_t misses);
+  // Exact when no row is being scored.
+  Counts counts() const;
+
+ private:
+  using Word = std::atomic<std::uint64_t>;
+  static constexpr std::size_t ways = 8;
+
+  // Followed by words: a header, scores, columns in pairs, values.
+  struct StoredRow {
+    StoredRow* former;  // too short for the row that replaced it, and still there for its readers
+    std::size_t capacity;
+    Word version = 0;
+
+    const Word* words() const { return reinterpret_cast<const Word*>(this + 1); }
+    Word* words() { return reinterpret_cast<Word*>(this + 1); }
+  };
+
+  // A hash is 0 where nothing is stored.
+  struct alignas(64) Set {
+    std::array<Word, ways> hashes{};
+    std::array<std::atomic<StoredRow*>, ways> rows{};
+
+    // The slot with this hash; `ways` if there is none.
+    std::size_t way_of(std::uint64_t hash) const;
+  };
+  // On a cache line of its own.
+  struct alignas(64) Tally {
+    Word hits = 0;
+    Word misses = 0;
+  };
+
+  std::size_t place_of(std::uint64_t hash) const {
+    return static_cast<std::size_t>((hash >> 32) * sets_.size() >> 32);
+  }
+  std::size_t words_of(const Key& key) const;
+  bool read(const StoredRow& row, const Key& key, bool decision_only, double* out) const;
+  std::size_t slot_to_replace(Set& set, const Key& key) const;
+  StoredRow* lock_row(std::atomic<StoredRow*>& place, std::size_t words);
+  void write(const Key& key, std::uint64_t header, const double* scores, Word* words) const;
+
+  std::size_t most_rows_;
+  std::size_t ways_;  // slots in use of each set
+  std::size_t scores_;
+  std::vector<Set> sets_;
+  std::atomic<std::uint32_t> generation_ = 1;
+  Word rows_ = 0;
+  std::array<Tally, 16> tallies_;
+  std::atomic<std::size_t> counters_ = 0;
+};
+
+}  // namespace unkernel::engines

@@ -1,0 +1,157 @@
+#include "unkernel/engines/cached_engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace unkernel::engines {
+namespace {
+
+constexpr std::size_t rows_at_once = 16;  // whose stored rows are fetched at the same time
+
+// The columns of a row as 32-bit numbers; false if some are larger.
+bool narrow_columns(std::span<const std::int64_t> columns, std::vector<std::int32_t>& narrow) {
+  narrow.resize(columns.size());
+  bool fits = true;
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    narrow[k] = static_cast<std::int32_t>(columns[k]);
+    fits &= narrow[k] == columns[k];
+  }
+  return fits;
+}
+
+AnswerCache::Key key_of(const SparseRow<std::int32_t>& row) {
+  const bool ones = row.values == nullptr || all_ones(row.values, row.columns.size());
+  return {row.columns, ones ? nullptr : row.values};
+}
+
+}  // namespace
+
+struct CachedEngine::CachedWorker final : Worker {
+  std::unique_ptr<Worker> inner;
+  RowSorter<std::int32_t> in_order;
+  std::vector<std::int32_t> narrow;
+  std::size_t counter = 0;
+  std::uint64_t hits = 0, misses = 0;  // not yet counted
+
+  void count(AnswerCache& cache) { cache.count(counter, std::exchange(hits, 0), std::exchange(misses, 0)); }
+};
+
+CachedEngine::CachedEngine(std::shared_ptr<const Engine> engine, std::size_t most_rows)
+    : engine_(std::move(engine)), cache_(most_rows, engine_->scores()) {}
+
+std::unique_ptr<Worker> CachedEngine::worker() const {
+  auto made = std::make_unique<CachedWorker>();
+  made->inner = engine_->worker();
+  made->counter = cache_.new_counter();
+  return made;
+}
+
+// Looks a row up, or else scores and stores it.
+void CachedEngine::answer(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker,
+                          double* out) const {
+  if (cache_.find(key, decision_only, out)) {
+    ++worker.hits;
+    return;
+  }
+  ++worker.misses;
+  const std::uint32_t generation = cache_.generation();
+  const SparseRow<std::int32_t> row{key.columns, key.values};
+  decision_only ? engine_->score_until_decided(row, *worker.inner, out)
+                : engine_->score(row, *worker.inner, out);
+  cache_.store(key, decision_only, generation, out);
+}
+
+template <class Index>
+void CachedEngine::score_row(const SparseRow<Index>& row, bool decision_only, CachedWorker& worker,
+                             double* out) const {
+  if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
+    answer(key_of(worker.in_order(row)), decision_only, worker, out);
+  } else if (narrow_columns(row.columns, worker.narrow)) {
+    answer(key_of(worker.in_order({worker.narrow, row.values})), decision_only, worker, out);
+  } else {
+    ++worker.misses;
+    engine_->score(row, *worker.inner, out);  // scores are good for decisions, too
+  }
+}
+
+// Ascending rows: those of several rows are fetched at the same time.
+void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decision_only, CachedWorker& worker,
+                               double* out) const {
+  std::array<AnswerCache::Key, rows_at_once> keys;
+  for (std::size_t begin = range.first; begin < range.last; begin += rows_at_once) {
+    const std::size_t count = std::min(rows_at_once, range.last - begin);
+    for (std::size_t k = 0; k < count; ++k) {
+      keys[k] = key_of(range[begin + k]);
+      cache_.prefetch_slots(keys[k]);
+    }
+    for (std::size_t k = 0; k < count; ++k) cache_.prefetch_row(keys[k]);
+    for (std::size_t k = 0; k < count; ++k, out += scores()) answer(keys[k], decision_only, worker, out);
+  }
+}
+
+template <class Index>
+void CachedEngine::score_all(const data::CsrView<Index, double>& rows, bool decision_only,
+                             std::span<double> out, Threads threads) const {
+  constexpr std::int64_t fewest = 512;        // fewer rows than this are not worth a second thread
+  constexpr std::int64_t between_polls = 64;  // rows; slow ones take milliseconds
+  const std::int64_t grain = std::max(fewest, rows.rows() / (8 * std::max(threads.count, 1)));
+  parallel_ranges(threads.count, rows.rows(), grain, [&](std::int64_t first, std::int64_t last) {
+    const std::unique_ptr<Worker> made = worker();
+    auto& own = static_cast<CachedWorker&>(*made);
+    for (std::int64_t begin = first; begin < last; begin += between_polls) {
+      threads.monitor->throw_if_stopped();
+      const RowRange<Index> range(rows, static_cast<std::size_t>(begin),
+                                  static_cast<std::size_t>(std::min(last, begin + between_polls)));
+      double* to = out.data() + range.first * scores();
+      if constexpr (sizeof(Index) == sizeof(std::int32_t)) {
+        if (range.ascending) {
+          score_range(range, decision_only, own, to);
+          continue;
+        }
+      }
+      for (std::size_t row = range.first; row < range.last; ++row, to += scores())
+        score_row(range[row], decision_only, own, to);
+    }
+    own.count(cache_);
+  });
+}
+
+template <class Index>
+void CachedEngine::score_one(const SparseRow<Index>& row, bool decision_only, Worker& worker,
+                             double* out) const {
+  auto& own = static_cast<CachedWorker&>(worker);
+  score_row(row, decision_only, own, out);
+  own.count(cache_);
+}
+
+void CachedEngine::score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
+  score_one(row, false, worker, out);
+}
+void CachedEngine::score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const {
+  score_one(row, false, worker, out);
+}
+void CachedEngine::score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                         Threads threads) const {
+  score_all(rows, false, out, threads);
+}
+void CachedEngine::score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                         Threads threads) const {
+  score_all(rows, false, out, threads);
+}
+void CachedEngine::score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker,
+                                       double* out) const {
+  score_one(row, true, worker, out);
+}
+void CachedEngine::score_until_decided(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
+                                       Threads threads) const {
+  score_all(rows, true, out, threads);
+}
+void CachedEngine::score_until_decided(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
+                                       Threads threads) const {
+  score_all(rows, true, out, threads);
+}
+
+}  // namespace unkernel::engines

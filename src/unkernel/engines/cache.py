@@ -1,0 +1,45 @@
+"""Remembered answers: how often they were found."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unkernel._core import Engine
+
+_MOST_ROWS = 1 << 26
+
+
+class CacheInfo(NamedTuple):
+    """What ``cache_info()`` tells, as that of ``functools.lru_cache``.
+
+    Attributes
+    ----------
+    hits : int
+        Rows whose answer was remembered.
+    misses : int
+        Rows that were scored.
+    maxsize : int
+        The most rows that are remembered; 0 where there is no cache.
+    currsize : int
+        The rows that are remembered now.
+    """
+
+    hits: int
+    misses: int
+    maxsize: int
+    currsize: int
+
+
+def check_cache(rows: int | None) -> None:
+    """Raise a ``ValueError`` unless this is a number of rows to remember, or None."""
+    whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+    if rows is not None and not (whole and 1 <= rows <= _MOST_ROWS):
+        raise ValueError(f"cache must be a whole number of rows from 1 to {_MOST_ROWS:,}, got {rows!r}")
+
+
+def cache_info_of(engine: Engine) -> CacheInfo:
+    """The numbers of an engine's cache; zeros where it has none."""
+    counts: Any = engine.cache_counts()
+    return CacheInfo(0, 0, 0, 0) if counts is None else CacheInfo(*counts)

@@ -1,0 +1,256 @@
+"""Remembered answers: those of the engine to the last bit, whatever was asked before, by whatever thread."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import unkernel
+from reference.kernels import (
+    EXACT,
+    make_kernel_model,
+    make_pairs_model,
+    make_slots_model,
+    polynomial,
+    rows_for,
+    rows_like,
+)
+from reference.models import make_model
+from reference.remembered import RememberingScorer
+from unkernel.engines.cache import CacheInfo
+from unkernel.models.kernel import Kernel
+
+MODEL = make_kernel_model(1, polynomial(3), vectors=80)
+FAST = {engine: unkernel.compile(MODEL, engine, rare=30) for engine in EXACT}
+every_engine = pytest.mark.parametrize("engine", EXACT)
+
+
+def repeated(X, seed=0, times=4):
+    """The rows several times, shuffled."""
+    X = sparse.csr_matrix(X)
+    return X[np.random.default_rng(seed).permutation(np.tile(np.arange(X.shape[0]), times))]
+
+
+def test_there_is_none_by_default():
+    fast = FAST["expanded"]
+    assert fast.cache is None
+    fast.predict(rows_for(MODEL))
+    assert fast.cache_info() == CacheInfo(hits=0, misses=0, maxsize=0, currsize=0)
+    fast.cache_clear()
+
+
+@every_engine
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("rows", [1, 3, 10, 1000])
+def test_answers_are_the_same_to_the_last_bit(engine, real, rows):
+    fast = FAST[engine]
+    X = repeated(rows_for(MODEL, real=real, count=50))
+    for threads in (1, 2):
+        cached = fast.with_cache(rows)
+        for _ in range(2):
+            np.testing.assert_array_equal(cached.score_csr(X, threads), fast.score_csr(X, threads))
+            np.testing.assert_array_equal(cached.predict(X), fast.predict(X))
+        info = cached.cache_info()
+        assert info.hits + info.misses == 4 * X.shape[0]
+        assert info.maxsize == rows and 0 < info.currsize <= rows
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.integers(0, 19), min_size=1, max_size=60),
+    st.integers(1, 40),
+    st.sampled_from(EXACT),
+    st.data(),
+)
+def test_the_slow_twin(asked, rows, engine, data):
+    pool = np.random.default_rng(5).random((20, 12)) < 0.4
+    cached, twin = FAST[engine].with_cache(rows), RememberingScorer(FAST[engine])
+    for row in asked:
+        ids = data.draw(st.permutations(np.flatnonzero(pool[row]).tolist()))
+        values = data.draw(st.sampled_from([None, [1.0] * len(ids), [0.5] * len(ids)]))
+        assert cached.score_one(ids, values) == twin.score_one(ids, values)
+    info = cached.cache_info()
+    assert info.hits + info.misses == len(asked)
+    assert info.hits <= twin.hits
+    assert info.currsize <= min(rows, twin.rows)
+    if twin.rows <= min(rows, 8):  # one set has room for them all
+        assert info.hits == twin.hits and info.currsize == twin.rows
+
+
+@every_engine
+def test_one_row_in_all_forms_is_one_row(engine):
+    cached = FAST[engine].with_cache(100)
+    expected = FAST[engine].score_one([1, 3, 6, 9])
+    forms = [
+        [1, 3, 6, 9],
+        [9, 6, 3, 1],
+        (1, 1, 3, 6, 9, 9),
+        np.array([1, 3, 6, 9], np.int32),
+        np.array([9, 1, 3, 6], np.int64),
+    ]
+    for form in forms:
+        assert cached.score_one(form) == expected
+    assert cached.score_one([1, 3, 6, 9], [1.0] * 4) == expected
+    assert cached.worker().score_one([1, 3, 6, 9]) == expected
+    X = np.zeros((1, 12))
+    X[0, [1, 3, 6, 9]] = 1
+    wide = sparse.csr_matrix(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert cached.decision_function(X)[0] == cached.decision_function(wide)[0] == expected
+    assert cached.cache_info()[:2] == (len(forms) + 3, 1)
+    # Other rows are others, if only by what the model ignores: kernels may count that.
+    for other in ([1, 3, 6], [1, 3, 6, 9, 2**30]):
+        assert cached.score_one(other) == FAST[engine].score_one(other)
+    assert cached.score_one([1, 3, 6, 9], [1, 1, 1, 2]) == FAST[engine].score_one([1, 3, 6, 9], [1, 1, 1, 2])
+    assert cached.cache_info().misses == 4
+
+
+def test_rows_that_are_not_remembered():
+    cached = FAST["expanded"].with_cache(100)
+    for ids in ([1, 2**40], list(range(2000))):
+        for _ in range(2):
+            assert cached.score_one(ids) == FAST["expanded"].score_one(ids)
+    assert cached.cache_info() == CacheInfo(hits=0, misses=4, maxsize=100, currsize=0)
+
+
+def test_a_row_that_takes_more_room_than_the_one_before():
+    cached = FAST["expanded"].with_cache(1)
+    for count in (1, 3, 12, 500, 1000, 2, 1000):
+        for _ in range(2):
+            assert cached.score_one(range(count)) == FAST["expanded"].score_one(range(count))
+    assert cached.cache_info() == CacheInfo(hits=7, misses=7, maxsize=1, currsize=1)
+
+
+def test_decisions_are_not_taken_for_scores():
+    """Predicting stops once the class is certain, and remembers such scores for predicting alone."""
+    model = make_slots_model(1, 3)
+    X = repeated(rows_like(model))
+    fast = unkernel.compile(model, "expanded", measure=False)
+    cached = fast.with_cache(1000)
+    for _ in range(2):
+        np.testing.assert_array_equal(cached.predict(X), fast.predict(X))
+        np.testing.assert_array_equal(cached.decision_function(X), fast.decision_function(X))
+    before = cached.cache_info()
+    cached.predict(X)  # complete scores serve decisions
+    assert cached.cache_info().hits == before.hits + X.shape[0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_model(2, degree=2, used=10, n_features=12, classes=range(4)),
+        make_kernel_model(3, Kernel("rbf", gamma=0.5)),
+        make_pairs_model(4, 4, polynomial(2), features=12),
+    ],
+)
+def test_models_of_several_scores_and_other_kernels(model):
+    fast = unkernel.compile(model, measure=False)
+    cached = fast.with_cache(200)
+    X = repeated(rows_for(model, count=30)[:, : model.n_features])
+    np.testing.assert_array_equal(cached.decision_function(X), fast.decision_function(X))
+    np.testing.assert_array_equal(cached.predict(X), fast.predict(X))
+    for k in range(20):
+        ids = X[k].indices.tolist()
+        assert cached.score_one(ids) == fast.score_one(ids)
+        assert cached.predict_one(ids) == fast.predict_one(ids)
+    assert cached.cache_info().hits > 0
+
+
+def test_another_trie_forgets_answers():
+    model = make_slots_model(1, 3)
+    rows = rows_like(model, 1, 60)
+    cached = unkernel.compile(model, "expanded", trie=rows, trie_nodes=5, cache=1000)
+    X = rows_like(model)
+    cached.decision_function(X)
+    cached.trie.grow(rows)
+    assert cached.cache_info().currsize == 0
+    other = unkernel.compile(model, "expanded", trie=rows, trie_nodes=5)
+    other.trie.grow(rows)
+    np.testing.assert_array_equal(cached.decision_function(X), other.decision_function(X))
+    np.testing.assert_array_equal(cached.decision_function(X), other.decision_function(X))
+
+
+def test_forgetting():
+    cached = FAST["split"].with_cache(10)
+    for _ in range(2):
+        cached.score_one([1, 2])
+    cached.cache_clear()
+    assert cached.cache_info() == CacheInfo(hits=0, misses=0, maxsize=10, currsize=0)
+    assert cached.score_one([1, 2]) == FAST["split"].score_one([1, 2])
+    assert cached.cache_info() == CacheInfo(hits=0, misses=1, maxsize=10, currsize=1)
+
+
+@every_engine
+def test_threads_share_answers(engine):
+    """Few slots and many rows, so that slots change all the time while others read them."""
+    fast = FAST[engine]
+    pool = np.random.default_rng(3).random((60, 12)) < 0.4
+    rows = [np.flatnonzero(row).astype(np.int32) for row in pool]
+    right = [fast.score_one(row) for row in rows]
+    cached = fast.with_cache(20)
+    X = repeated(sparse.csr_matrix(pool * 1.0), times=20)
+    batch = fast.decision_function(X)
+
+    def ask(seed):
+        score = cached.worker().score_one
+        order = np.random.default_rng(seed).integers(0, len(rows), 3000)
+        wrong = sum(score(rows[k]) != right[k] for k in order)
+        return wrong + np.count_nonzero(cached.decision_function(X, n_jobs=2) != batch)
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(ask, range(8))) == 0
+    info = cached.cache_info()
+    assert info.hits + info.misses == 8 * (3000 + X.shape[0])
+
+
+def test_files_and_copies(tmp_path):
+    cached = unkernel.compile(MODEL, "split", cache=50)
+    plain = unkernel.compile(MODEL, "split", measure=False)
+    plain.save(tmp_path / "plain.uk")
+    plain.with_cache(50).save(tmp_path / "cached.uk")
+    assert (tmp_path / "plain.uk").read_bytes() == (tmp_path / "cached.uk").read_bytes()
+    loaded = unkernel.load(tmp_path / "cached.uk")
+    assert loaded.cache is None
+    again = loaded.with_cache(50)
+    for other in (pickle.loads(pickle.dumps(cached)), copy.deepcopy(cached), again):
+        assert other.cache == 50 and other.cache_info().maxsize == 50
+        assert other.score_one([1, 2]) == cached.score_one([1, 2])
+    assert cached.with_cache(None).cache_info().maxsize == 0
+    assert cached.get_params()["cache"] == 50
+
+
+def test_records():
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    records = [{"a": str(k % 3), "b": str(k % 5)} for k in range(60)]
+    pipeline = make_pipeline(DictVectorizer(), unkernel.PolySVC())
+    pipeline.fit(records, [k % 5 < 2 for k in range(60)])
+    cached, plain = unkernel.compile(pipeline, cache=100), unkernel.compile(pipeline)
+    assert cached.classifier.cache == 100
+    assert [cached.score_one(record) for record in records] == [plain.score_one(record) for record in records]
+    np.testing.assert_array_equal(cached.decision_function(records), plain.decision_function(records))
+    assert cached.cache_info().currsize == 15 and cached.cache_info().hits >= 105
+    cached.cache_clear()
+    assert plain.with_cache(7).cache_info() == CacheInfo(0, 0, 7, 0)
+
+
+@pytest.mark.parametrize("rows", [0, -1, 2.0, True, "9", 1 << 40])
+def test_what_is_no_number_of_rows(rows):
+    with pytest.raises(ValueError, match="cache must be a whole number of rows from 1 to"):
+        unkernel.compile(MODEL, cache=rows)
+    with pytest.raises(ValueError, match="cache must be a whole number of rows from 1 to"):
+        FAST["split"].with_cache(rows)
+
+
+def test_trees_have_none():
+    clf = unkernel.TreeSVC().fit(["(A (B b))", "(A (C c))"], [0, 1])
+    with pytest.raises(ValueError, match="models of trees remember no answers"):
+        unkernel.compile(clf, cache=10)
