@@ -37,6 +37,14 @@ def zipf_rows(count: int, *, features: int = FEATURES, seed: int = 0) -> tuple[s
     return X, target
 
 
+def zipf_stream(rows: sparse.csr_matrix, count: int, *, seed: int = 0) -> sparse.csr_matrix:
+    """Rows as live traffic has them: drawn from these, the k-th in a random order in proportion to 1 / k."""
+    rng = np.random.default_rng(seed)
+    weights = 1 / np.arange(1, rows.shape[0] + 1)
+    drawn = rng.choice(rows.shape[0], count, p=weights / weights.sum())
+    return rows[rng.permutation(rows.shape[0])[drawn]]
+
+
 def ranks_of(target: np.ndarray, count: int) -> np.ndarray:
     """So many ranks of about equally many rows; as many as rows for `count` 0."""
     order = np.argsort(np.argsort(target))

@@ -1,0 +1,119 @@
+"""Rows that come again: engines with and without a cache of answers, and pecco with its cache of prefixes.
+
+The models are those of engines.py. 200,000 rows are drawn from the test rows by Zipf's law: the k-th row in a
+random order as often as 1 / k, so that most rows were seen before. All contenders score the same rows in the
+same order, one thread, several rounds; caches are kept from round to round, and the best round counts. "room
+for all": as many rows as there are; "room for a tenth": a tenth of the different rows. pecco's cache
+(`-t 3 -p 20`) has room for a million prefixes of rows. Scores with and without a cache must be equal to the
+last bit. "no row twice": each test row once, the cache cleared before: what looking up in vain costs.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/answer_cache.py [--quick] [--save] [task ...]
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import unkernel
+from engines import TRAINED, Task, load_task
+from harness import Report, Times, main, take_turns
+from harness.processes import LeftOutError, program, run_program
+from zipf_rows import zipf_stream
+
+ROUNDS, QUICK_ROUNDS = 7, 3
+STREAM = 200_000
+SINGLE_ROWS = 20_000
+PECCO_MODES = (("-t", "1"), ("-t", "3", "-p", "20"))
+
+
+def caches(task: Task) -> dict[str, int]:
+    different = len(np.unique([hash(row.indices.tobytes()) for row in task.rows]))
+    return {"room for all": 2 * different, "room for a tenth": different // 10}
+
+
+def measure_batches(report: Report, task: Task, fast: Any, stream: sparse.csr_matrix) -> dict[str, Any]:
+    """Scores of the stream; gives the classifiers by name."""
+    found = {"no cache": fast} | {name: fast.with_cache(room) for name, room in caches(task).items()}
+    right = fast.score_csr(stream, 1)
+    for name, one in found.items():
+        assert np.array_equal(one.score_csr(stream, 1), right), name
+        one.cache_clear()
+    works: dict[str, Callable[[], Any]] = {
+        name: lambda one=one: one.score_csr(stream, 1) for name, one in found.items()
+    }
+    times = take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS)
+    for name, one in found.items():
+        per_row = times[name].scaled(1e6 / stream.shape[0])
+        report.add(task.name, f"unkernel, {name}", "scores", "CPU µs per row", per_row)
+        if (info := one.cache_info()).maxsize:
+            share = 100 * info.hits / (info.hits + info.misses)
+            report.add(task.name, f"unkernel, {name}", "rows found", "%", share)
+    return found
+
+
+def measure_single_rows(report: Report, task: Task, found: dict[str, Any], stream: Any) -> None:
+    rows = [stream[k].indices.astype(np.int32) for k in range(SINGLE_ROWS)]
+    works = {
+        name: lambda score=one.score_one: [score(row) for row in rows]
+        for name, one in found.items()
+        if name != "room for a tenth"
+    }
+    for name, times in take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS).items():
+        per_row = times.scaled(1e6 / len(rows))
+        report.add(task.name, f"unkernel, {name}", "score_one(array)", "CPU µs", per_row)
+
+
+def measure_in_vain(report: Report, task: Task, found: dict[str, Any]) -> None:
+    """Rows that were never seen before."""
+    rows = task.rows[np.sort(np.unique([row.indices.tobytes() for row in task.rows], return_index=True)[1])]
+
+    def ask(one: Any) -> None:
+        one.cache_clear()
+        one.score_csr(rows, 1)
+
+    works = {name: lambda one=found[name]: ask(one) for name in ("no cache", "room for all")}
+    for name, times in take_turns(works, QUICK_ROUNDS if report.quick else ROUNDS).items():
+        per_row = times.scaled(1e6 / rows.shape[0])
+        report.add(f"{task.name}, no row twice", f"unkernel, {name}", "scores", "CPU µs per row", per_row)
+
+
+def measure_pecco(report: Report, task: Task, stream: sparse.csr_matrix) -> None:
+    bench = program("pecco-bench")
+    with tempfile.TemporaryDirectory() as folder:
+        model, rows = Path(folder) / "model", Path(folder) / "rows"
+        unkernel.write_model(task.model, model, format="svmlight")
+        unkernel.write_svmlight(rows, stream, np.ones(stream.shape[0]))
+        for mode in PECCO_MODES:
+            printed = run_program([bench, model, rows, *mode, "-R", "3"]).printed
+            times = [float(found) / 1e3 for found in re.findall(r"([0-9.]+) ns/row", printed)]
+            name = f"pecco {' '.join(mode)}"
+            report.add(task.name, name, "scores", "CPU µs per row", Times(times) if times else None)
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for name in tasks:
+        try:
+            task = load_task(name)
+        except (OSError, ImportError) as error:
+            report.leave_out(name, error)
+            continue
+        stream = zipf_stream(task.rows, STREAM)
+        fast = unkernel.compile(task.model, sample=task.rows)
+        found = measure_batches(report, task, fast, stream)
+        measure_single_rows(report, task, found, stream)
+        measure_in_vain(report, task, found)
+        try:
+            measure_pecco(report, task, stream)
+        except LeftOutError as reason:
+            report.leave_out(f"{name}, pecco", reason)
+
+
+if __name__ == "__main__":
+    main(measure, list(TRAINED), quick=["a9a-10k-d2", "a9a-10k-d3"])
