@@ -121,7 +121,7 @@ $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/venv pyproject.toml tool
 	@$(PIP) install $$($(REQUIREMENTS) $(@F))
 	@touch $@
 
-# A peer that has no wheel for this machine is left out; its benchmark says so.
+# A peer that has no wheel for this machine is left out; its benchmark says so. Others: benchmarks/peers.py.
 $(STAMPS)/bench: $(STAMPS)/venv pyproject.toml tools/requirements.py
 	@echo "installing the peers that the benchmarks measure against ..."
 	@for peer in $$($(REQUIREMENTS) bench); do \

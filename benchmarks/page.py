@@ -32,8 +32,10 @@ INTRODUCTION = """\
 Made by `make bench` of the figures in [results](results); nothing here is typed by hand. Contenders take
 turns, and the best of their runs counts. CPU times are of one thread unless a contender's name says more. In
 brackets behind a peer's number is its ratio to ours, the first one of the task. `~` marks numbers whose runs
-differ by more than a quarter.
+differ by more than a quarter. Tables and figures of the papers that unkernel stands on, measured again by
+`make papers`, are on their pages, [the first of which](../docs/papers/chang2010.md) names the others.
 """
+PAPERS = "paper_"  # what their benchmarks begin with
 BLOCK = re.compile(r"(<!-- results of (\w+): ([^\n]*?) -->\n).*?(<!-- end of results -->)", re.DOTALL)
 
 

@@ -1,0 +1,69 @@
+"""The script that says what peers there are, and builds those that can be built."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(autouse=True)
+def on_path(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setenv("UNKERNEL_PEERS", str(tmp_path / "peers"))
+    monkeypatch.delitem(sys.modules, "peers", raising=False)
+
+
+def archive_of(folder: Path, makefile: str) -> Path:
+    (folder / "Makefile").write_text(makefile)
+    path = folder / "archive.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(folder / "Makefile", "learner/Makefile")
+    return path
+
+
+def test_peers_are_listed_with_version_and_source(capsys):
+    import peers
+
+    peers.main([])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(peers.PEERS)
+    assert any(line.startswith("pecco ") and "not built (r1875)" in line for line in lines)
+    assert all("http" in line for line in lines)
+
+
+def test_an_archive_is_built(tmp_path, capsys):
+    import peers
+    from harness.processes import program
+
+    packed = archive_of(tmp_path, "all:\n\tprintf '#!/bin/sh\\necho learnt\\n' > learn\n\tchmod +x learn\n")
+    learner = peers.Program("Learner", "1.0", "http://home", ("of/learn",), packed.as_uri())
+    assert learner.state() == "not built (1.0)"
+    peers.main(["--install"], [learner])
+    assert hashlib.sha256(packed.read_bytes()).hexdigest() in capsys.readouterr().out
+    assert learner.state() == "1.0" and learner.install() == "is here"
+    assert Path(program("of/learn")).is_file()
+
+
+@pytest.mark.parametrize(
+    ("archive", "reason"),
+    [("", "by hand from http://home"), ("file:///nowhere/archive.tar.gz", "No such file")],
+)
+def test_what_cannot_be_had_is_left_out_and_said(archive, reason):
+    import peers
+
+    told = peers.Program("Learner", "1.0", "http://home", ("learn",), archive).install()
+    assert told.startswith("left out") and reason in told
+
+
+def test_a_build_that_fails_is_said(tmp_path):
+    import peers
+
+    packed = archive_of(tmp_path, "all:\n\tfalse\n")
+    told = peers.Program("Learner", "1.0", "http://home", ("learn",), packed.as_uri()).install()
+    assert told.startswith("left out") and "make" in told
