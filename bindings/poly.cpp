@@ -265,14 +265,6 @@ void bind_poly(nb::module_& module) {
       .def_prop_ro(
           "hashes", [](const DistinctRows& self) { return copy_to_numpy(self.hashes); }, nb::rv_policy::move)
       .def_prop_ro(
-          "offsets", [](const DistinctRows& self) { return copy_to_numpy(self.offsets); },
-          nb::rv_policy::move)
-      .def_prop_ro(
-          "features", [](const DistinctRows& self) { return copy_to_numpy(self.features); },
-          nb::rv_policy::move)
-      .def_prop_ro(
-          "values", [](const DistinctRows& self) { return copy_to_numpy(self.values); }, nb::rv_policy::move)
-      .def_prop_ro(
           "places", [](const DistinctRows& self) { return copy_to_numpy(self.places); }, nb::rv_policy::move)
       .def(
           "map",
@@ -280,6 +272,14 @@ void bind_poly(nb::module_& module) {
             return map_rows(self, Options(options), map);
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::keep_alive<0, 1>())
+      .def(
+          "choose",
+          [](const DistinctRows& self, Array<std::int64_t> rows) {
+            poly::ChosenRows chosen = poly::choose_rows(self, view(rows));
+            return nb::make_tuple(to_numpy(std::move(chosen.offsets)), to_numpy(std::move(chosen.columns)),
+                                  to_numpy(std::move(chosen.values)));
+          },
+          nb::arg("rows"))
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(

@@ -15,6 +15,7 @@ import unkernel.poly._base as base_module
 from reference import poly as reference
 from unkernel import PolySVC
 from unkernel._core import distinct_examples
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.models import ConjunctionModel, KernelModel
 
 
@@ -181,3 +182,19 @@ def test_says_what_it_is_for(options, factor):
 def test_degree_one_has_nothing_to_split():
     X, y = word_like(1)
     assert PolySVC(1, storage="split").fit(X, y).storage_ == "on_the_fly"
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_chosen_rows_are_those_of_the_input(binary):
+    """Whatever their features' frequencies, which number them inside."""
+    rng = np.random.default_rng(3)
+    table = (rng.random((40, 9)) < np.linspace(0.1, 0.9, 9)) * (1.0 if binary else rng.random((40, 9)))
+    rows = distinct_examples(
+        canonical_rows(table), classes=np.zeros(40, np.int32), weights=np.empty(0), threads=1
+    )
+    places = np.asarray(rows.places)
+    chosen = [3, 17, 0]
+    offsets, columns, values = rows.choose(places[chosen].astype(np.int64))
+    assert CsrRows.of(offsets, columns, values, 9).toarray().tolist() == table[chosen].tolist()
+    with pytest.raises(IndexError, match="no row 40"):
+        rows.choose(np.array([40]))

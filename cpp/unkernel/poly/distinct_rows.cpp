@@ -5,6 +5,9 @@
 #include <bit>
 #include <limits>
 #include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/random.hpp"
@@ -16,6 +19,20 @@ struct HashedRow {
   std::uint64_t hash;
   std::int64_t row;
 };
+
+template <class Number>
+using Entries = std::vector<std::pair<Number, double>>;
+
+// The entries of a row, by their numbers. Often they are in this order: where all features are equally
+// frequent.
+template <class Number>
+void sort_entries(std::span<Number> numbers, std::span<double> values, Entries<Number>& room) {
+  if (std::is_sorted(numbers.begin(), numbers.end())) return;
+  room.clear();
+  for (std::size_t k = 0; k < numbers.size(); ++k) room.emplace_back(numbers[k], values[k]);
+  std::sort(room.begin(), room.end());
+  for (std::size_t k = 0; k < numbers.size(); ++k) std::tie(numbers[k], values[k]) = room[k];
+}
 
 template <class Index>
 class Distinct {
@@ -211,12 +228,12 @@ class Distinct {
     result_.features.resize(nonzeros);
     if (!binary_) result_.values.resize(nonzeros);
     parallel_ranges(threads_, result_.rows(), row_grain, [&](std::int64_t first, std::int64_t last) {
-      std::vector<std::pair<std::int32_t, double>> entries;
+      Entries<std::int32_t> room;
       for (std::int64_t i = first; i < last; ++i) {
         if (binary_) {
           fill_binary_row(i);
         } else {
-          fill_real_row(i, entries);
+          fill_real_row(i, room);
         }
       }
     });
@@ -232,18 +249,17 @@ class Distinct {
     std::sort(first, last);
   }
 
-  void fill_real_row(std::int64_t i, std::vector<std::pair<std::int32_t, double>>& entries) {
+  void fill_real_row(std::int64_t i, Entries<std::int32_t>& room) {
     const std::int64_t row = sources_[static_cast<std::size_t>(i)];
-    entries.clear();
+    const auto first = static_cast<std::size_t>(result_.offsets[static_cast<std::size_t>(i)]);
+    std::size_t place = first;
     for (std::size_t k = begin(row); k < end(row); ++k) {
-      if (input_.values[k] != 0.0) entries.emplace_back(ranks_[slot(k)], input_.values[k]);
+      if (input_.values[k] == 0.0) continue;
+      result_.features[place] = ranks_[slot(k)];
+      result_.values[place++] = input_.values[k];
     }
-    std::sort(entries.begin(), entries.end());
-    auto place = static_cast<std::size_t>(result_.offsets[static_cast<std::size_t>(i)]);
-    for (const auto& [rank, value] : entries) {
-      result_.features[place] = rank;
-      result_.values[place++] = value;
-    }
+    sort_entries(std::span(result_.features).subspan(first, place - first),
+                 std::span(result_.values).subspan(first, place - first), room);
   }
 
   const data::CsrView<Index, double>& input_;
@@ -272,6 +288,30 @@ template DistinctRows distinct_examples(const data::CsrView<std::int32_t, double
                                         std::span<const std::int32_t>, std::span<const double>, int);
 template DistinctRows distinct_examples(const data::CsrView<std::int64_t, double>&,
                                         std::span<const std::int32_t>, std::span<const double>, int);
+
+ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> chosen) {
+  ChosenRows result;
+  result.offsets.push_back(0);
+  for (const std::int64_t row : chosen) {
+    if (row < 0 || row >= rows.rows()) throw std::out_of_range("there is no row " + std::to_string(row));
+    result.offsets.push_back(result.offsets.back() + rows.row_size(row));
+  }
+  result.columns.resize(static_cast<std::size_t>(result.offsets.back()));
+  result.values.resize(result.columns.size(), 1.0);
+  Entries<std::int64_t> room;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const auto source = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(chosen[i])]);
+    const auto first = static_cast<std::size_t>(result.offsets[i]);
+    const auto size = static_cast<std::size_t>(result.offsets[i + 1]) - first;
+    for (std::size_t k = 0; k < size; ++k) {
+      result.columns[first + k] = rows.columns[static_cast<std::size_t>(rows.features[source + k])];
+      if (!rows.binary()) result.values[first + k] = rows.values[source + k];
+    }
+    sort_entries(std::span(result.columns).subspan(first, size),
+                 std::span(result.values).subspan(first, size), room);
+  }
+  return result;
+}
 
 double weighted_variance(const DistinctRows& examples, std::int64_t columns) {
   const auto sum_over_entries = [&](const auto& term) {

@@ -59,6 +59,14 @@ DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                int threads);
 
+// Some of the rows as the input had them: columns ascend in each row.
+struct ChosenRows {
+  std::vector<std::int64_t> offsets, columns;
+  std::vector<double> values;
+};
+
+ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> chosen);
+
 // The weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale"
 // is 1 / (columns * variance).
 double weighted_variance(const DistinctRows& examples, std::int64_t columns);

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from unkernel._core import DistinctRows
-from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.rows.csr import CsrRows
 from unkernel.learners.base import frozen
 from unkernel.models import Decision, Kernel, KernelModel
 
@@ -34,15 +33,10 @@ def support_vector_model(
     origin: dict[str, Any],
 ) -> KernelModel:
     """A model of the rows whose coefficients, (rows, scores), are not zero."""
-    columns = np.asarray(rows.columns)[np.asarray(rows.features)]
-    values = np.ones(len(columns)) if rows.binary else np.asarray(rows.values)
-    matrix = sparse.csr_matrix(
-        (values, columns, np.asarray(rows.offsets)), shape=(int(rows.rows), n_features)
-    )
     support = np.flatnonzero(coefficients.any(axis=1))
     return KernelModel(
         kernel=kernel,
-        vectors=canonical_rows(matrix[support]),
+        vectors=CsrRows.of(*rows.choose(support), n_features),
         coefficients=frozen(coefficients[support]),
         intercept=frozen(np.zeros(coefficients.shape[1])),
         decision=decision,

@@ -127,3 +127,11 @@ def test_what_is_sparse():
     assert is_sparse(sparse.csr_array((1, 1)))
     assert not is_sparse(np.eye(1))
     assert not is_sparse([[1.0]])
+
+
+def test_rows_of_an_array_without_zeros_are_its_own():
+    table = np.arange(1.0, 7.0).reshape(3, 2)
+    for form in (table, np.asfortranarray(table)):
+        rows = canonical_rows(form)
+        assert_rows(rows, table)
+        assert not np.shares_memory(rows.data, form)

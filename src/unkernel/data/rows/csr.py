@@ -190,6 +190,9 @@ def _from_dense(X: NDArray[np.float64]) -> CsrRows:
         (columns,) = row.nonzero()
         return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
     present = X != 0
+    if present.all():  # searching for the columns would take longest
+        columns = np.tile(np.arange(X.shape[1], dtype=np.int32), len(X))
+        return CsrRows.of(X.shape[1] * np.arange(len(X) + 1), columns, X.flatten(), X.shape[1])
     indptr = np.zeros(len(X) + 1, np.int64)
     np.cumsum(np.count_nonzero(present, axis=1), out=indptr[1:])
     return CsrRows.of(indptr, np.nonzero(present)[1], X[present], X.shape[1])
