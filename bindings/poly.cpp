@@ -1,9 +1,11 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
@@ -276,8 +278,8 @@ void bind_poly(nb::module_& module) {
           "choose",
           [](const DistinctRows& self, Array<std::int64_t> rows) {
             poly::ChosenRows chosen = poly::choose_rows(self, view(rows));
-            return nb::make_tuple(to_numpy(std::move(chosen.offsets)), to_numpy(std::move(chosen.columns)),
-                                  to_numpy(std::move(chosen.values)));
+            return std::tuple(to_numpy(std::move(chosen.offsets)), to_numpy(std::move(chosen.columns)),
+                              to_numpy(std::move(chosen.values)));
           },
           nb::arg("rows"))
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
