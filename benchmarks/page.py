@@ -17,6 +17,7 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import dedent
 
 from harness.report import Figure, Saved, digits, number, saved
 from harness.state import ROOT, State
@@ -49,7 +50,7 @@ def page(files: Iterable[Saved]) -> str:
     for file in files:
         by_benchmark.setdefault(file.benchmark, []).append(file)
     titles = {benchmark: words_of(benchmark)[0] for benchmark in sorted(by_benchmark)}
-    parts = [INTRODUCTION, machines(files)]
+    parts = [INTRODUCTION, "Measured on:", machines(files), "What was measured:"]
     parts.append("\n".join(f"- [{title}](#{anchor(title)})" for title in titles.values()))
     for benchmark, title in titles.items():
         of_machines = by_benchmark[benchmark]
@@ -85,7 +86,14 @@ def words_of(benchmark: str) -> tuple[str, str]:
     """The title and the text of a benchmark: what its file begins with."""
     text = ast.get_docstring(ast.parse((FOLDER / f"{benchmark}.py").read_text(encoding="utf-8"))) or benchmark
     title, _, rest = text.partition("\n")
-    return title.rstrip("."), rest.strip()
+    return title.rstrip("."), fenced(rest.strip("\n"))
+
+
+def fenced(text: str) -> str:
+    """Indented lines between fences, as a list would swallow them."""
+    return re.sub(
+        r"(?:^ {4}.*(?:\n|$))+", lambda lines: f"```\n{dedent(lines[0]).rstrip()}\n```\n", text, flags=re.M
+    ).strip()
 
 
 def chapter(file: Saved, *, alone: bool) -> str:
@@ -131,12 +139,16 @@ def table(figures: Sequence[Figure]) -> str:
     for task, contender, at in dict.fromkeys((one.task, one.contender, one.at) for one in figures):
         row = [cells.get((task, contender, at, *column)) for column in columns]
         version = next((figure.version for figure in row if figure and figure.version), "")
-        name = f"**{contender}**" if contender.startswith("unkernel") else f"{contender} {version}".strip()
+        name = f"**{contender}**" if contender.startswith("unkernel") else with_version(contender, version)
         name += "" if at is None else f" at {number(at)}"
         shown = [cell(figure, ours(cells, task, column)) for figure, column in zip(row, columns, strict=True)]
         lines.append(f"| {task if task != last else ''} | {name} | " + " | ".join(shown) + " |")
         last = task
     return "\n".join(lines)
+
+
+def with_version(contender: str, version: str) -> str:
+    return f"{contender} ({version})" if version else contender
 
 
 def heading(figure: str, unit: str) -> str:

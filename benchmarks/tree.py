@@ -340,7 +340,7 @@ SECTIONS: tuple[tuple[Sequence[str], Callable[[Report, str], None]], ...] = (
 TASKS = [name for names, _ in SECTIONS for name in names]
 QUICK = [
     "train, TREC, DESC against the rest",
-    "answer, TREC, DESC against the rest",
+    *ANSWERS,
     "sampled, 10k examples, samples of 250",
     "read, trec",
     "kernel matrix, 2,000 questions",

@@ -52,9 +52,10 @@ def test_the_page_shows_every_figure(report, tmp_path):
     assert "## Reading svmlight files, against scikit-learn's load_svmlight_file\n" in text
     assert "| task | contender | time, CPU s | memory, MB |" in text
     assert "| reading | **unkernel** | ~0.25 | 10 |" in text
-    assert "|  | peer 1.2 | 1 (4) |  |" in text
+    assert "|  | peer (1.2) | 1 (4) |  |" in text
     assert "|  | slow peer | not reached; ended after 60 s |  |" in text
     assert "- Left out: other peer (ImportError: no module named peer)" in text
+    assert "\n```\nUNKERNEL_DATA=/where/the/data/is python benchmarks/data.py" in text
     assert "- [Reading svmlight files" in text and f"Commit {report.state.commit}, " in text
     assert "short version" in text
 
