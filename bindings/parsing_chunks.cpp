@@ -154,8 +154,10 @@ auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int
 }
 
 auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const BoundEngine& engine,
-                const Array<ChunkTag>& classes, const std::string& scheme, bool backward, int threads) {
-  const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward};
+                const Array<ChunkTag>& classes, const std::string& scheme, bool backward, std::size_t beam,
+                int threads) {
+  const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward,
+                                  beam};
   std::vector<ChunkTag> tags;
   watched_if(text.tokens() > many_tokens,
              [&](const Monitor& monitor) { tags = parsing::chunk_text(text, model, {threads, &monitor}); });
@@ -237,7 +239,8 @@ void bind_chunks(nb::module_& module) {
   module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("right"), nb::arg("found"),
              nb::arg("types"));
   module.def("chunk_text", &chunk_text, nb::arg("text"), nb::arg("features"), nb::arg("engine"),
-             nb::arg("classes"), nb::kw_only(), nb::arg("scheme"), nb::arg("backward"), nb::arg("threads"));
+             nb::arg("classes"), nb::kw_only(), nb::arg("scheme"), nb::arg("backward"), nb::arg("beam"),
+             nb::arg("threads"));
 }
 
 }  // namespace unkernel::bindings

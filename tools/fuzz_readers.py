@@ -184,7 +184,7 @@ def template_readers() -> Iterator[Reader]:
         ours.joinpath(name).read_bytes() for name in ("arc_eager.txt", "chang.txt", "arc_eager_rich.txt")
     ]
     yield Reader("templates arc-eager", learn_templates, seeds)
-    chunks = [ours.joinpath(name).read_bytes() for name in ("chunk.txt", "yamcha.txt")]
+    chunks = [ours.joinpath(name).read_bytes() for name in ("chunk.txt", "chunk_words.txt", "yamcha.txt")]
     yield Reader("templates chunks", learn_chunk_templates, chunks)
     names = "\n".join(template_names(None)).encode()
     yield Reader("templates bunsetsu", learn_bunsetsu_templates, [names, b"# why\n" + names])

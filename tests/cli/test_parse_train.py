@@ -122,6 +122,7 @@ OPTIONS = {
         "--learner svm --engine bitsliced --split none": {"engine": "bitsliced", "split": "none"},
     },
     "chunks": {
+        "--beam 2 --templates words --engine split": {"beam": 2, "templates": "words", "engine": "split"},
         "--gamma 0.5 --direction backward --scheme IOBES --engine inverted": {
             "gamma": 0.5,
             "direction": "backward",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -152,19 +153,67 @@ class Model:
     score: Callable[[list[int]], Sequence[float]]
     scheme: str
     backward: bool
+    beam: int = 1
+
+    @property
+    def remembered(self) -> int:
+        """How many tags before a word can make a difference to it."""
+        places = [place for template in self.templates for place in template]
+        return max([1, *(-offset for attribute, offset in places if attribute == "tag")])
+
+    def score_tags(self, words: list[str], pos: list[str], chosen: list[int]) -> list[float]:
+        """The scores of the next word's tags; with a beam, logarithms of probabilities."""
+        features = features_at(self.templates, words, pos, chosen, len(chosen))
+        scores = self.score(sorted(self.numbers[f] for f in features if f in self.numbers))
+        scores = list(scores) if len(self.classes) > 2 else [-scores, scores]
+        if self.beam == 1:
+            return scores
+        sharp = [2.0 * score for score in scores]
+        total = max(sharp) + math.log(sum(math.exp(score - max(sharp)) for score in sharp))
+        return [score - total for score in sharp]
+
+
+Tagging = tuple[float, list[int]]
 
 
 def decode(words: list[str], pos: list[str], model: Model) -> list[str]:
-    """The tags of a sentence in the model's scheme: each the best after which the sentence can be valid."""
+    """The tags of a sentence in the model's scheme: the best that a beam finds."""
     step = -1 if model.backward else 1
     words, pos = words[::step], pos[::step]
-    chosen: list[int] = []
+    kept: list[Tagging] = [(0.0, [])]
     for i in range(len(words)):
-        features = features_at(model.templates, words, pos, chosen, i)
-        scores = model.score(sorted(model.numbers[f] for f in features if f in model.numbers))
-        allowed = _allowed(model.classes, chosen, model.scheme, step, i == len(words) - 1)
-        chosen.append(max(allowed, key=lambda k, scores=scores: (scores[k], -k)))
-    return [model.classes[k] for k in chosen][::step]
+        extended: list[Tagging] = []
+        for total, chosen in kept:
+            scores = model.score_tags(words, pos, chosen)
+            allowed = _allowed(model.classes, chosen, model.scheme, step, i == len(words) - 1)
+            before = total if model.beam > 1 else 0.0
+            extended += [(before + scores[k], [*chosen, k]) for k in allowed]
+        kept = _best(extended, model)
+    return [model.classes[k] for k in kept[0][1]][::step]
+
+
+def _best(taggings: list[Tagging], model: Model) -> list[Tagging]:
+    """The best taggings that differ in what later words can see of them; the best first."""
+    by_end: dict[tuple[int, ...], Tagging] = {}
+    for score, chosen in sorted(taggings, key=lambda tagging: -tagging[0]):
+        by_end.setdefault(tuple(chosen[-model.remembered :]), (score, chosen))
+    best = list(by_end.values())[: model.beam]
+    return [tagging for tagging in best if tagging[0] >= best[0][0] - 3.0]
+
+
+def most_probable(words: list[str], pos: list[str], model: Model) -> list[str]:
+    """The best of all valid taggings, each tried."""
+    step = -1 if model.backward else 1
+    words, pos = words[::step], pos[::step]
+    best, found = -math.inf, []
+    for tagging in itertools.product(range(len(model.classes)), repeat=len(words)):
+        tags = [model.classes[k] for k in tagging][::step]
+        if not valid(tags, model.scheme):
+            continue
+        total = sum(model.score_tags(words, pos, list(tagging[:i]))[k] for i, k in enumerate(tagging))
+        if total > best:
+            best, found = total, tags
+    return found
 
 
 def _allowed(classes: list[str], chosen: list[int], scheme: str, step: int, last: bool) -> list[int]:

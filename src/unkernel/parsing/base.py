@@ -164,8 +164,8 @@ class BaseParser(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         source : path, open file or corpus
             Plain or compressed. :class:`ArcEagerParser` reads CoNLL-U (for CoNLL-X, give the result of
             :func:`~unkernel.data.read_conllx`), :class:`BunsetsuParser` the format of KNP and CaboCha, and
-            :class:`Chunker` one word per line, its part of speech in the second column and its tag in the
-            last.
+            :class:`Chunker` one word per line, its part of speech in the second column, if there are any, and
+            its tag in the last.
         dev : path, open file or corpus, default=None
             Other sentences, to measure on when training has ended: see ``dev_result_``. The online learner of
             :class:`ArcEagerParser` chooses its best epoch with them.

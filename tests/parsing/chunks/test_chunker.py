@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from reference.chunking import (
     Sentence,
     chunks_of,
     decode,
+    most_probable,
     numbered_rows,
     tags_of,
     templates_of,
@@ -86,24 +88,64 @@ def words_only(tmp_path: Path) -> Path:
 # --- Answers --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_decoding_is_that_of_the_slow_twin(scheme, direction):
-    chunker = Chunker(scheme=scheme, direction=direction, templates="yamcha").fit(CORPUS)
-    backward = direction == "backward"
-    templates = templates_of(read_templates("yamcha", _TEMPLATES)[0])
+def slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
+    """What the slow twin needs to answer as the chunker does."""
+    model = chunker.model_
+    backward, scheme = model.direction == "backward", model.scheme
+    own = templates_of(read_templates(templates, _TEMPLATES)[0])
     classes = chunker.classes_.tolist()
     inside = [
         Sentence(s.words, s.pos, [classes.index(t) for t in tags_of(chunks_of(s.tags), len(s), scheme)])
         for s in CORPUS
     ]
-    numbers, _ = numbered_rows(templates, inside, backward, 1)
+    numbers, _ = numbered_rows(own, inside, backward, 1)
     assert len(numbers) == chunker.n_features_
-    model = Model(templates, numbers, classes, chunker.classifier_.score_one, scheme, backward)
+    return Model(own, numbers, classes, chunker.classifier_.score_one, scheme, backward, model.beam)
+
+
+@pytest.mark.parametrize("beam", [1, 2, 5])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_decoding_is_that_of_the_slow_twin(scheme, direction, beam):
+    chunker = Chunker(scheme=scheme, direction=direction, beam=beam, templates="yamcha").fit(CORPUS)
+    model = slow_twin(chunker)
     for sentence in TEST:
         slow = decode(sentence.words, sentence.pos, model)
         fast = chunker.parse([sentence.words], [sentence.pos])[0].tags
         assert fast == tags_of(chunks_of(slow), len(sentence), "IOB2")
+
+
+@pytest.mark.parametrize("templates", ["default", "words"])
+def test_a_wide_beam_finds_the_best_tagging_of_all(templates):
+    chunker = Chunker(beam=64, templates=templates).fit(CORPUS)
+    model = slow_twin(chunker, templates)
+    short = [sentence for sentence in TEST if len(sentence) < 5]
+    assert len(short) > 5
+    for sentence in short:
+        best = most_probable(sentence.words, sentence.pos, model)
+        assert chunker.parse([sentence.words], [sentence.pos])[0].tags == best
+
+
+def test_a_beam_revises_what_the_next_word_refutes(tmp_path):
+    """Three of five x are outside; behind the others there is p, which begins no chunk."""
+    (tmp_path / "templates").write_text("word[0]\ntag[-1]\n")
+    words = [["x", "q"]] * 3 + [["x", "p"]] * 2
+    corpus = ChunkCorpus.from_words(words, tags=[["O", "O"]] * 3 + [["B-X", "I-X"]] * 2)
+    model = Chunker(learner="logistic", C=100, templates=tmp_path / "templates").fit(corpus).model_
+    found = [tags_in(replace(model, beam=beam).parse([["x", "p"]]))[0] for beam in (1, 2)]
+    assert found == [["O", "O"], ["B-X", "I-X"]]
+
+
+def test_words_alone_are_enough():
+    """Without parts of speech, the default templates are those that need none."""
+    words = ChunkCorpus.from_words([s.words for s in CORPUS], tags=tags_in(CORPUS))
+    chunker = Chunker().fit(words)
+    assert chunker.model_.templates == read_templates("words", _TEMPLATES)[0]
+    assert chunker.model_.templates == Chunker(templates="words").fit(CORPUS).model_.templates
+    assert chunker.evaluate(TEST).f1 > 80  # the column in the middle is not looked at
+    found = chunker.parse(io.BytesIO(b"He\nsaw\nthe\nold\nman\n"))
+    assert found.to_bytes() == b"He B-NP\nsaw B-VP\nthe B-NP\nold I-NP\nman I-NP\n"
+    assert chunker.parse(found) == found
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -218,10 +260,12 @@ def test_texts_that_do_not_fit_are_refused(chunker, tmp_path):
     with pytest.raises(ValueError, match="templates look at parts of speech"):
         chunker.parse([["He"]])
     with pytest.raises(ValueError, match="templates look at parts of speech"):
-        Chunker().fit(ChunkCorpus.from_words([["a", "b"]], tags=[["O", "B-X"]]))
+        Chunker(templates="yamcha").fit(ChunkCorpus.from_words([["a", "b"]], tags=[["O", "B-X"]]))
     with pytest.raises(
         ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing; or give templ"
     ):
+        Chunker(templates="yamcha").fit(io.BytesIO(b"He PRP\n"))
+    with pytest.raises(FormatError, match=r":1:4: 'PRP' is no tag of a chunk"):
         Chunker().fit(io.BytesIO(b"He PRP\n"))
     with pytest.raises(ValueError, match=r"2 columns, .*: the tag \('PRP' is none\) is missing$"):
         chunker.evaluate(io.BytesIO(b"He PRP\n"))
@@ -244,6 +288,8 @@ def test_wrong_parameters_are_refused(tmp_path):
         {"degree": 4},
         {"scheme": "IOB"},
         {"direction": "up"},
+        {"beam": 0},
+        {"beam": 65},
         {"min_count": 0},
         {"engine": "pruned"},
         {"learner": "tree"},
@@ -295,7 +341,8 @@ def test_pickles_answer_the_same(chunker):
 
 
 @pytest.mark.parametrize(
-    "parameters", [{}, {"degree": 1}, {"learner": "logistic"}, {"scheme": "IOE1", "direction": "backward"}]
+    "parameters",
+    [{}, {"degree": 1}, {"learner": "logistic"}, {"scheme": "IOE1", "direction": "backward"}, {"beam": 1}],
 )
 def test_saved_chunkers_answer_the_same(tmp_path, parameters):
     chunker = Chunker(**parameters).fit(CORPUS)
@@ -361,6 +408,9 @@ _DAMAGE = {
     "no classifier": lambda _, settings: settings.pop("model"),
     "another classifier": lambda _, settings: settings["model"].update(kind="tree"),
     "no engine": lambda _, settings: settings.update(engine="pruned"),
+    "no beam": lambda _, settings: settings.update(beam=0),
+    "too wide a beam": lambda _, settings: settings.update(beam=10**9),
+    "a beam that is no number": lambda _, settings: settings.update(beam="4"),
     "no columns": lambda _, settings: settings.update(columns=-1),
     "features of tags that there are not": lambda arrays, _: arrays.update(
         {_LAST_IDS: np.append(arrays[_LAST_IDS], np.full(9, -1, np.int32))}
@@ -387,6 +437,12 @@ def test_damaged_files_are_refused(chunker, what):
     with pytest.raises(FormatError) as caught:
         Chunker.from_container("file.uk", arrays, settings_)
     assert caught.value.file == "file.uk"
+
+
+def test_files_without_a_beam_decide_word_by_word(chunker):
+    _, arrays, stored = chunker.to_container()
+    del stored["beam"]
+    assert ChunkModel.from_container("file.uk", arrays, stored).beam == 1
 
 
 def test_the_kind_of_the_file(chunker, tmp_path):

@@ -59,6 +59,7 @@ struct OwnedChunker {
   std::size_t scores;
   ChunkScheme scheme;
   bool backward;
+  std::size_t beam = 2;
 
   OwnedChunker(std::string_view text, ChunkScheme coded, bool reversed)
       : templates(text), scheme(coded), backward(reversed) {
@@ -103,6 +104,7 @@ struct OwnedChunker {
         scores = bytes.below(8);
         scheme = static_cast<ChunkScheme>(bytes.below(5));
         backward = bytes.flag();
+        beam = bytes.below(widest_beam + 2);
     }
   }
 
@@ -208,8 +210,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const ChunkFeatures features = restored(stored);
     const HashEngine engine(stored.scores, features.features());
     const Monitor monitor;
-    const std::vector<ChunkTag> found = chunk_text(
-        texts(), {features, engine, stored.classes, stored.scheme, stored.backward}, {1, &monitor});
+    const std::vector<ChunkTag> found =
+        chunk_text(texts(), {features, engine, stored.classes, stored.scheme, stored.backward, stored.beam},
+                   {1, &monitor});
     check_tags(found, stored.types);
     check_explained(stored, features, found, fuzz_also(FuzzInput(data, size).hash(), 8));
   } catch (const std::invalid_argument&) {

@@ -56,7 +56,7 @@ void check_answers(const ColumnText& text, const ChunkTemplates& templates, std:
   const unkernel::Monitor monitor;
   features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2), monitor);
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
-  const ChunkModel model{features, engine, classes, scheme, backward};
+  const ChunkModel model{features, engine, classes, scheme, backward, 1 + hash / 8 % 5};
   std::vector<ChunkTag> found = chunk_text(text, model, {1, &monitor});
   if (fuzz_also(hash, 256)) CHECK(found == chunk_text(text, model, {3, &monitor}));
   for (std::int64_t s = 0; s < text.sentences(); ++s)

@@ -1,6 +1,8 @@
 #include "unkernel/parsing/chunks/decoder.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -13,6 +15,32 @@ namespace {
 constexpr std::int64_t sentences_at_once = 64;
 constexpr std::int32_t no_class = -1;
 
+// The scores of classes are margins, and a margin counts as a log-odds of `sharpness`. Sums of the margins
+// themselves would let a word with large margins outvote its neighbours: that is less accurate.
+constexpr double sharpness = 2.0;
+// Taggings with a probability of less than exp(-farthest_behind) times the best one's are dropped.
+constexpr double farthest_behind = 3.0;
+
+void to_log_probabilities(std::span<double> scores) {
+  const double largest = std::ranges::max(scores);
+  double sum = 0.0;
+  for (double& score : scores) {
+    score = sharpness * (score - largest);
+    sum += std::exp(score);
+  }
+  for (double& score : scores) score -= std::log(sum);
+}
+
+// Sums of huge weights may be no number, which could not be sorted.
+double ordered(double score) { return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score; }
+
+// A tagging of the words read so far: the class of the last one, and the tagging that it goes on from.
+struct Tagging {
+  double score;
+  std::int32_t last;    // a class, or no_class
+  std::int32_t before;  // its place among the taggings of the word before
+};
+
 // The buffers of one thread, reused from sentence to sentence.
 class Decoder {
  public:
@@ -20,23 +48,55 @@ class Decoder {
       : text_(text),
         model_(model),
         worker_(model.engine.worker()),
+        remembered_(std::max<std::size_t>(model.features.tags_seen(), 1)),
         scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
     model_.features.read(text_, sentence, model_.backward, words_, room_);
-    ChunkTag before = outside;
+    beams_.resize(std::max(beams_.size(), tags.size()));
     for (std::size_t i = 0; i < tags.size(); ++i) {
       monitor.throw_if_stopped();
-      score(i);
-      const std::int32_t best = best_class(before, i + 1 == tags.size());
-      before = best == no_class ? outside : model_.classes[static_cast<std::size_t>(best)];
-      words_.set_tag(i, model_.features.tag_code(best));
-      tags[model_.backward ? tags.size() - 1 - i : i] = before;
+      extend(i, i + 1 == tags.size());
+    }
+    std::int32_t place = 0;  // the best tagging is the first
+    for (std::size_t i = tags.size(); i-- > 0;) {
+      const Tagging& tagging = beams_[i][static_cast<std::size_t>(place)];
+      tags[model_.backward ? tags.size() - 1 - i : i] = tag_of(tagging.last);
+      place = tagging.before;
     }
     recode(tags, ChunkScheme::iob2, chunks_);
   }
 
  private:
+  ChunkTag tag_of(std::int32_t last) const {
+    return last == no_class ? outside : model_.classes[static_cast<std::size_t>(last)];
+  }
+
+  // Goes on from all taggings of the words before with all tags of this one, and keeps the best.
+  void extend(std::size_t word, bool is_last) {
+    extended_.clear();
+    const std::size_t taggings = word == 0 ? 1 : beams_[word - 1].size();
+    for (std::size_t place = 0; place < taggings; ++place) {
+      const Tagging* before = word == 0 ? nullptr : &beams_[word - 1][place];
+      remember(word, before);
+      score(word);
+      extend(before, static_cast<std::int32_t>(place), is_last);
+    }
+    // If the training text had neither O nor single-word chunks, there may be no valid tag; then the word is
+    // outside.
+    if (extended_.empty())
+      extended_.push_back({word == 0 ? 0.0 : beams_[word - 1].front().score, no_class, 0});
+    keep_best(word);
+  }
+
+  // Sets the tags that features of this word may look at.
+  void remember(std::size_t word, const Tagging* tagging) {
+    for (std::size_t k = 1; k <= std::min(word, remembered_); ++k) {
+      words_.set_tag(word - k, model_.features.tag_code(tagging->last));
+      if (k < word) tagging = &beams_[word - k - 1][static_cast<std::size_t>(tagging->before)];
+    }
+  }
+
   void score(std::size_t word) {
     model_.features.row(words_, word, row_);
     model_.engine.score(engines::SparseRow<std::int32_t>{row_}, *worker_, scores_.data());
@@ -44,6 +104,7 @@ class Decoder {
       scores_[1] = scores_[0];
       scores_[0] = -scores_[0];
     }
+    if (model_.beam > 1) to_log_probabilities(std::span(scores_).first(model_.classes.size()));
   }
 
   bool may_follow_read(ChunkTag before, ChunkTag after) const {
@@ -51,23 +112,47 @@ class Decoder {
                            : may_follow(model_.scheme, before, after);
   }
 
-  // The best valid class here. If the training text had neither O nor single-word chunks, there may be none;
-  // then the word is outside.
-  std::int32_t best_class(ChunkTag before, bool last) const {
-    std::int32_t best = no_class;
+  void extend(const Tagging* before, std::int32_t place, bool is_last) {
+    // A single tagging is not compared with others: its words are decided by their scores alone.
+    const double sum = before == nullptr || model_.beam == 1 ? 0.0 : before->score;
+    const ChunkTag last = before == nullptr ? outside : tag_of(before->last);
     for (std::size_t k = 0; k < model_.classes.size(); ++k) {
-      if (best != no_class && !(scores_[k] > scores_[static_cast<std::size_t>(best)])) continue;
       const ChunkTag tag = model_.classes[k];
-      if (may_follow_read(before, tag) && (!last || may_follow_read(tag, outside)))
-        best = static_cast<std::int32_t>(k);
+      if (may_follow_read(last, tag) && (!is_last || may_follow_read(tag, outside)))
+        extended_.push_back({ordered(sum + scores_[k]), static_cast<std::int32_t>(k), place});
     }
-    return best;
+  }
+
+  // Two taggings whose last tags are the same go on alike: only the better one is kept.
+  void keep_best(std::size_t word) {
+    const auto better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
+    std::ranges::stable_sort(extended_, better);
+    std::vector<Tagging>& kept = beams_[word];
+    kept.clear();
+    for (const Tagging& tagging : extended_) {
+      if (kept.size() == model_.beam || tagging.score < extended_.front().score - farthest_behind) break;
+      const auto alike = [&](const Tagging& other) { return same_tags(word, tagging, other); };
+      if (std::ranges::none_of(kept, alike)) kept.push_back(tagging);
+    }
+  }
+
+  bool same_tags(std::size_t word, Tagging one, Tagging other) const {
+    for (std::size_t k = 1;; ++k) {
+      if (one.last != other.last) return false;
+      if (k == remembered_ || word == 0 || one.before == other.before) return true;
+      --word;
+      one = beams_[word][static_cast<std::size_t>(one.before)];
+      other = beams_[word][static_cast<std::size_t>(other.before)];
+    }
   }
 
   const data::ColumnText& text_;
   const ChunkModel& model_;
   std::unique_ptr<engines::Worker> worker_;
+  std::size_t remembered_;  // tags before a word that its features can depend on
   std::vector<double> scores_;
+  std::vector<std::vector<Tagging>> beams_;  // of each word, the best first
+  std::vector<Tagging> extended_;
   ChunkSentence words_;
   std::string room_;
   std::vector<std::int32_t> row_;
@@ -82,6 +167,8 @@ void check(const ChunkModel& model) {
   }
   if (static_cast<std::size_t>(model.features.tags()) > model.classes.size())
     throw std::invalid_argument("there are features of tags that the classifier does not have");
+  if (model.beam < 1 || model.beam > widest_beam)
+    throw std::invalid_argument("the beam must be 1 to " + std::to_string(widest_beam));
   for (const ChunkTag tag : model.classes) {
     if (tag < 0) throw std::invalid_argument("a tag is out of range");
   }

@@ -1,5 +1,13 @@
-// Greedy chunking: word by word in reading direction, where each tag becomes a feature of the following
-// words.
+// Chunking: word by word in reading direction, where each tag becomes a feature of the following words.
+//
+// A beam keeps the best taggings of the words read so far. The probability of a tagging is the product of
+// those of its tags, which are the softmax of the classifier's scores; a tag's features include the tags
+// before it, so that the classifier has learnt transitions as well. Invalid tags have probability 0. Two
+// taggings that end with the same tags, as far as features look back, have the same future, and only the
+// better one is kept: a beam that is wide enough for all such ends finds the best tagging of all (Viterbi).
+// With a beam of 1, each word gets the tag with the largest score.
+//
+// Cost    for each word, one score per tagging in the beam.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +22,19 @@
 
 namespace unkernel::parsing {
 
+constexpr std::size_t widest_beam = 64;  // a limit, so that no file can make answers take forever
+
 struct ChunkModel {
   const ChunkFeatures& features;
   const engines::Engine& engine;
   std::span<const ChunkTag> classes;  // the tags of the engine's scores
   ChunkScheme scheme;
   bool backward;
+  std::size_t beam;  // the number of taggings to keep: 1 to widest_beam
 };
 
-// The tags of all words in IOB2. Chooses the best tag that may follow the previous one, so that the result is
-// always valid. Does not depend on the number of threads.
+// The tags of all words in IOB2, always valid. They do not depend on the number of threads. Throws
+// std::invalid_argument.
 std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, Threads threads);
 
 }  // namespace unkernel::parsing

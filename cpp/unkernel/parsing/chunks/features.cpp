@@ -114,6 +114,16 @@ const data::NameTable* ChunkFeatures::known_pos() const {
              : &values_[static_cast<std::size_t>(found - templates_.attributes.begin())];
 }
 
+std::size_t ChunkFeatures::tags_seen() const {
+  int farthest = 0;
+  for (const ChunkTemplate& each : templates_.dynamic) {
+    for (const ChunkAddress& address : each) {
+      if (address.attribute == tag_attribute) farthest = std::max(farthest, -address.offset);
+    }
+  }
+  return static_cast<std::size_t>(farthest);
+}
+
 // --- Files ---------------------------------------------------------------------------------------------
 
 void ChunkFeatures::restore_table(std::size_t which, const ChunkTableArrays& arrays, std::int32_t features,

@@ -88,6 +88,8 @@ class ChunkFeatures {
   std::int32_t features() const { return index_.columns(); }
   // Tags of previous words are classes below this number.
   std::int32_t tags() const { return tags_; }
+  // How many words before a word the features may look at the tags of.
+  std::size_t tags_seen() const;
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<ChunkTableArrays> tables() const;
   bool needs_pos() const { return known_pos() != nullptr; }

@@ -59,7 +59,7 @@ HELP = {
     "chunker": """Train a chunker on columns of words, tags and chunks.
 
     DATA has one word per line, its part of speech in the second column and its tag in the last, as in
-    CoNLL-2000. With --dev, the answers for other sentences are measured.
+    CoNLL-2000; or a word and its tag alone. With --dev, the answers for other sentences are measured.
 
     \b
     [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk

@@ -23,6 +23,7 @@ from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
     SCHEMES,
+    WIDEST_BEAM,
     ChunkModel,
     ChunkSource,
     check_pos,
@@ -35,15 +36,15 @@ from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.template_files import read_templates
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-_TEMPLATES = {"default": "chunk.txt", "yamcha": "yamcha.txt"}
+_TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yamcha.txt"}
 
 
 class Chunker(BaseParser[ChunkSource]):
     """Finds phrases: tags words one after another, each answer a feature of the next ones.
 
-    The way of Kudo and Matsumoto (2001): a kernel machine decides from the words and parts of speech around a
-    word and from the tags of the two words read before. Tags are always valid: of those that may stand beside
-    the one before, the best is taken.
+    The way of Kudo and Matsumoto (2001): a kernel machine scores tags by the words and parts of speech around
+    a word and by the tags of the two words read before. A beam search finds a most probable tagging of the
+    whole sentence. Tags are always valid: one that cannot stand beside the one before is never given.
 
     Parameters
     ----------
@@ -56,12 +57,16 @@ class Chunker(BaseParser[ChunkSource]):
     learner : {"svm", "logistic"}, default="svm"
         :class:`~unkernel.PolySVC`, one class against the rest, or
         :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
-    templates : {"default", "yamcha"} or path, default="default"
+    templates : {"default", "words", "yamcha"} or path, default="default"
         Which features there are: ours, those of the paper, or a file of your own (docs/chunking.md).
+        ``"words"`` needs no parts of speech; ``"default"`` is the same for a text that has none.
     direction : {"forward", "backward"}, default="forward"
         Whether sentences are read from their first word on or from their last.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"
         How chunks are written as tags inside. Answers are in IOB2 always, and texts may be in any.
+    beam : int, default=4
+        How many taggings of the words read so far are kept, 1 to 64. With 1, a tag once given is never
+        revised: faster, and less accurate.
     min_count : int, default=1
         Features that occur less often in the training text are left out.
     engine : str, default="auto"
@@ -110,6 +115,7 @@ class Chunker(BaseParser[ChunkSource]):
         "templates": [str, os.PathLike],
         "direction": [StrOptions(set(DIRECTIONS))],
         "scheme": [StrOptions(set(SCHEMES))],
+        "beam": [Interval(Integral, 1, WIDEST_BEAM, closed="both")],
         "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "engine": [StrOptions(set(ENGINES))],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -128,6 +134,7 @@ class Chunker(BaseParser[ChunkSource]):
         templates: str | os.PathLike[str] = "default",
         direction: str = "forward",
         scheme: str = "IOB2",
+        beam: int = 4,
         min_count: int = 1,
         engine: str = "auto",
         tol: float = 0.01,
@@ -142,6 +149,7 @@ class Chunker(BaseParser[ChunkSource]):
         self.templates = templates
         self.direction = direction
         self.scheme = scheme
+        self.beam = beam
         self.min_count = min_count
         self.engine = engine
         self.tol = tol
@@ -164,7 +172,7 @@ class Chunker(BaseParser[ChunkSource]):
         return self
 
     def _learned(self, corpus: ChunkCorpus, report: Reporter) -> ChunkModel:
-        templates, name = read_templates(self.templates, _TEMPLATES)
+        templates, name = read_templates(self._templates_for(corpus), _TEMPLATES)
         features = ChunkFeatures(templates, name)
         check_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
@@ -180,10 +188,15 @@ class Chunker(BaseParser[ChunkSource]):
             scheme=self.scheme,
             direction=self.direction,
             columns=corpus.n_columns,
+            beam=int(self.beam),
             engine=self.engine,
             classifier_=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32), report),
             parameters=self._plain_parameters(),
         )
+
+    def _templates_for(self, corpus: ChunkCorpus) -> str | os.PathLike[str]:
+        words_alone = corpus.n_columns - corpus.tagged < 2
+        return "words" if self.templates == "default" and words_alone else self.templates
 
     def _classifier(
         self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32], report: Reporter

@@ -42,6 +42,7 @@ ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 DIRECTIONS = ("forward", "backward")
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
+WIDEST_BEAM = 64
 _FEATURES = "features."
 _TAGS = "tags"
 _POS_COLUMN = 1
@@ -82,6 +83,8 @@ class ChunkModel(ParserModel):
     scheme, direction : str
     columns : int
         Columns of the training text, the tag included.
+    beam : int
+        How many taggings of the words read so far are kept.
     engine : str
         The engine that the classifier was compiled to.
     classifier_ : CompiledClassifier
@@ -100,6 +103,7 @@ class ChunkModel(ParserModel):
     scheme: str
     direction: str
     columns: int
+    beam: int
     engine: str
     classifier_: CompiledClassifier
     parameters: dict[str, Any]
@@ -208,6 +212,7 @@ class ChunkModel(ParserModel):
             self.classes,
             scheme=self.scheme,
             backward=self.direction == "backward",
+            beam=self.beam,
             threads=thread_count(n_jobs),
         )
         return np.asarray(found)
@@ -258,6 +263,7 @@ class ChunkModel(ParserModel):
             "scheme": self.scheme,
             "direction": self.direction,
             "columns": self.columns,
+            "beam": self.beam,
             "engine": self.engine,
         }
         return arrays, settings
@@ -282,6 +288,7 @@ class ChunkModel(ParserModel):
             scheme=container.setting(name, settings, "scheme", str, SCHEMES.__contains__),
             direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
             columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
+            beam=_stored_beam(name, settings),
             engine=engine,
             classifier_=_ready(_stored_model(name, arrays, settings), engine),
             parameters=parameters,
@@ -312,6 +319,14 @@ def _stored_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
     return model
+
+
+def _stored_beam(name: str, settings: Mapping[str, Any]) -> int:
+    """Files of earlier versions have none: their chunkers decide word by word."""
+    if "beam" not in settings:
+        return 1
+    beam: int = container.setting(name, settings, "beam", int, lambda width: 1 <= width <= WIDEST_BEAM)
+    return beam
 
 
 def _are_names(names: list[Any]) -> bool:
