@@ -1,0 +1,195 @@
+"""Chunks, with and without parts of speech, against CRFsuite.
+
+    python benchmarks/chunking.py [--quick] [--save] [TASK ...]
+
+"conll2000" has a column of parts of speech, "conll2000, words" is the same text without it. "names" are the
+runs of proper nouns of UD English EWT, to be found from the words alone; "names by role" have the relation of
+such a run to the rest of its sentence as their type, most of which are rare. Both have one in eight of the
+training sentences and are measured on dev.
+
+Chunker as it comes, and with a beam of 1, against CRFsuite (python-crfsuite, L-BFGS of at most 200
+iterations, all transitions): with the features of its own tutorial, to which words without parts of speech
+add prefixes, suffixes and shapes; and with the features of our templates. Each with several penalties, those
+of a good F1 on these tests among them; the first are its defaults. Only training itself and tagging itself
+count for CRFsuite: its features are made before. Ours include them.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from harness import Report, main
+from harness.processes import LeftOutError, result_of
+from harness.state import version_of
+from unkernel import datasets
+from unkernel.data import ChunkCorpus, read_chunks, read_conllu
+from unkernel.parsing import Chunker, compare_chunks
+from unkernel.parsing.chunks.estimator import _TEMPLATES
+from unkernel.parsing.template_files import read_templates
+
+ONE_IN = 8
+PENALTIES = [(0.0, 1.0), (0.1, 0.1), (0.1, 0.01)]  # c1 and c2; the first are the defaults
+TASKS = ["conll2000", "conll2000, words", "names", "names by role"]
+QUICK = ["names"]
+
+Features = Callable[[list[list[str]], int], list[str]]
+
+
+# --- Texts ----------------------------------------------------------------------------------------------
+
+
+def corpora(task: str) -> tuple[ChunkCorpus, ChunkCorpus]:
+    """To train on, and to measure on."""
+    if task.startswith("names"):
+        typed = task == "names by role"
+        return names_in("train", typed, ONE_IN), names_in("dev", typed)
+    train, test = (read_chunks(datasets.path("conll2000", part)) for part in ("train", "test"))
+    return (train, test) if task == "conll2000" else (words_of(train), words_of(test))
+
+
+def words_of(corpus: ChunkCorpus) -> ChunkCorpus:
+    return ChunkCorpus.from_words([s.words for s in corpus], tags=[s.tags for s in corpus])
+
+
+def names_in(part: str, typed: bool, step: int = 1) -> ChunkCorpus:
+    sentences = read_conllu(datasets.path("en_ewt", part))[::step]
+    tags = [names_of(s.upos, s.heads, s.deprels, typed) for s in sentences]
+    return ChunkCorpus.from_words([[w.replace(" ", "_") for w in s.forms] for s in sentences], tags=tags)
+
+
+def names_of(upos: list[str], heads: list[int], relations: list[str], typed: bool) -> list[str]:
+    """Tags in IOB2; the role of a run is the relation of its first word whose head is outside of it."""
+    tags: list[str] = []
+    for is_name, run in groupby(range(len(upos)), lambda word: upos[word] == "PROPN"):
+        words = list(run)
+        role = next((relations[w] for w in words if not words[0] <= heads[w] - 1 <= words[-1]), "dep")
+        kind = role.partition(":")[0] if typed else "NAME"
+        tags += [f"{'I' if k else 'B'}-{kind}" if is_name else "O" for k in range(len(words))]
+    return tags
+
+
+# --- CRFsuite's features ------------------------------------------------------------------------------------
+
+
+def shape(word: str) -> str:
+    letters = re.sub("[0-9]", "d", re.sub("[a-z]", "x", re.sub("[A-Z]", "X", word)))
+    return re.sub(r"(.)\1+", r"\1", letters)
+
+
+def of_tutorial(columns: list[list[str]], i: int) -> list[str]:
+    """Those of CRFsuite's tutorial on chunking, and more of the letters where there are only words."""
+
+    def at(column: int, offset: int) -> str:
+        place = i + offset
+        return columns[column][place] if 0 <= place < len(columns[0]) else "_"
+
+    features = [f"w[{k}]={at(0, k)}" for k in range(-2, 3)]
+    features += [f"w[{k}]|w[{k + 1}]={at(0, k)}|{at(0, k + 1)}" for k in (-1, 0)]
+    if len(columns) > 1:
+        features += [f"p[{k}]={at(1, k)}" for k in range(-2, 3)]
+        features += [f"p[{k}]|p[{k + 1}]={at(1, k)}|{at(1, k + 1)}" for k in range(-2, 2)]
+        features += [f"p[{k}..]={at(1, k)}|{at(1, k + 1)}|{at(1, k + 2)}" for k in range(-2, 1)]
+    else:
+        lower = at(0, 0).lower()
+        features += [f"lower={lower}", *(f"prefix{n}={lower[:n]}" for n in (2, 3))]
+        features += [f"suffix{n}[{k}]={at(0, k).lower()[-n:]}" for n in (2, 3) for k in (-1, 0, 1)]
+        features += [f"shape[{k}]={shape(at(0, k))}" for k in (-1, 0, 1)]
+    return features + ["first"] * (i == 0) + ["last"] * (i + 1 == len(columns[0]))
+
+
+def of_templates(columns: list[list[str]], i: int) -> list[str]:
+    """The features of our templates, but for those of tags, which CRFsuite has of its own."""
+    values: dict[str, Callable[[str], str]] = {"word": str, "lower": str.lower, "shape": shape}
+    values |= {f"prefix{n}": lambda word, n=n: word.lower()[:n] for n in range(1, 5)}  # type: ignore[misc]
+    values |= {f"suffix{n}": lambda word, n=n: word.lower()[-n:] for n in range(1, 5)}  # type: ignore[misc]
+    found = []
+    for name, offset in templates("default" if len(columns) > 1 else "words"):
+        place = i + offset
+        if not 0 <= place < len(columns[0]):
+            found.append(f"{name}[{offset}]" + ("<" if place < 0 else ">"))
+        else:
+            own = columns[1][place] if name == "pos" else values[name](columns[0][place])
+            found.append(f"{name}[{offset}]={own}")
+    return found
+
+
+@cache
+def templates(name: str) -> list[tuple[str, int]]:
+    """Attributes and positions of the templates that have no tags; they join none."""
+    text = re.sub("#.*", "", read_templates(name, _TEMPLATES)[0])
+    return [(name, int(place)) for name, place in re.findall(r"(\w+)\[(-?\d+)\]", text) if name != "tag"]
+
+
+# --- Contenders, each in a process of its own ---------------------------------------------------------------
+
+
+def unkernel_chunker(task: str, **parameters: Any) -> dict[str, float]:
+    train, test = corpora(task)
+    begin = time.process_time()
+    chunker = Chunker(**parameters).fit(train)
+    spent = time.process_time() - begin
+    result = max((chunker.evaluate(test) for _ in range(3)), key=lambda result: result.tokens_per_second)
+    return {"f1": result.f1, "training": spent, "tokens_per_second": result.tokens_per_second}
+
+
+def crfsuite(task: str, made_by: str, c1: float, c2: float) -> dict[str, float]:
+    import pycrfsuite
+
+    features: Features = {"its features": of_tutorial, "our templates": of_templates}[made_by]
+    train, test = corpora(task)
+
+    def items(sentence: Any) -> Any:
+        columns = sentence.columns[:-1]
+        return pycrfsuite.ItemSequence([features(columns, i) for i in range(len(sentence))])
+
+    trainer = pycrfsuite.Trainer(verbose=False)
+    for sentence in train:
+        trainer.append(items(sentence), sentence.tags)
+    trainer.set_params({"c1": c1, "c2": c2, "max_iterations": 200, "feature.possible_transitions": True})
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder, "model"))
+        begin = time.process_time()
+        trainer.train(file)
+        spent = time.process_time() - begin
+        tagger = pycrfsuite.Tagger()
+        tagger.open(file)
+        ready = [items(sentence) for sentence in test]
+        begin = time.process_time()
+        tags = [tagger.tag(sentence) for sentence in ready]
+        speed = test.n_words / (time.process_time() - begin)
+    found = ChunkCorpus.from_words([s.words for s in test], tags=tags)
+    return {"f1": compare_chunks(test, found).f1, "training": spent, "tokens_per_second": speed}
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for task in tasks:
+        calls = {
+            "unkernel": f"unkernel_chunker({task!r})",
+            "unkernel, beam 1": f"unkernel_chunker({task!r}, beam=1)",
+        }
+        for made_by in ("its features", "our templates"):
+            for c1, c2 in PENALTIES[: 1 if report.quick else None]:
+                calls[f"CRFsuite, {made_by}, c1 {c1:g}, c2 {c2:g}"] = (
+                    f"crfsuite({task!r}, {made_by!r}, {c1}, {c2})"
+                )
+        for contender, call in calls.items():
+            try:
+                found = result_of("chunking", call)
+            except LeftOutError as error:
+                report.add(task, contender, "F1", "F1", None, note=str(error))
+                continue
+            version = version_of("python-crfsuite") if contender.startswith("CRFsuite") else ""
+            report.add(task, contender, "F1", "F1", found["f1"], version=version)
+            report.add(task, contender, "training", "CPU s", found["training"], version=version)
+            report.add(task, contender, "tagging", "words/s", found["tokens_per_second"], version=version)
+
+
+if __name__ == "__main__":
+    main(measure, TASKS, quick=QUICK)
