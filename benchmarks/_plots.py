@@ -54,6 +54,7 @@ def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]
 def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
     """Write the curves that have points; says where, or why not."""
     try:
+        from matplotlib import rcParams
         from matplotlib.figure import Figure
     except ImportError as error:
         print(f"  {path}: not drawn ({error})")
@@ -69,5 +70,6 @@ def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
     plot.grid(True, which="both", alpha=0.2)
     plot.legend()
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    rcParams["svg.hashsalt"] = path.stem  # the same figures make the same file
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     print(f"  {path}")

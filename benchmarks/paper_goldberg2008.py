@@ -101,7 +101,7 @@ def section_3(report: Report) -> None:
 WORK: dict[str, Callable[[Report], None]] = {"table 1": table_1, "section 3": section_3}
 PAPER = Paper(
     WORK,
-    axes={"section 3": Axes("tables, MB", "µs per decision, one thread")},
+    axes={"section 3": Axes("tables, MB", "µs per decision, one thread", x_scale="linear")},
     missing={"MaltParser itself": "its models of the Wall Street Journal cannot be had here"},
 )
 

@@ -92,20 +92,19 @@ def table_1(report: Report) -> None:
     other solver, which `solver="auto"` takes for data that are in memory.
     """
     for name, problem in [*problems(report), ("made-up words", made_up(30_000 if report.quick else 300_000))]:
-        rows = float(len(problem.y))
+        rows = f"{len(problem.y):,} rows"
         contenders: dict[str, dict[str, Any]] = {
             "unkernel, cutting planes": {}, "unkernel, dual": {"solver": "dual"},
         }  # fmt: skip
         for contender, options in contenders.items():
-            report.add(f"table 1, {name}", contender, "rows", "", rows)
             spent = trained(problem, **options)[1]
-            report.add(f"table 1, {name}", contender, "classification", "CPU s", spent)
+            report.add(f"table 1, {name}", contender, "classification", "CPU s", spent, note=rows)
         spent = trained(problem, objective="roc_area")[1]
         report.add(f"table 1, {name}", "unkernel, cutting planes", "ordinal regression", "CPU s", spent)
     for name, (rows, perf, light, ordinal) in PRINTED.items():
         for contender, spent in (("paper, SVMperf", perf), ("paper, SVMlight", light)):
-            report.add(f"table 1, {name}", contender, "rows", "", rows)
-            report.add(f"table 1, {name}", contender, "classification", "CPU s", spent)
+            note = f"{rows:,} rows"
+            report.add(f"table 1, {name}", contender, "classification", "CPU s", spent, note=note)
         report.add(f"table 1, {name}", "paper, SVMperf", "ordinal regression", "CPU s", ordinal)
 
 
@@ -113,8 +112,8 @@ def growing(report: Report) -> Iterator[tuple[str, Problem]]:
     """The tasks, at growing numbers of their rows."""
     sizes = SIZES[:4] if report.quick else SIZES
     for name, problem in problems(report):
-        for count in sizes:
-            if count <= len(problem.y):
+        for count in (*sizes, len(problem.y)):
+            if count <= min(len(problem.y), sizes[-1]):
                 yield name, problem.first(count)
     for count in sizes:
         yield "made-up words", made_up(count)
