@@ -83,10 +83,12 @@ def anchor(title: str) -> str:
 
 
 def words_of(benchmark: str) -> tuple[str, str]:
-    """The title and the text of a benchmark: what its file begins with."""
+    """The title and the text of a benchmark: what its file begins with, up to a colon and from there on."""
     text = ast.get_docstring(ast.parse((FOLDER / f"{benchmark}.py").read_text(encoding="utf-8"))) or benchmark
-    title, _, rest = text.partition("\n")
-    return title.rstrip("."), fenced(rest.strip("\n"))
+    line, _, rest = text.partition("\n")
+    title, _, more = line.rstrip(".").partition(": ")
+    about = f"{more[0].upper()}{more[1:]}.\n\n" if more else ""
+    return title, about + fenced(rest.strip("\n"))
 
 
 def fenced(text: str) -> str:

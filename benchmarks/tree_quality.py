@@ -1,4 +1,4 @@
-"""Tree kernels: what answers are worth: class imbalance, bags of words, all candidates of PropBank.
+"""What answers of tree kernels are worth: class imbalance, bags of words, all candidates of PropBank.
 
 Subset trees with decay 0.4, normalised, C 1, as in tree.py.
 

@@ -60,6 +60,16 @@ def test_the_page_shows_every_figure(report, tmp_path):
     assert "short version" in text
 
 
+def test_titles_end_at_a_colon():
+    import page
+    import run
+
+    titles = [page.words_of(name)[0] for name in run.benchmarks()]
+    assert len(set(titles)) == len(titles) and not any(":" in title for title in titles)
+    title, text = page.words_of("records")
+    assert title == "Records" and text.startswith("From a dict to its class, against")
+
+
 def test_points_of_a_curve_have_rows_of_their_own(report, tmp_path):
     import page
     from harness.report import saved
