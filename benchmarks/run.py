@@ -10,6 +10,7 @@ a figure is worse than the kept one (see regressions.py).
 from __future__ import annotations
 
 import argparse
+import resource
 import shutil
 import subprocess
 import sys
@@ -36,12 +37,18 @@ def run(names: Sequence[str], *, quick: bool) -> list[str]:
     """Run them one after the other; gives those that failed."""
     failed = []
     for name in names:
-        began = time.perf_counter()
+        began, used = time.perf_counter(), cpu_of_children()
         words = ["--save", str(NEW), *(["--quick"] if quick else [])]
         done = subprocess.run([sys.executable, FOLDER / f"{name}.py", *words], check=False)
-        print(f"  {time.perf_counter() - began:.0f} s", flush=True)
+        wall, cpu = time.perf_counter() - began, cpu_of_children() - used
+        print(f"  {wall:.0f} s, {cpu:.0f} of processor time", flush=True)
         failed += [name] if done.returncode else []
     return failed
+
+
+def cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def keep(new: Path) -> bool:

@@ -42,7 +42,8 @@ def result_of(module: str, call: str, *, seconds: float | None = None) -> Any:
     except subprocess.TimeoutExpired:
         raise LeftOutError(f"it did not end in {seconds:g} s") from None
     if done.returncode:
-        raise LeftOutError((done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1])
+        last = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
+        raise LeftOutError(last.removeprefix(f"{LeftOutError.__module__}.{LeftOutError.__name__}: "))
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -128,6 +128,15 @@ def test_peers_have_the_versions_of_their_packages():
     assert version_of_contender("unkernel, SVC compiled") == version_of_contender("SVCs") == ""
 
 
+def test_reasons_come_from_other_processes(monkeypatch, tmp_path):
+    from harness.processes import LeftOutError, result_of
+
+    monkeypatch.setenv("UNKERNEL_PEERS", str(tmp_path))
+    assert result_of("harness.processes", "peak_megabytes()") > 1
+    with pytest.raises(LeftOutError, match=r"^learner has not been built; see benchmarks/peers.py$"):
+        result_of("harness.processes", "program('learner')")
+
+
 def test_programs_are_run_and_measured(tmp_path):
     from harness.processes import LeftOutError, run_program
 
