@@ -143,6 +143,8 @@ def test_words_alone_are_enough():
     assert chunker.model_.templates == read_templates("words", _TEMPLATES)[0]
     assert chunker.model_.templates == Chunker(templates="words").fit(CORPUS).model_.templates
     assert chunker.evaluate(TEST).f1 > 80  # the column in the middle is not looked at
+    gammas = [one.classifier_.model.kernel.gamma for one in (chunker, Chunker().fit(CORPUS))]
+    assert gammas == [0.05, 0.1]
     found = chunker.parse(io.BytesIO(b"He\nsaw\nthe\nold\nman\n"))
     assert found.to_bytes() == b"He B-NP\nsaw B-VP\nthe B-NP\nold I-NP\nman I-NP\n"
     assert chunker.parse(found) == found
