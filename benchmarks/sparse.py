@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -127,6 +127,8 @@ def add(
 def measure(report: Report, tasks: Sequence[str]) -> None:
     for name in tasks:
         task = SPARSE_TASKS[name]
+        if report.quick:
+            task = replace(task, ours=task.ours[1::2], theirs=task.theirs[:7:2])
         base = TASKS[task.dataset]
         try:
             datasets.path(base.dataset)
@@ -146,4 +148,4 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(measure, list(SPARSE_TASKS), quick=["a9a-svm", "a9a-logistic"])
+    main(measure, list(SPARSE_TASKS), quick=["a9a-svm"])
