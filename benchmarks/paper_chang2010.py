@@ -279,7 +279,7 @@ def table_10(report: Report) -> None:
 
     As there: the features of Table 8, labels apart from moves, a classifier for each tag of the next word,
     gold tags, C 0.5 (linear) and 0.05, punctuation not counted. Ours learns from the 12,544 sentences of the
-    English Web Treebank, a ninth of the words of the paper's Penn Treebank, and with another standard of
+    English Web Treebank, a fifth of the words of the paper's Penn Treebank, and with another standard of
     dependencies: accuracies are to be compared by their difference between degrees only. Its speed of
     parsing, relative to LIBSVM, is measured by `benchmarks/parsing.py`.
     """
