@@ -97,6 +97,13 @@ def test_documents_show_the_figures_of_some_tasks(report, tmp_path):
     assert "Not measured yet" in page.with_results(text.replace("of data", "of nothing"), files)
 
 
+def test_pages_are_what_the_kept_figures_say():
+    import page
+
+    for path, text in page.written().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name}: run benchmarks/page.py"
+
+
 def test_every_script_that_measures_is_run():
     import run
 
