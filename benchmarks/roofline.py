@@ -36,7 +36,9 @@ what the count leaves out and what we suppose to be the reason; no processor eve
 from __future__ import annotations
 
 import bisect
+import shutil
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -74,9 +76,9 @@ def roofline() -> str:
     tree = next((ROOT / name for name in TREES if (ROOT / name / "CMakeCache.txt").exists()), None)
     if tree is None:
         raise LeftOutError("there is no build to take the core from; make bench has one")
-    done = subprocess.run(
-        ["cmake", "--build", str(tree), "--target", "roofline"], capture_output=True, text=True, check=False
-    )
+    cmake = shutil.which("cmake") or str(Path(sys.executable).parent / "cmake")
+    command = [cmake, "--build", str(tree), "--target", "roofline"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise LeftOutError(f"cannot be built: {done.stdout.strip()[-300:]}")
     return str(tree / "roofline")
