@@ -118,7 +118,8 @@ def merge_equal_rows(
     first = np.flatnonzero(np.r_[True, ~same])
     summed = np.add.reduceat(np.ones(len(order)) if weights is None else weights[order], first)
     kept = order[first]
-    return canonical_rows(matrix[kept]), codes[kept], summed
+    merged = matrix[kept]  # canonical, as all rows of `rows` are
+    return CsrRows.of(merged.indptr, merged.indices, merged.data, rows.shape[1]), codes[kept], summed
 
 
 def rows_in_files(

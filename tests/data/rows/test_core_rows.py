@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from unkernel._core import BlockPacker, format_svmlight, pack_rows
+from unkernel._core import BlockPacker, format_svmlight, pack_rows, pack_rows_by_frequency
 from unkernel.data.rows.csr import CsrRows, narrow
 
 WEIGHTS = np.array([1.0, 10.0, 100.0, 1000.0])
@@ -67,6 +67,41 @@ def test_arrays_at_odd_addresses(index):
 )
 def test_matrices_of_scipy(kind):
     np.testing.assert_array_equal(scores(kind(DENSE)), DENSE @ WEIGHTS)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_by_how_often_they_are_used(seed):
+    """Columns that are used equally often stay in their order; those that no row uses have no number."""
+    rng = np.random.default_rng(seed)
+    X = sparse.random(rng.integers(0, 30), 40, 0.1, format="csr", random_state=seed)
+    uses = np.bincount(X.indices, minlength=40)
+    packed, columns = pack_rows_by_frequency(X, threads=1)
+    assert columns.tolist() == [column for column in np.argsort(-uses, kind="stable") if uses[column]]
+    weights = rng.random(40)
+    np.testing.assert_allclose(packed.scores(weights[columns], 0.0, 1), X @ weights)
+
+
+@pytest.mark.parametrize("value", [1.0, 0.1, -0.0, 5e-324, 1e300, 2.0**-130, np.float32(0.1)])
+def test_values_are_kept_in_as_few_bytes_as_hold_them(value):
+    packed = pack_rows(sparse.csr_matrix((np.full(8, value), np.arange(8), [0, 4, 8])), threads=1)
+    assert packed.scores(np.ones(8), 0.0, 1).tolist() == [value + value + (value + value)] * 2
+    each = 0 if value == 1.0 else 4 if abs(value) < 1e38 and float(np.float32(value)) == value else 8
+    assert packed.nbytes == 8 * (2 + each) + 3 * 8
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_not_finite_are_not_packed(value):
+    with pytest.raises(ValueError, match="not finite"):
+        pack_rows(given(data=np.array([1.0, 2.0, value, 1.0])), threads=1)
+
+
+@pytest.mark.parametrize("column", [-1, 4, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_columns_outside_of_the_matrix_are_not_packed(column, index):
+    rows = given(indices=np.array([1, 3, 0, column], index), indptr=given().indptr.astype(index))
+    for pack in (pack_rows, pack_rows_by_frequency):
+        with pytest.raises(ValueError, match="column index"):
+            pack(rows, threads=1)
 
 
 @pytest.mark.parametrize("name", ["indptr", "indices"])

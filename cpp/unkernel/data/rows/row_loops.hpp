@@ -49,9 +49,7 @@ template <class Row>
 
 template <class Row>
 [[gnu::always_inline]] inline double squared_norm(const Row& row) {
-  double sum = 0.0;
-  for (std::size_t k = 0; k < row.size; ++k) sum += row.value(k) * row.value(k);
-  return sum;
+  return sum_of_terms(row.size, [&](std::size_t k) { return row.value(k) * row.value(k); });
 }
 
 }  // namespace unkernel::data

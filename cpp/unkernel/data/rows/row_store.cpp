@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <bit>
 #include <functional>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 #include "unkernel/base/parallel.hpp"
 
@@ -29,13 +31,31 @@ void check_columns(std::span<const Index> columns, std::int64_t features, int th
   std::atomic<bool> sound{true};
   parallel_ranges(threads, static_cast<std::int64_t>(columns.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    bool inside = true;
-                    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
-                      inside &= columns[k] >= 0 && columns[k] < features;
-                    }
-                    if (!inside) sound = false;
+                    // Negative columns are the largest unsigned ones. A maximum is vectorised.
+                    using Unsigned = std::make_unsigned_t<Index>;
+                    Unsigned largest = 0;
+                    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
+                      largest = std::max(largest, static_cast<Unsigned>(columns[k]));
+                    if (begin < end && largest >= static_cast<std::uint64_t>(features)) sound = false;
                   });
   if (!sound) throw std::invalid_argument("a column index is outside the matrix");
+}
+
+// A counting sort; columns that are used equally often stay in their order.
+Numbering by_descending(std::span<const std::uint32_t> uses) {
+  // next[n]: the number of the next column that is used n times
+  std::vector<std::uint32_t> next(uses.empty() ? 1 : std::size_t{*std::ranges::max_element(uses)} + 1, 0);
+  for (const std::uint32_t times : uses) ++next[times];
+  std::uint32_t used = 0;
+  for (std::size_t times = next.size(); times-- > 1;) used += std::exchange(next[times], used);
+  Numbering numbering{std::vector<std::uint32_t>(uses.size()), std::vector<std::uint32_t>(used)};
+  for (std::size_t column = 0; column < uses.size(); ++column) {
+    if (uses[column] == 0) continue;
+    const std::uint32_t number = next[uses[column]]++;
+    numbering.number_of[column] = number;
+    numbering.column_of[number] = static_cast<std::uint32_t>(column);
+  }
+  return numbering;
 }
 
 }  // namespace
@@ -49,16 +69,19 @@ ValueSurvey survey_values(std::span<const double> values, int threads) {
   std::atomic<bool> ones{true}, single{true}, finite{true};
   parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    bool all_ones = true, all_single = true, all_finite = true;
+                    // Bits in the place of comparisons, whose loops are vectorised.
+                    const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+                    constexpr std::uint64_t exponent = 0x7FF0'0000'0000'0000;
+                    std::uint64_t beside_one = 0, beside_single = 0, infinite = 0;
                     for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k) {
-                      const double value = values[k];
-                      all_ones &= value == 1.0;
-                      all_single &= static_cast<double>(static_cast<float>(value)) == value;
-                      all_finite &= std::isfinite(value);
+                      const std::uint64_t value = bits(values[k]);
+                      beside_one |= value ^ bits(1.0);
+                      beside_single |= value ^ bits(static_cast<double>(static_cast<float>(values[k])));
+                      infinite |= static_cast<std::uint64_t>((value & exponent) == exponent);
                     }
-                    if (!all_ones) ones = false;
-                    if (!all_single) single = false;
-                    if (!all_finite) finite = false;
+                    if (beside_one != 0) ones = false;
+                    if (beside_single != 0) single = false;
+                    if (infinite != 0) finite = false;
                   });
   return {ones, single, finite};
 }
@@ -102,16 +125,7 @@ Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads) {
   check_columns(rows.columns, rows.features, threads);
   std::vector<std::uint32_t> uses(static_cast<std::size_t>(rows.features), 0);
   for (const Index column : rows.columns) ++uses[static_cast<std::size_t>(column)];
-  Numbering numbering;
-  for (std::size_t column = 0; column < uses.size(); ++column) {
-    if (uses[column] > 0) numbering.column_of.push_back(static_cast<std::uint32_t>(column));
-  }
-  std::ranges::stable_sort(numbering.column_of, std::greater<>(),
-                           [&](std::uint32_t column) { return uses[column]; });
-  numbering.number_of.resize(uses.size());
-  for (std::size_t k = 0; k < numbering.column_of.size(); ++k)
-    numbering.number_of[numbering.column_of[k]] = static_cast<std::uint32_t>(k);
-  return numbering;
+  return by_descending(uses);
 }
 
 template <class Index>
