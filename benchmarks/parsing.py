@@ -78,7 +78,6 @@ QUICK = [
     "English, 500 sentences",
     "Chang, 2,000 sentences",
     "kyoto-reading, 3,000 sentences",
-    "chunking, 3,000 sentences",
 ]
 
 

@@ -12,6 +12,10 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# Threads of peers would count towards their processor time, even those that only wait in a loop. This is for
+# libraries that are loaded later, and for processes that are started.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 # Contenders by the words that their names begin with, and the packages that they come from.
 DISTRIBUTIONS = {
     "LIBLINEAR": "liblinear-official",

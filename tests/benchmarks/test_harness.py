@@ -135,6 +135,12 @@ def test_peers_have_the_versions_of_their_packages():
     assert version_of_contender("unkernel, SVC compiled") == version_of_contender("SVCs") == ""
 
 
+def test_peers_have_one_thread():
+    from harness.processes import result_of
+
+    assert result_of("os", "environ['OMP_NUM_THREADS']") == "1"
+
+
 def test_reasons_come_from_other_processes(monkeypatch, tmp_path):
     from harness.processes import LeftOutError, result_of
 
