@@ -71,6 +71,21 @@ def test_untagged_chunks_get_a_column(run, models, tmp_path):
     assert found == run("parse", models["chunks"], tmp_path / "tagged", "-q").out
 
 
+def test_words_alone_are_chunked(run, tmp_path):
+    """A chunker of words and tags, without parts of speech."""
+    lines = [line.split() for line in chunks(40, 0).splitlines()]
+    two = "".join(f"{fields[0]} {fields[-1]}\n" if fields else "\n" for fields in lines)
+    one = "".join(f"{fields[0]}\n" if fields else "\n" for fields in lines)
+    (tmp_path / "two").write_text(two)
+    (tmp_path / "one").write_text(one)
+    assert run("train", "chunker", tmp_path / "two", "-o", tmp_path / "m.uk", "--beam", "2", "-q").code == 0
+    found = run("parse", tmp_path / "m.uk", tmp_path / "one", "-q").out
+    assert [line.split()[:1] for line in found.splitlines()] == [fields[:1] for fields in lines]
+    assert found == run("parse", tmp_path / "m.uk", tmp_path / "two", "-q").out
+    assert run("evaluate", tmp_path / "m.uk", tmp_path / "two", "--json").json["f1"] > 90
+    assert unkernel.load(tmp_path / "m.uk").beam == 2
+
+
 def test_compressed_output(run, model, bank, tmp_path):
     assert run("parse", model, bank, "-o", tmp_path / "out.conllu.xz", "-q").code == 0
     assert unkernel.read_conllu(tmp_path / "out.conllu.xz").to_bytes().decode() == answered(model, bank)

@@ -456,11 +456,11 @@ def test_the_kind_of_the_file(chunker, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("templates", ["default", "yamcha"])
-def test_conll2000(templates):
+@pytest.mark.parametrize(("templates", "least"), [("default", 93.8), ("yamcha", 93.5), ("words", 92.7)])
+def test_conll2000(templates, least):
     try:
         train, test = datasets.path("conll2000"), datasets.path("conll2000", "test")
     except FileNotFoundError as error:
         pytest.skip(str(error))
     result = Chunker(templates=templates).fit(train).evaluate(test)
-    assert result.f1 > 93.5
+    assert result.f1 > least
