@@ -154,14 +154,14 @@ def measure_threads_and_loading(report: Report, task: Task, fast: Any, folder: P
     works = {
         "1 thread": lambda: fast.score_csr(task.rows, 1),
         "2 threads": lambda: fast.score_csr(task.rows, 2),
-        "loading": lambda: unkernel.load(path),
     }
     times = take_turns(works, rounds, wall_seconds)
+    loading = take_turns({"": lambda: unkernel.load(path)}, rounds)[""]
     name = f"{task.name}, auto"
     for threads in ("1 thread", "2 threads"):
         per_row = times[threads].scaled(1e6 / task.rows.shape[0])
         report.add(name, "unkernel", f"scores, {threads}", "wall µs per row", per_row)
-    report.add(name, "unkernel", "loading", "wall ms", times["loading"].scaled(1e3))
+    report.add(name, "unkernel", "loading", "CPU ms", loading.scaled(1e3))
     report.add(name, "unkernel", "file", "MB", path.stat().st_size / 1e6)
 
 

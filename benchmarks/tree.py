@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Report, Times, main, take_turns, timed, wall_seconds
+from harness import Report, Times, cpu_seconds, main, take_turns, timed, wall_seconds
 from harness.processes import LeftOutError
 from tree_contenders import KERNELS, SvmLightTk, quality, trained
 from tree_tasks import CACHE, example_lines, examples_of, file_of
@@ -147,8 +147,8 @@ def measure_answers(report: Report, name: str) -> None:
     }
     for contender, times in take_turns(ways, 3 if report.quick else 9).items():
         report.add(name, contender, "time", "CPU µs per tree", times.scaled(1e6 / len(texts)))
-    loading = Times([wall_seconds(lambda: load(path).decision_function(forest[:1], n_jobs=1)) for _ in "123"])
-    report.add(name, "unkernel, text", "load and answer one", "wall ms", loading.scaled(1e3))
+    loading = Times([cpu_seconds(lambda: load(path).decision_function(forest[:1], n_jobs=1)) for _ in "123"])
+    report.add(name, "unkernel, text", "load and answer one", "CPU ms", loading.scaled(1e3))
     if programs := rival(report, name):
         models = rival_models(training, programs)
         test = file_of(training.task, "test", training.rival_classes[0])
