@@ -280,3 +280,28 @@ def test_the_objective_is_that_of_the_weights_where_kernels_are_huge():
     clf = PolyLogisticRegression(3, C=380.0, penalty="l2", feature_map="plain", tol=1e-6).fit(X, y)
     own = twin.model_objective("logistic", clf.to_model(), X, y, np.full(33, 380.0), l1=0.0, l2=1.0)
     assert clf.objective_ == pytest.approx(own, rel=1e-6)
+
+
+def test_many_columns_with_few_entries_are_solved_to_the_optimum():
+    """Then the Hessian is not formed: descent and joint moves work on the entries of the columns."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((800, 300)) < 0.03).astype(float)
+    y = X[:, 0] * X[:, 1] + X[:, :20].sum(axis=1) + 0.3 * rng.normal(size=800) > 0.6
+    clf = PolyLogisticRegression(2, C=10.0, gamma=1.0, tol=1e-6, random_state=0).fit(X, y)
+    assert clf.gap_ <= 1e-6
+    mapped = reference.expand(X, degree=2, gamma=1.0, coef0=1.0)
+    mapped = mapped[:, np.abs(mapped).sum(axis=0) > 0]
+    peer = LogisticRegression(
+        l1_ratio=1.0,
+        C=10.0,
+        solver="liblinear",
+        fit_intercept=False,
+        tol=1e-8,
+        max_iter=10_000,
+        random_state=0,
+    ).fit(mapped, y)
+    w = peer.coef_[0]
+    margins = np.where(y, 1.0, -1.0) * (mapped @ w)
+    assert clf.objective_ <= (np.abs(w).sum() + 10.0 * np.logaddexp(0.0, -margins).sum()) * (1 + 1e-6)
+    weights = np.abs(clf.to_model().weights)
+    assert weights[weights > 0].min() > 1e-10 * weights.max()  # what descent sets to 0 is 0

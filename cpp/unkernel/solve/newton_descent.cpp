@@ -3,10 +3,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <tuple>
 #include <type_traits>
 
 #include "unkernel/base/gather.hpp"
+#include "unkernel/solve/joint_moves.hpp"
 #include "unkernel/solve/newton_model.hpp"
 
 namespace unkernel::solve {
@@ -72,6 +72,12 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
+// A step to 0 ends there exactly: a weight that rounding leaves would count as one that is used.
+void ProximalNewton::take(Model& model, std::size_t j, double step) {
+  const double weight = model.weights[j] + model.steps[j];
+  model.steps[j] = step == -weight ? -model.weights[j] : model.steps[j] + step;
+}
+
 // Coordinate descent on the quadratic model in random order, until a pass violates the optimality conditions
 // much less than the first one. `gradient` returns the current gradient of a member; `moved` is called after
 // each step.
@@ -89,7 +95,7 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
       const double step = best_step(model, m, gradient(m));
       if (step == 0.0) continue;
       violations += (model.curvature[m] + penalty_.l2) * std::abs(step);
-      model.steps[m] += step;
+      take(model, m, step);
       moved(m, step);
     }
     if (pass == 0) first = violations;
@@ -97,22 +103,44 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
   }
 }
 
+// The entries of the columns, each times the root of its row's curvature: H = V'V.
+class ProximalNewton::EntryHessian {
+ public:
+  explicit EntryHessian(Model& model) : model_(model) {}
+
+  double gradient(std::size_t j) const { return model_.gradient[j] + sum_over(j, model_.residual); }
+  void move(std::size_t j, double step) { add(j, step, model_.residual); }
+
+  void multiply(std::span<const std::size_t> support, std::span<const double> direction,
+                std::span<double> product) {
+    product_.assign(model_.residual.size(), 0.0);
+    for (std::size_t k = 0; k < support.size(); ++k) add(support[k], direction[k], product_);
+    for (std::size_t k = 0; k < support.size(); ++k) product[k] = sum_over(support[k], product_);
+  }
+  void move_by_product() {
+    for (std::size_t i = 0; i < product_.size(); ++i) model_.residual[i] += product_[i];
+  }
+
+ private:
+  double sum_over(std::size_t j, const std::vector<double>& rows) const {
+    const std::size_t begin = model_.offsets[j];
+    return gather<false>(rows.data(), model_.rows.data() + begin, model_.values.data() + begin,
+                         model_.offsets[j + 1] - begin);
+  }
+  void add(std::size_t j, double step, std::vector<double>& rows) const {
+    const std::size_t begin = model_.offsets[j];
+    scatter<false>(rows.data(), model_.rows.data() + begin, model_.values.data() + begin,
+                   model_.offsets[j + 1] - begin, step);
+  }
+
+  Model& model_;
+  std::vector<double> product_;  // the last one, by row
+};
+
 void ProximalNewton::descend(Model& model) {
   store_entries(model);
-  const auto entries = [&](std::size_t m) {
-    const std::size_t begin = model.offsets[m];
-    return std::tuple(model.rows.data() + begin, model.values.data() + begin, model.offsets[m + 1] - begin);
-  };
-  descend_in_passes(
-      model, 100,
-      [&](std::size_t m) {
-        const auto [rows, values, count] = entries(m);
-        return model.gradient[m] + gather<false>(model.residual.data(), rows, values, count);
-      },
-      [&](std::size_t m, double step) {
-        const auto [rows, values, count] = entries(m);
-        scatter<false>(model.residual.data(), rows, values, count, step);
-      });
+  EntryHessian hessian(model);
+  descend_with(hessian, model, 100);
 }
 
 // Makes a few passes over the columns in place, without preparing the Hessian or the entries.

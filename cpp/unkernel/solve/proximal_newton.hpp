@@ -8,8 +8,9 @@
 //           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a
 //           generalised second derivative, which is zero for rows beyond their margin; these are left out of
 //           the model. The descent works on the entries of the columns or on the model's Hessian, whichever
-//           is cheaper; for several outputs on the entries, all outputs together. Rough steps make only a few
-//           passes. A curvature in the Hessian is renewed if it has changed by more than a fifth.
+//           is cheaper, with joint moves of all nonzero weights between passes (joint_moves.hpp); for several
+//           outputs on the entries, all outputs together. Rough steps make only a few passes. A curvature in
+//           the Hessian is renewed if it has changed by more than a fifth.
 // Damping   if line searches end early, the curvatures c_i of the model become c_i + t (largest possible -
 //           c_i). t grows up to 1, where the model lies above the loss and every step is good, and falls
 //           again when full steps succeed.
@@ -66,7 +67,10 @@ class ProximalNewton {
 
  private:
   struct Model;  // the quadratic model, on the rows and columns that take part
-  class GramDescent;
+  class GramHessian;
+  class EntryHessian;
+  template <class Hessian>
+  class JointMoves;
 
   std::span<const double> scores_of(std::size_t output) const {
     return {scores_.data() + output * rows_, rows_};
@@ -80,11 +84,14 @@ class ProximalNewton {
   void store_entries(Model& model) const;
   template <class Gradient, class Moved>
   void descend_in_passes(Model& model, int most_passes, const Gradient& gradient, const Moved& moved);
+  template <class Hessian>
+  void descend_with(Hessian& hessian, Model& model, int most_passes);
   void descend(Model& model);
   void descend_in_place(Model& model);
   void descend_on_gram(Model& model);
   void descend_jointly(Model& model);
   double best_step(const Model& model, std::size_t j, double gradient) const;
+  static void take(Model& model, std::size_t j, double step);
   void damp();
   void adapt_damping(double length);
   double search_line(const Model& model);  // 0 if no step helps
