@@ -128,7 +128,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
     for name in tasks:
         task = SPARSE_TASKS[name]
         if report.quick:
-            task = replace(task, ours=task.ours[1::2], theirs=task.theirs[:7:2])
+            task = replace(task, theirs=task.theirs[:7])  # tighter ones take minutes
         base = TASKS[task.dataset]
         try:
             datasets.path(base.dataset)
