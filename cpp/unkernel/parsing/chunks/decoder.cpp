@@ -53,14 +53,15 @@ class Decoder {
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
     model_.features.read(text_, sentence, model_.backward, words_, room_);
-    beams_.resize(std::max(beams_.size(), tags.size()));
+    taggings_.clear();
+    begins_.assign(1, 0);
     for (std::size_t i = 0; i < tags.size(); ++i) {
       monitor.throw_if_stopped();
       extend(i, i + 1 == tags.size());
     }
     std::int32_t place = 0;  // the best tagging is the first
     for (std::size_t i = tags.size(); i-- > 0;) {
-      const Tagging& tagging = beams_[i][static_cast<std::size_t>(place)];
+      const Tagging& tagging = beam_of(i)[static_cast<std::size_t>(place)];
       tags[model_.backward ? tags.size() - 1 - i : i] = tag_of(tagging.last);
       place = tagging.before;
     }
@@ -72,12 +73,17 @@ class Decoder {
     return last == no_class ? outside : model_.classes[static_cast<std::size_t>(last)];
   }
 
+  // The best taggings of the words up to this one, the best first.
+  std::span<const Tagging> beam_of(std::size_t word) const {
+    return std::span(taggings_).subspan(begins_[word], begins_[word + 1] - begins_[word]);
+  }
+
   // Goes on from all taggings of the words before with all tags of this one, and keeps the best.
   void extend(std::size_t word, bool is_last) {
     extended_.clear();
-    const std::size_t taggings = word == 0 ? 1 : beams_[word - 1].size();
+    const std::size_t taggings = word == 0 ? 1 : beam_of(word - 1).size();
     for (std::size_t place = 0; place < taggings; ++place) {
-      const Tagging* before = word == 0 ? nullptr : &beams_[word - 1][place];
+      const Tagging* before = word == 0 ? nullptr : &beam_of(word - 1)[place];
       remember(word, before);
       score(word);
       extend(before, static_cast<std::int32_t>(place), is_last);
@@ -85,7 +91,7 @@ class Decoder {
     // If the training text had neither O nor single-word chunks, there may be no valid tag; then the word is
     // outside.
     if (extended_.empty())
-      extended_.push_back({word == 0 ? 0.0 : beams_[word - 1].front().score, no_class, 0});
+      extended_.push_back({word == 0 ? 0.0 : beam_of(word - 1).front().score, no_class, 0});
     keep_best(word);
   }
 
@@ -93,7 +99,7 @@ class Decoder {
   void remember(std::size_t word, const Tagging* tagging) {
     for (std::size_t k = 1; k <= std::min(word, remembered_); ++k) {
       words_.set_tag(word - k, model_.features.tag_code(tagging->last));
-      if (k < word) tagging = &beams_[word - k - 1][static_cast<std::size_t>(tagging->before)];
+      if (k < word) tagging = &beam_of(word - k - 1)[static_cast<std::size_t>(tagging->before)];
     }
   }
 
@@ -127,13 +133,14 @@ class Decoder {
   void keep_best(std::size_t word) {
     const auto better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
     std::ranges::stable_sort(extended_, better);
-    std::vector<Tagging>& kept = beams_[word];
-    kept.clear();
+    const std::size_t begin = taggings_.size();
     for (const Tagging& tagging : extended_) {
+      const auto kept = std::span(taggings_).subspan(begin);
       if (kept.size() == model_.beam || tagging.score < extended_.front().score - farthest_behind) break;
       const auto alike = [&](const Tagging& other) { return same_tags(word, tagging, other); };
-      if (std::ranges::none_of(kept, alike)) kept.push_back(tagging);
+      if (std::ranges::none_of(kept, alike)) taggings_.push_back(tagging);
     }
+    begins_.push_back(taggings_.size());
   }
 
   bool same_tags(std::size_t word, Tagging one, Tagging other) const {
@@ -141,8 +148,8 @@ class Decoder {
       if (one.last != other.last) return false;
       if (k == remembered_ || word == 0 || one.before == other.before) return true;
       --word;
-      one = beams_[word][static_cast<std::size_t>(one.before)];
-      other = beams_[word][static_cast<std::size_t>(other.before)];
+      one = beam_of(word)[static_cast<std::size_t>(one.before)];
+      other = beam_of(word)[static_cast<std::size_t>(other.before)];
     }
   }
 
@@ -151,7 +158,8 @@ class Decoder {
   std::unique_ptr<engines::Worker> worker_;
   std::size_t remembered_;  // tags before a word that its features can depend on
   std::vector<double> scores_;
-  std::vector<std::vector<Tagging>> beams_;  // of each word, the best first
+  std::vector<Tagging> taggings_;    // of all words, one beam after the other
+  std::vector<std::size_t> begins_;  // where the beam of each word begins in taggings_
   std::vector<Tagging> extended_;
   ChunkSentence words_;
   std::string room_;
