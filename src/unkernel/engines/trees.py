@@ -265,10 +265,15 @@ class _Shape:
     intercept: list[float]
 
     def __call__(self, scores: list[float]) -> float | list[float]:
+        if len(scores) == 1:  # without lists: it is a microsecond less
+            score = scores[0] + self.intercept[0]
+            if not math.isfinite(score):
+                raise ValueError(_NOT_FINITE)
+            return score
         shifted = [score + constant for score, constant in zip(scores, self.intercept, strict=True)]
         if not all(map(math.isfinite, shifted)):
             raise ValueError(_NOT_FINITE)
-        return shifted[0] if len(shifted) == 1 else shifted
+        return shifted
 
 
 class OneTreeWorker:

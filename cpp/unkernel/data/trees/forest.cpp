@@ -109,7 +109,7 @@ NodeId Forest::add_node(std::int32_t label, std::span<const NodeId> children) {
   const auto same = [&](NodeId node) { return is_node(node, label, children); };
   const std::size_t found = place(node_slots_, hash, same);
   if (node_slots_[found].number >= 0) return node_slots_[found].number;
-  insert(node_slots_, size(), found, {hash, number});
+  insert(node_slots_, branching_count_++, found, {hash, number});
   return append(label, children);
 }
 

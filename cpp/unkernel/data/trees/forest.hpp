@@ -98,7 +98,8 @@ class Forest {
   // Nodes with one child, which most nodes are, keyed by label and child: a hit needs no comparison.
   Slots unary_slots_;
   std::size_t unary_count_ = 0;
-  Slots node_slots_;
+  Slots node_slots_;  // of nodes with several children
+  std::size_t branching_count_ = 0;
   Slots production_slots_;
   std::vector<std::int32_t> new_labels_;  // of the production being added
 };
