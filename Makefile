@@ -171,7 +171,7 @@ fuzz-long: ## as many as RUNS, a hundred million by default, and the lines of th
 test-sanitized test-threads: PRELOAD = $(foreach name,$(LIBRARY) libstdc++.so.6,$(shell $(CXX) -print-file-name=$(name)))
 test-sanitized test-threads: ENVIRONMENT = LD_PRELOAD="$(PRELOAD)" PYTHONPATH=$(CURDIR)/build/$@/python PYTHONMALLOC=malloc \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:handle_abort=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	TSAN_OPTIONS=suppressions=$(CURDIR)/tests/threads.suppressions UNKERNEL_SANITIZER=$(LIBRARY)
+	TSAN_OPTIONS=die_after_fork=0:suppressions=$(CURDIR)/tests/threads.suppressions UNKERNEL_SANITIZER=$(LIBRARY)
 
 test-sanitized: LIBRARY = libasan.so
 test-sanitized: build/test-sanitized/python ## the Python tests under address and undefined-behaviour sanitizers

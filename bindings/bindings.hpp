@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <span>
 #include <stdexcept>
@@ -45,11 +44,21 @@ kernels::FeatureMap feature_map(int degree, const std::string& kind, double gamm
 // "linear", "polynomial", "rbf" or "sigmoid"
 kernels::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0);
 
-using OnProgress = std::function<void(const Progress&)>;
+// A function of Python's, or none, called with Python's lock held. It takes no lock itself, as nanobind's
+// std::function does: giving that back is what a thread that outlives Python must not do (python_lock.hpp).
+template <class... Arguments>
+struct Callback {
+  nb::object function;
+
+  explicit operator bool() const { return function.is_valid(); }
+  void operator()(const Arguments&... arguments) const { function(arguments...); }
+};
+
+using OnProgress = Callback<Progress>;
 
 // Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to,
 // progress.
-void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress);
+void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress = {});
 
 // The same if the work may be long, and here otherwise: a thread takes some 30 microseconds.
 void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work);
@@ -122,6 +131,20 @@ Names names_of(const NumberedNames& table) {
 }  // namespace unkernel::bindings
 
 namespace nanobind::detail {
+
+template <class... Arguments>
+struct type_caster<unkernel::bindings::Callback<Arguments...>> {
+  NB_TYPE_CASTER(unkernel::bindings::Callback<Arguments...>, const_name("collections.abc.Callable[[") +
+                                                                 concat(make_caster<Arguments>::Name...) +
+                                                                 const_name("], None]"))
+
+  bool from_python(handle source, std::uint32_t, cleanup_list*) noexcept {
+    if (source.is_none()) return true;
+    if (PyCallable_Check(source.ptr()) == 0) return false;
+    value.function = borrow(source);
+    return true;
+  }
+};
 
 template <class Base>
 struct type_caster<unkernel::bindings::Aligned<Base>> {

@@ -195,13 +195,11 @@ class BoundEngine {
   // Rows are scored with the old trie until the new one is there.
   void grow_trie(const CsrRows& given, std::size_t most_nodes, const std::string& saving, int threads) {
     const auto rows = given.narrow();
-    watched(
-        [&](Monitor& monitor) {
-          const auto old = conjunctions().trie();
-          replace_trie(std::make_shared<const engines::PrefixTrie>(
-              conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
-        },
-        nullptr);
+    watched([&](Monitor& monitor) {
+      const auto old = conjunctions().trie();
+      replace_trie(std::make_shared<const engines::PrefixTrie>(
+          conjunctions().grown(old.get(), rows, most_nodes, saving_of(saving), threads, monitor)));
+    });
   }
 
   void prune_trie(std::size_t most_nodes, const std::string& saving) {

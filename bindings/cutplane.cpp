@@ -1,4 +1,3 @@
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -297,7 +296,7 @@ class DistantRisk final : public solve::Risk {
   std::size_t steps_at_once_;
 };
 
-using Observe = std::function<void(nb::ndarray<nb::numpy, double>, double, double, std::int64_t)>;
+using Observe = Callback<nb::ndarray<nb::numpy, double>, double, double, std::int64_t>;
 
 struct LoopOptions {
   solve::OneSlackOptions solver;

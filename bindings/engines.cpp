@@ -179,7 +179,7 @@ Table expand_vectors(const CsrRows& vectors, const Array<double>& coefficients,
                                     limit.real("threshold"),
                                     limit.real("most_bytes")};
   ConjunctionArrays arrays;
-  watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); }, nullptr);
+  watched([&](Monitor& monitor) { arrays = engines::expand(machine, plan, threads, monitor); });
   return as_table(std::move(arrays));
 }
 

@@ -1,5 +1,4 @@
 // Kernels of examples made of trees and vectors, and the machines that score with them.
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>

@@ -44,7 +44,7 @@ void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
 }
 
 void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work) {
-  if (maybe_long) return watched([&](const Monitor& monitor) { work(monitor); }, nullptr);
+  if (maybe_long) return watched([&](const Monitor& monitor) { work(monitor); });
   const Monitor monitor;
   const Unlocked unlocked;
   work(monitor);
@@ -75,7 +75,7 @@ void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int6
       if (pace * static_cast<double>(size) >= short_time) break;
     }
   }
-  if (begin < total) watched([&](const Monitor& monitor) { work(begin, total, monitor); }, nullptr);
+  if (begin < total) watched([&](const Monitor& monitor) { work(begin, total, monitor); });
 }
 
 NB_MODULE(_core, module) {

@@ -1,5 +1,4 @@
 // The arc-eager parser: its spec, its training, and parsing with engines.
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -165,8 +164,7 @@ Arrays parse_with(const BoundSpec& bound, const Engines& moves, const Engines& a
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::Parsed parsed;
   watched(
-      [&](const Monitor& monitor) { parsed = parsing::parse(bound.spec, engines, text, threads, monitor); },
-      nullptr);
+      [&](const Monitor& monitor) { parsed = parsing::parse(bound.spec, engines, text, threads, monitor); });
   return as_tuple(std::move(parsed));
 }
 
@@ -174,8 +172,7 @@ Table decisions_with(const BoundSpec& bound, const Engines& moves, const Engines
                      const data::ColumnText& text) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::ParserDecisions made;
-  watched([&](const Monitor& monitor) { made = parsing::decisions(bound.spec, engines, text, monitor); },
-          nullptr);
+  watched([&](const Monitor& monitor) { made = parsing::decisions(bound.spec, engines, text, monitor); });
   Table table;
   table["offsets"] = give(std::move(made.offsets));
   table["columns"] = give(std::move(made.columns));
@@ -197,7 +194,7 @@ void bind_spec(nb::module_& module) {
       .def(
           "learn",
           [](BoundSpec& self, const data::ColumnText& text) {
-            watched([&](const Monitor& monitor) { self.trees = self.spec.learn(text, monitor); }, nullptr);
+            watched([&](const Monitor& monitor) { self.trees = self.spec.learn(text, monitor); });
           },
           nb::arg("text"))
       .def("stored", &stored)
@@ -220,11 +217,9 @@ void bind_spec(nb::module_& module) {
           "rows",
           [](const BoundSpec& self, const data::ColumnText& text) {
             parsing::OracleRows rows;
-            watched(
-                [&](const Monitor& monitor) {
-                  rows = parsing::oracle_rows(self.spec, text, self.trees, monitor);
-                },
-                nullptr);
+            watched([&](const Monitor& monitor) {
+              rows = parsing::oracle_rows(self.spec, text, self.trees, monitor);
+            });
             return nb::typed<nb::tuple, Table, Table>(
                 nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs))));
           },
@@ -250,7 +245,7 @@ void bind_trainer(nb::module_& module) {
       .def("run_epoch",
            [](Trainer& self) {
              parsing::EpochCounts counts;
-             watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); }, nullptr);
+             watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); });
              return nb::typed<nb::tuple, int, int, int, int>(
                  nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels));
            })
@@ -258,7 +253,7 @@ void bind_trainer(nb::module_& module) {
           "parse",
           [](Trainer& self, const data::ColumnText& text) {
             parsing::Parsed parsed;
-            watched([&](const Monitor& monitor) { parsed = self.parse(text, monitor); }, nullptr);
+            watched([&](const Monitor& monitor) { parsed = self.parse(text, monitor); });
             return as_tuple(std::move(parsed));
           },
           nb::arg("text"))

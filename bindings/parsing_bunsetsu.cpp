@@ -186,11 +186,9 @@ void bind_features(nb::module_& module) {
           "decisions",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
             parsing::BunsetsuDecisions made;
-            watched(
-                [&](const Monitor& monitor) {
-                  made = parsing::bunsetsu_decisions(text, view(heads), self, monitor);
-                },
-                nullptr);
+            watched([&](const Monitor& monitor) {
+              made = parsing::bunsetsu_decisions(text, view(heads), self, monitor);
+            });
             return decisions_of(std::move(made));
           },
           nb::arg("text"), nb::arg("heads"))
@@ -210,12 +208,10 @@ void bind_features(nb::module_& module) {
       [](const BunsetsuText& text, const Array<std::int32_t>& heads,
          const std::vector<std::string>& templates, std::int64_t min_count) {
         std::optional<parsing::BunsetsuTraining> made;
-        watched(
-            [&](const Monitor& monitor) {
-              made.emplace(parsing::bunsetsu_training(
-                  text, view(heads), parsing::read_bunsetsu_templates(templates), min_count, monitor));
-            },
-            nullptr);
+        watched([&](const Monitor& monitor) {
+          made.emplace(parsing::bunsetsu_training(
+              text, view(heads), parsing::read_bunsetsu_templates(templates), min_count, monitor));
+        });
         return Tuple(nb::make_tuple(std::move(made->features), decisions_of(std::move(made->decisions))));
       },
       nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));

@@ -126,8 +126,7 @@ auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::FeatureRows rows;
-  watched([&](const Monitor& monitor) { rows = features.rows(text, view(answers), backward, monitor); },
-          nullptr);
+  watched([&](const Monitor& monitor) { rows = features.rows(text, view(answers), backward, monitor); });
   return as_tuple(std::move(rows));
 }
 
@@ -145,11 +144,9 @@ auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::FeatureRows rows;
-  watched(
-      [&](const Monitor& monitor) {
-        rows = features.learn(text, view(answers), backward, min_count, monitor);
-      },
-      nullptr);
+  watched([&](const Monitor& monitor) {
+    rows = features.learn(text, view(answers), backward, min_count, monitor);
+  });
   return as_tuple(std::move(rows));
 }
 

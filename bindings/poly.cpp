@@ -1,4 +1,3 @@
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -196,18 +195,15 @@ std::unique_ptr<MappedRows> map_rows(const DistinctRows& examples, const Options
   const poly::MapOptions options = map_options(given, map);
   const int vectors_per_row = given.integer<int>("vectors_per_row");
   std::unique_ptr<MappedRows> mapped;
-  watched(
-      [&](Monitor& monitor) {
-        mapped = std::make_unique<MappedRows>(examples, options, vectors_per_row, monitor);
-      },
-      nullptr);
+  watched([&](Monitor& monitor) {
+    mapped = std::make_unique<MappedRows>(examples, options, vectors_per_row, monitor);
+  });
   return mapped;
 }
 
 Table weights_of(const MappedRows& mapped, Array<double> coefficients, int threads) {
   poly::Conjunctions found;
-  watched([&](Monitor& monitor) { found = mapped.weights_of(view(coefficients), {threads, &monitor}); },
-          nullptr);
+  watched([&](Monitor& monitor) { found = mapped.weights_of(view(coefficients), {threads, &monitor}); });
   const std::size_t conjunctions = found.keys.size();
   Table result;
   result["keys"] = to_numpy(std::move(found.keys));
@@ -218,8 +214,7 @@ Table weights_of(const MappedRows& mapped, Array<double> coefficients, int threa
 
 auto scores_of(const MappedRows& mapped, Array<double> coefficients, int threads) {
   std::vector<double> scores;
-  watched([&](Monitor& monitor) { scores = mapped.scores(view(coefficients), {threads, &monitor}); },
-          nullptr);
+  watched([&](Monitor& monitor) { scores = mapped.scores(view(coefficients), {threads, &monitor}); });
   return to_numpy(std::move(scores));
 }
 

@@ -1,5 +1,4 @@
 // Learners of examples made of trees and vectors.
-#include <nanobind/stl/function.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 

@@ -7,7 +7,7 @@ import sys
 
 # The core is called directly: numpy's own functions, which estimators call, abort the process as ours did.
 PROGRAM = """
-import threading, time
+import threading
 import numpy as np
 from unkernel import compile, PolySVC
 from unkernel._core import pack_rows, train_dual
@@ -19,7 +19,7 @@ y = np.where(np.arange(2000) % 2, 1.0, -1.0)
 engine = compile(PolySVC(max_iter=1000).fit(X[:100].toarray(), y[:100]), measure=False)._engine
 packed = pack_rows(X, threads=1)
 nothing = np.empty(0)
-begun = threading.Barrier(4)
+begun, called = threading.Barrier(4), threading.Event()
 
 def asks():
     begun.wait()
@@ -31,13 +31,18 @@ def trains():
     while True:
         train_dual(
             DualOptions(tolerance=1e-9, max_epochs=10**6, seed=1, threads=1), rows=packed, intercept=0.0,
-            squared=False, signed_costs=100.0 * y, duals=nothing, on_progress=lambda _: sum(range(10**5)),
+            squared=False, signed_costs=100.0 * y, duals=nothing, on_progress=busy,
         )
+
+def busy(_):  # for long, so that it is called when Python ends
+    called.set()
+    for _ in range(10**9):
+        pass
 
 for work in (asks, asks, trains):
     threading.Thread(target=work, daemon=True).start()
 begun.wait()
-time.sleep(0.1)
+called.wait()
 print("the end")
 """
 
