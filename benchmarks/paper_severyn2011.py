@@ -71,8 +71,7 @@ def table_1(report: Report) -> None:
 def table_1_right(report: Report) -> None:
     """Answering for 10,000 examples, by the number of training examples: CPU seconds.
 
-    Ours are models of the exact solver, which have more support vectors than those of sampled cuts; the
-    examples are a Forest already, as the paper's are read before.
+    Ours are models of the exact solver. The examples are a Forest already, as the paper's are read before.
     """
     test = read_trees(file_of("boundaries-10k", "test"), format="lines")
     for thousands, (vectors, *seconds) in PRINTED_ANSWERS.items():
@@ -152,7 +151,7 @@ def add_quality(report: Report, task: str, contender: str, found: dict[str, floa
 
 
 def figure_2(report: Report) -> None:
-    """How much faster two threads are than one, against the size of a sample: wall time of 50 rounds.
+    """How much faster two threads are than one, against the size of a sample: wall time of 20 rounds.
 
     The paper has up to 8 processors, and reaches 7 times at samples of 1,000. The machine of these figures
     has two, and other work ran on it; examples are 50,000 boundaries in the place of answers of Yahoo.
