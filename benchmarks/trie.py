@@ -95,12 +95,6 @@ def try_layouts(report: Report, task: Task) -> None:
             task.fast["trie"] = grown
 
 
-def thread_seconds(work: Any) -> float:
-    began = time.thread_time()
-    work()
-    return time.thread_time() - began
-
-
 def measure_ours(report: Report, task: Task) -> None:
     per_row = 1e6 / task.rows.shape[0]
     for figure, decide in (("scores", False), ("decisions", True)):
@@ -108,7 +102,7 @@ def measure_ours(report: Report, task: Task) -> None:
             kind: lambda fast=fast, decide=decide: fast.score_csr(task.rows, 1, until_decided=decide)
             for kind, fast in task.fast.items()
         }
-        for kind, times in take_turns(works, ROUNDS, thread_seconds).items():
+        for kind, times in take_turns(works, ROUNDS).items():
             report.add(task.name, f"unkernel, {kind}", figure, "µs/row", times.scaled(per_row))
     for kind, fast in task.fast.items():
         report.add(task.name, f"unkernel, {kind}", "tables", "MB", fast.nbytes / 1e6)

@@ -15,6 +15,7 @@ import unkernel
 from reference.kernels import EXACT, applicable, assert_scores, make_kernel_model, polynomial, rows_for
 from reference.models import make_model
 from unkernel import PolySVC, write_svmlight
+from unkernel.engines import candidates
 from unkernel.engines.compile_options import parse_bytes
 from unkernel.models.kernel import Kernel
 
@@ -415,3 +416,15 @@ def test_uk_files_as_sources(kind, tmp_path):
     again = unkernel.compile(str(tmp_path / "fast.uk"), "expanded")
     assert np.array_equal(again.decision_function(X), expected)
     assert type(again.to_model()) is type(source)
+
+
+def test_time_is_measured_wherever_rows_are_scored(monkeypatch):
+    """Many rows are scored on a thread of their own, whose time the calling thread does not have."""
+    now = [0.0]
+
+    class Slow:
+        def score(self, rows, threads):
+            now[0] += 0.001 * rows.shape[0]
+
+    monkeypatch.setattr(candidates.time, "process_time", lambda: now[0])
+    assert candidates.measure(Slow(), np.zeros((100, 2))) == pytest.approx(1000.0)
