@@ -265,7 +265,7 @@ class _Shape:
     intercept: list[float]
 
     def __call__(self, scores: list[float]) -> float | list[float]:
-        if len(scores) == 1:  # without lists: it is a microsecond less
+        if len(scores) == 1:  # without lists, which take longer to make
             score = scores[0] + self.intercept[0]
             if not math.isfinite(score):
                 raise ValueError(_NOT_FINITE)
