@@ -174,7 +174,13 @@ def test_the_choices_and_defaults_are_those_of_the_function(run, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     text = run("compile", "--help").out
     renamed = {"n_jobs": "jobs"}
-    only_python = {"source", "on_progress", "classes", "unknown_keys"}
+    only_python = {
+        "source",
+        "on_progress",
+        "classes",
+        "unknown_keys",
+        "cache",
+    }  # the last is no part of files
     for name in set(inspect.signature(compile).parameters) - only_python:
         assert f"--{renamed.get(name, name).replace('_', '-')}" in text
 

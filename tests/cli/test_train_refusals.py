@@ -11,7 +11,7 @@ import pytest
     ("options", "reason"),
     [
         ("linear --degree 2", "No such option: --degree"),
-        ("rank --gamma 1", "No such option: --gamma"),
+        ("linear --gamma 1", "No such option: --gamma"),
         ("linear --storage auto", "No such option: --storage"),
         ("rank --loss hinge", "No such option: --loss"),
         ("rank --seed 1", "No such option: --seed"),

@@ -26,7 +26,7 @@ MEASURES = {
 @pytest.mark.parametrize("objective", ["f1", "break_even", "precision_at_k", "roc_area"])
 def test_measures_are_optimised(objective):
     X, y = imbalanced_problem()
-    plain = CuttingPlaneSVC(C=0.1).fit(X, y)
+    plain = CuttingPlaneSVC(C=0.1, random_state=0).fit(X, y)  # the dual: one row more or less by its seed
     clf = CuttingPlaneSVC(C=0.1, objective=objective, k=60, tol=1e-2).fit(X, y)
     measure = MEASURES[objective]
     assert clf.gap_ <= 1e-2
