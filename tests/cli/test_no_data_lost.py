@@ -27,12 +27,13 @@ PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be one
 INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "features", "public_key"}
 NEITHER = {
-    "C", "by", "calibrate", "class_weight", "coef0", "combine", "cv", "dask", "decay", "degree",
-    "direction", "draw", "drop", "duration", "engine", "epochs", "exploration", "feature_map", "force",
+    "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "cv", "dask", "decay",
+    "degree", "direction", "draw", "drop", "duration", "engine", "epochs", "exploration", "feature_map", "force",
     "format", "gamma", "imbalance", "intercept", "intercept_scaling", "jobs", "json", "k", "kernel",
     "l1_ratio", "labels", "learner", "loss", "max_cuts", "max_iter", "measure", "memory", "min_count",
     "min_updates", "n_bins", "n_features", "ndcg_at", "normalize", "normalize_vectors", "objective", "of",
-    "on_error", "out_of_core", "penalty", "probability", "quiet", "rare", "row", "runs", "sample_size",
+    "on_error", "out_of_core", "pair_weight", "penalty", "probability", "quiet", "rare", "row", "runs",
+    "sample_size",
     "scheme", "scores", "seed", "solver", "split", "storage", "target", "thresholds", "threshold", "tol",
     "top", "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel", "verbose",
     "width_decay", "zero_based",

@@ -254,13 +254,13 @@ def test_remembered_answers_are_the_same(run, test_file, model_file, tmp_path):
     rows.write_text(test_file.read_text() * 3)
     run("predict", model_file, rows, "-o", tmp_path / "plain.txt", "--scores")
     ran = run(
-        "predict", model_file, rows, "-o", tmp_path / "cached.txt", "--scores", "--cache", 5000, "--json"
+        "predict", model_file, rows, "-o", tmp_path / "cached.txt", "--scores", "--cache-rows", 5000, "--json"
     )
     assert (tmp_path / "cached.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
     cache = ran.json["cache"]
     assert cache["maxsize"] == 5000 and cache["hits"] + cache["misses"] == 600 and cache["hits"] >= 400
     assert "cache" not in run("predict", model_file, rows, "--json").json
-    shown = run("predict", model_file, rows, "--cache", 5000, "--jobs", 1)
+    shown = run("predict", model_file, rows, "--cache-rows", 5000, "--jobs", 1)
     assert re.search(r"cache +[0-9]+ rows found, [0-9]+ scored", shown.out)
-    assert "cache must be a whole number" in run("predict", model_file, rows, "--cache", 1 << 40).error()
-    assert run("predict", model_file, rows, "--cache", 0).code == 2
+    assert "cache must be a whole number" in run("predict", model_file, rows, "--cache-rows", 1 << 40).error()
+    assert run("predict", model_file, rows, "--cache-rows", 0).code == 2

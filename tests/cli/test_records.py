@@ -164,7 +164,7 @@ def test_remembered_answers(run, people_model, people_file, tmp_path):
         "-o",
         tmp_path / "cached.csv",
         "--scores",
-        "--cache",
+        "--cache-rows",
         99,
         "--json",
     ).json

@@ -178,8 +178,8 @@ def test_vectors_beside_the_trees(run, vector_files, vector_model):
 
 
 def test_trees_have_no_cache(run, vector_files, vector_model):
-    ran = run("predict", vector_model, vector_files[0], "--cache", 10)
-    assert "--cache is for rows and records" in ran.error()
+    ran = run("predict", vector_model, vector_files[0], "--cache-rows", 10)
+    assert "--cache-rows is for rows and records" in ran.error()
 
 
 def test_a_kelp_file(run, tmp_path):

@@ -62,7 +62,7 @@ def predict(
     probability: shared.Probability = False,
     ndcg_at: training.NdcgDepth = None,
     zero_based: shared.ZeroBasedLikeModel = None,
-    cache: shared.Cache = None,
+    cache_rows: shared.CacheRows = None,
     jobs: shared.Jobs = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -78,8 +78,8 @@ def predict(
 
     With --scores, the decision values follow each label: one if there are two classes, else one for each
     class (or, for models of LIBSVM, each pair of classes). With --probability, the probability of each class
-    follows. Text models of other programs are compiled for this once. With --cache, rows that occur again
-    and again are scored once; the answers are the same.
+    follows. Text models of other programs are compiled for this once. With --cache-rows, rows that occur
+    again and again are scored once; the answers are the same.
 
     A model of records reads CSV, TSV, JSON lines and Parquet, block by block, in memory that does not grow.
     Its answers are CSV, TSV or JSON lines, as the output's name says, or as the input where they go to
@@ -103,12 +103,12 @@ def predict(
         from unkernel.cli.records.answering import RecordRequest, answer_records
 
         check_options_of_rows(model, {"--ndcg-at": ndcg_at, "--zero-based": zero_based}, "a model of records")
-        request = RecordRequest(model, data, output, shared.threads(jobs), scores, probability, cache)
+        request = RecordRequest(model, data, output, shared.threads(jobs), scores, probability, cache_rows)
         with Display(quiet=quiet or json) as display:
             result = answer_records(request, display)
         _show(result, json=json, quiet=quiet)
         return
-    asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability, cache)
+    asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability, cache_rows)
     with Display(quiet=quiet or json) as display:
         answered = answer(model, data, display, asking)
         decision, raw = answered.decision, answered.raw

@@ -60,7 +60,7 @@ def check_rows_only(files: Sequence[str], zero_based: bool | None, cache: int | 
     if zero_based is not None:
         raise ValueError("--zero-based and --one-based are for rows, and not for trees")
     if cache is not None:
-        raise ValueError("--cache is for rows and records, and not for trees")
+        raise ValueError("--cache-rows is for rows and records, and not for trees")
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,7 +190,7 @@ TrieNodes = Annotated[
         show_default="the best of several sizes",
     ),
 ]
-Cache = Annotated[
+CacheRows = Annotated[
     int | None,
     _engine(
         min=1,
