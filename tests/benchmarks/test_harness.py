@@ -11,13 +11,6 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def on_path():
-    sys.path.insert(0, str(BENCHMARKS))
-    yield
-    sys.path.remove(str(BENCHMARKS))
-
-
 @pytest.fixture
 def report():
     from harness import Report, Times

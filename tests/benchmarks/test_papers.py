@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import sys
-from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 NAMES = ("chang2010", "goldberg2008", "yoshinaga2009", "joachims2006", "severyn2011")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def on_path():
-    sys.path.insert(0, str(BENCHMARKS))
-    yield
-    sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.fixture
