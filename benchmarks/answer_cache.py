@@ -22,7 +22,7 @@ import numpy as np
 from scipy import sparse
 
 import unkernel
-from engines import TRAINED, Task, load_task
+from engines import TRAINED, Task, loaded
 from harness import Report, Times, main, take_turns
 from harness.processes import LeftOutError, program, run_program
 from zipf_rows import zipf_stream
@@ -98,12 +98,7 @@ def measure_pecco(report: Report, task: Task, stream: sparse.csr_matrix) -> None
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:
-    for name in tasks:
-        try:
-            task = load_task(name)
-        except (OSError, ImportError) as error:
-            report.leave_out(name, error)
-            continue
+    for task in loaded(report, tasks):
         stream = zipf_stream(task.rows, STREAM)
         fast = unkernel.compile(task.model, sample=task.rows)
         found = measure_batches(report, task, fast, stream)
@@ -112,7 +107,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
         try:
             measure_pecco(report, task, stream)
         except LeftOutError as reason:
-            report.leave_out(f"{name}, pecco", reason)
+            report.leave_out(f"{task.name}, pecco", reason)
 
 
 if __name__ == "__main__":

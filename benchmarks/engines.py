@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -203,13 +203,17 @@ def fitted(task: Task, count: int = 5000) -> dict[str, Any]:
     }
 
 
-def measure(report: Report, tasks: Sequence[str]) -> None:
+def loaded(report: Report, tasks: Sequence[str]) -> Iterator[Task]:
+    """The tasks whose data and trainers are here."""
     for name in tasks:
         try:
-            task = load_task(name)
+            yield load_task(name)
         except (OSError, ImportError) as error:
             report.leave_out(name, error)
-            continue
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for task in loaded(report, tasks):
         engines = compiled(report, task)
         check(task, engines)
         measure_batches(report, task, engines)
@@ -217,7 +221,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             try:
                 measure_pecco(report, task, Path(folder))
             except LeftOutError as reason:
-                report.leave_out(f"{name}, pecco", reason)
+                report.leave_out(f"{task.name}, pecco", reason)
             measure_threads_and_loading(report, task, engines["auto"], Path(folder))
         measure_single_rows(report, task, engines["auto"])
 
