@@ -7,12 +7,11 @@ from typing import Any
 
 from harness import Report, Times
 from unkernel import datasets
-from unkernel.data import read_bunsetsu, read_chunks, read_conllu
+from unkernel.data import read_bunsetsu, read_conllu
 
 READERS = {
     "conllu": read_conllu,
     "bunsetsu": read_bunsetsu,
-    "chunks": lambda path: read_chunks(path, tagged=True),
 }
 
 
