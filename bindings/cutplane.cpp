@@ -1,3 +1,4 @@
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
@@ -54,13 +56,16 @@ std::unique_ptr<PackedRows> pack(const CsrRows& rows, int threads) {
   });
 }
 
-nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows, int threads) {
+nb::typed<nb::tuple, PackedRows, nb::any> pack_by_frequency(const CsrRows& rows,
+                                                            std::optional<Array<std::int64_t>> order,
+                                                            int threads) {
   std::unique_ptr<PackedRows> packed;
   data::Numbering numbering;
+  const data::RowOrder taken = order ? data::RowOrder(view(*order)) : std::nullopt;
   rows.visit([&](const auto& matrix) {
     const Unlocked unlocked;
     numbering = data::number_by_frequency(matrix, threads);
-    packed = std::make_unique<PackedRows>(data::pack(matrix, numbering, threads));
+    packed = std::make_unique<PackedRows>(data::pack(matrix, taken, numbering, threads));
   });
   return nb::typed<nb::tuple, PackedRows, nb::any>(
       nb::make_tuple(std::move(packed), to_numpy(std::move(numbering.column_of))));
@@ -104,7 +109,7 @@ void bind_rows(nb::module_& module) {
   nb::class_<PackedRows, RowStore>(module, "PackedRows").def_prop_ro("nbytes", &PackedRows::bytes);
   module.def("pack_rows", &pack, nb::arg("rows"), nb::kw_only(), nb::arg("threads"));
   module.def("pack_rows_by_frequency", &pack_by_frequency, nb::arg("rows"), nb::kw_only(),
-             nb::arg("threads"));
+             nb::arg("order") = nb::none(), nb::arg("threads"));
 }
 
 // --- Rows in files ---------------------------------------------------------------------------------------

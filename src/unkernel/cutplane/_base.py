@@ -46,7 +46,6 @@ class LinearLearner(RowLearner):
         """Rows of files; sets the attributes that scikit-learn sets for a matrix."""
         rows, opened = rows_in_files(
             source,
-            self.tol,
             thread_count(self.n_jobs),
             cache=self.cache,
             on_reading=on_reading,
@@ -57,9 +56,9 @@ class LinearLearner(RowLearner):
             del self.feature_names_in_
         return rows, opened
 
-    def _rows_in_memory(self, matrix: Any) -> TrainingRows:
+    def _rows_in_memory(self, matrix: Any, order: NDArray[np.int64] | None = None) -> TrainingRows:
         identify = self.checkpoint is not None
-        return rows_in_memory(matrix, self.tol, thread_count(self.n_jobs), identify=identify)
+        return rows_in_memory(matrix, thread_count(self.n_jobs), identify=identify, order=order)
 
     def _solver_options(self, on_progress: OnProgress | None, intercept: float) -> SolverOptions:
         return SolverOptions(

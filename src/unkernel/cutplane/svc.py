@@ -243,9 +243,10 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         if isinstance(found, TrainingRows):
             rows = found
         else:
+            order = None
             if self._may_use_dual(found.shape[0]):
-                found, codes, weights = merge_equal_rows(found, codes, weights)
-            rows = self._rows_in_memory(found)
+                order, codes, weights = merge_equal_rows(found, codes, weights)
+            rows = self._rows_in_memory(found, order)
         self.solver_ = self._choose_solver(rows)
         options = self._solver_options(on_progress, self._constant())
         costs = self._costs(codes, weights)

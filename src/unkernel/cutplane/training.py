@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,20 +73,28 @@ class TrainingRows:
         return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
 
 
-def rows_in_memory(X: Any, tol: float, threads: int, *, identify: bool) -> TrainingRows:
-    """Pack a matrix."""
+def rows_in_memory(
+    X: Any, threads: int, *, identify: bool, order: NDArray[np.int64] | None = None
+) -> TrainingRows:
+    """Pack a matrix, or the rows of it that `order` lists."""
     rows = canonical_rows(X)
     _check_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
-    store, columns = pack_rows_by_frequency(rows, threads=threads)
+    store, columns = pack_rows_by_frequency(rows, order=order, threads=threads)
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
     if identify:
         identity["checksum"] = checksum([rows.indptr, rows.indices, rows.data])
     return TrainingRows(store, rows.shape[1], columns.astype(np.int64), identity)
 
 
-def merge_equal_rows(
-    rows: CsrRows, codes: NDArray[np.int32], weights: Weights | None
-) -> tuple[CsrRows, NDArray[np.int32], Weights | None]:
+class MergedRows(NamedTuple):
+    """Rows that stand for themselves and for equal ones of their class."""
+
+    order: NDArray[np.int64] | None  # their numbers; None for all rows as they are
+    codes: NDArray[np.int32]  # their classes
+    weights: Weights | None  # the sums of weights; None for ones
+
+
+def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights | None) -> MergedRows:
     """Merge equal rows of the same class: one row each, with the sum of their weights.
 
     Dual coordinate descent depends on the order and the number of rows within its tolerance. Merged rows
@@ -111,19 +119,18 @@ def merge_equal_rows(
         order = order[weights[order] > 0]
     same = (keys[order[1:]] == keys[order[:-1]]) & (codes[order[1:]] == codes[order[:-1]])
     if weights is None and not same.any():
-        return rows, codes, weights
+        return MergedRows(None, codes, weights)
     later = np.flatnonzero(same) + 1
     differences = matrix[order[later]] - matrix[order[later - 1]]
     same[later - 1] = abs(differences).sum(axis=1).ravel() == 0
     first = np.flatnonzero(np.r_[True, ~same])
     summed = np.add.reduceat(np.ones(len(order)) if weights is None else weights[order], first)
     kept = order[first]
-    merged = matrix[kept]  # canonical, as all rows of `rows` are
-    return CsrRows.of(merged.indptr, merged.indices, merged.data, rows.shape[1]), codes[kept], summed
+    return MergedRows(kept.astype(np.int64, copy=False), codes[kept], summed)
 
 
 def rows_in_files(
-    source: Any, tol: float, threads: int, *, cache: Any, zero_based: Any = "auto", on_reading: Any = None
+    source: Any, threads: int, *, cache: Any, zero_based: Any = "auto", on_reading: Any = None
 ) -> tuple[TrainingRows, RowFile]:
     """Open the packed copy of svmlight files, after making it if need be."""
     opened = open_rows(

@@ -81,6 +81,20 @@ def test_columns_by_how_often_they_are_used(seed):
     np.testing.assert_allclose(packed.scores(weights[columns], 0.0, 1), X @ weights)
 
 
+@pytest.mark.parametrize("order", [[2, 0, 0], [1], []])
+@pytest.mark.parametrize("values", [1.0, 0.5, 0.1])
+def test_rows_in_another_order(order, values):
+    X = sparse.csr_matrix(np.where(DENSE != 0, values, 0.0))
+    packed, columns = pack_rows_by_frequency(X, order=np.array(order, np.int64), threads=1)
+    np.testing.assert_array_equal(packed.scores(WEIGHTS[columns], 0.0, 1), (X @ WEIGHTS)[order])
+
+
+@pytest.mark.parametrize("row", [-1, len(DENSE), 2**62])
+def test_rows_outside_of_the_matrix_are_not_packed(row):
+    with pytest.raises(ValueError, match="row number"):
+        pack_rows_by_frequency(sparse.csr_matrix(DENSE), order=np.array([0, row]), threads=1)
+
+
 @pytest.mark.parametrize("value", [1.0, 0.1, -0.0, 5e-324, 1e300, 2.0**-130, np.float32(0.1)])
 def test_values_are_kept_in_as_few_bytes_as_hold_them(value):
     packed = pack_rows(sparse.csr_matrix((np.full(8, value), np.arange(8), [0, 4, 8])), threads=1)

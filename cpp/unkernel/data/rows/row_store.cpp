@@ -16,15 +16,56 @@ namespace {
 constexpr std::int64_t grain = 1 << 16;
 constexpr std::size_t most_narrow_features = 1 << 16;
 
-template <class To, class From, class Change>
-void convert(std::span<const From> from, LargeVector<To>& to, int threads, const Change& change) {
-  to.resize(from.size());
-  parallel_ranges(threads, static_cast<std::int64_t>(from.size()), grain,
-                  [&](std::int64_t begin, std::int64_t end) {
-                    for (auto k = static_cast<std::size_t>(begin); k < static_cast<std::size_t>(end); ++k)
-                      to[k] = static_cast<To>(change(from[k]));
-                  });
+// Throws std::invalid_argument if a number is not that of a row.
+template <class Index>
+LargeVector<std::int64_t> offsets_of(std::span<const Index> offsets, RowOrder order) {
+  if (!order) return {offsets.begin(), offsets.end()};
+  LargeVector<std::int64_t> result{0};
+  for (const std::int64_t row : *order) {
+    if (row < 0 || row + 1 >= static_cast<std::int64_t>(offsets.size()))
+      throw std::invalid_argument("a row number is outside the matrix");
+    const auto i = static_cast<std::size_t>(row);
+    result.push_back(result.back() + static_cast<std::int64_t>(offsets[i + 1] - offsets[i]));
+  }
+  return result;
 }
+
+// Copies entries from where the rows were to where they are now.
+template <class Index>
+class EntryCopier {
+ public:
+  EntryCopier(std::span<const Index> from, RowOrder order, std::span<const std::int64_t> to, int threads)
+      : from_(from), order_(order), to_(to), threads_(threads) {}
+
+  template <class To, class From, class Change>
+  void copy(std::span<const From> from, LargeVector<To>& to, const Change& change) const {
+    to.resize(static_cast<std::size_t>(to_.back()));
+    const auto copy_some = [&](std::size_t source, std::size_t target, std::size_t count) {
+      for (std::size_t k = 0; k < count; ++k) to[target + k] = static_cast<To>(change(from[source + k]));
+    };
+    if (!order_) {
+      parallel_ranges(threads_, to_.back(), grain, [&](std::int64_t begin, std::int64_t end) {
+        const auto first = static_cast<std::size_t>(begin);
+        copy_some(first, first, static_cast<std::size_t>(end - begin));
+      });
+      return;
+    }
+    parallel_ranges(threads_, static_cast<std::int64_t>(order_->size()), rows_per_block,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+                        const auto source = static_cast<std::size_t>((*order_)[i]);
+                        copy_some(static_cast<std::size_t>(from_[source]), static_cast<std::size_t>(to_[i]),
+                                  static_cast<std::size_t>(to_[i + 1] - to_[i]));
+                      }
+                    });
+  }
+
+ private:
+  std::span<const Index> from_;
+  RowOrder order_;
+  std::span<const std::int64_t> to_;
+  int threads_;
+};
 
 template <class Index>
 void check_columns(std::span<const Index> columns, std::int64_t features, int threads) {
@@ -129,36 +170,36 @@ Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads) {
 }
 
 template <class Index>
-PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, int threads) {
+PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads) {
   const bool renumbered = !numbering.number_of.empty();
   if (!renumbered && rows.features > most_features) {
     throw std::invalid_argument(
         "there are more columns than 32-bit numbers: leave out those that no row uses");
   }
-  check_columns(rows.columns, rows.features, threads);
+  if (!renumbered) check_columns(rows.columns, rows.features, threads);  // else number_by_frequency has
   PackedRows packed;
   packed.features_ = renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
   packed.layout_.columns = kind_of_columns(packed.features_);
   packed.layout_.values = kind_of_values(survey_values(rows.values, threads));
-  packed.offsets_.assign(rows.offsets.begin(), rows.offsets.end());
+  packed.offsets_ = offsets_of(rows.offsets, order);
+  const EntryCopier<Index> entries(rows.offsets, order, packed.offsets_, threads);
   const auto number = [&](Index column) {
     return renumbered ? numbering.number_of[static_cast<std::size_t>(column)]
                       : static_cast<std::uint32_t>(column);
   };
   if (packed.layout_.columns == ColumnKind::narrow) {
-    convert(rows.columns, packed.narrow_, threads, number);
+    entries.copy(rows.columns, packed.narrow_, number);
   } else {
-    convert(rows.columns, packed.wide_, threads, number);
+    entries.copy(rows.columns, packed.wide_, number);
   }
-  if (packed.layout_.values == ValueKind::single)
-    convert(rows.values, packed.single_, threads, std::identity());
-  if (packed.layout_.values == ValueKind::full) convert(rows.values, packed.full_, threads, std::identity());
+  if (packed.layout_.values == ValueKind::single) entries.copy(rows.values, packed.single_, std::identity());
+  if (packed.layout_.values == ValueKind::full) entries.copy(rows.values, packed.full_, std::identity());
   return packed;
 }
 
 template Numbering number_by_frequency(const CsrView<std::int32_t, double>&, int);
 template Numbering number_by_frequency(const CsrView<std::int64_t, double>&, int);
-template PackedRows pack(const CsrView<std::int32_t, double>&, const Numbering&, int);
-template PackedRows pack(const CsrView<std::int64_t, double>&, const Numbering&, int);
+template PackedRows pack(const CsrView<std::int32_t, double>&, RowOrder, const Numbering&, int);
+template PackedRows pack(const CsrView<std::int64_t, double>&, RowOrder, const Numbering&, int);
 
 }  // namespace unkernel::data

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -84,6 +85,9 @@ class RowStore {
   virtual BlockLease block(std::int64_t k) const = 0;
 };
 
+// The rows to take, in their new order; all of them as they are by default.
+using RowOrder = std::optional<std::span<const std::int64_t>>;
+
 // A renumbering of the columns.
 struct Numbering {
   std::vector<std::uint32_t> number_of;  // column -> number; empty for the identity
@@ -110,7 +114,8 @@ class PackedRows final : public RowStore {
 
  private:
   template <class Index>
-  friend PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, int threads);
+  friend PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering,
+                         int threads);
 
   Layout layout_;
   std::size_t features_ = 0;
@@ -121,13 +126,14 @@ class PackedRows final : public RowStore {
   LargeVector<double> full_;
 };
 
-// Throws std::invalid_argument if a column is outside the matrix or a value is not finite.
+// Throws std::invalid_argument if a row or a column is outside the matrix or a value is not finite. The
+// numbering is empty, or that of the very same rows.
 template <class Index>
-PackedRows pack(const CsrView<Index, double>& rows, const Numbering& numbering, int threads);
+PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads);
 
 template <class Index>
 PackedRows pack(const CsrView<Index, double>& rows, int threads) {
-  return pack(rows, Numbering{}, threads);
+  return pack(rows, std::nullopt, Numbering{}, threads);
 }
 
 // Calls f(columns, values) with typed pointers, so that the layout is dispatched once per block.

@@ -84,7 +84,6 @@ class PackedRows:
     file: str
     source: str | list[str]  # a path or a pattern, or several paths
     packed: Path
-    tol: float
     threads: int
     count: int
     n_features: int
@@ -112,9 +111,7 @@ class PackedRows:
     def _open(self) -> tuple[TrainingRows, RowFile]:
         from unkernel.cutplane.training import rows_in_files
 
-        return rows_in_files(
-            self.source, self.tol, self.threads, cache=self.packed, zero_based=self.zero_based
-        )
+        return rows_in_files(self.source, self.threads, cache=self.packed, zero_based=self.zero_based)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -212,7 +209,6 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
     with display.packing(shown(files)) as on_reading, _cache_as_option():
         rows, opened = rows_in_files(
             source,
-            estimator.tol,
             estimator.n_jobs,
             cache=estimator.cache,
             zero_based=zero_based,
@@ -222,7 +218,6 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
         file=shown(files),
         source=source,
         packed=opened.path,
-        tol=estimator.tol,
         threads=estimator.n_jobs,
         count=int(rows.store.rows),
         n_features=rows.n_features,
