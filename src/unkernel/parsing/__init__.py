@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from unkernel.parsing.parser_model import ParserModel
     from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import Parsed, parse_stream
+    from unkernel.parsing.text.result import Score, TextResult, compare_text
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -40,9 +41,12 @@ else:
             "LabelResult": "unkernel.parsing.arc_eager.result",
             "Parsed": "unkernel.parsing.streams",
             "ParserModel": "unkernel.parsing.parser_model",
+            "Score": "unkernel.parsing.text.result",
             "Step": "unkernel.parsing.reporting",
+            "TextResult": "unkernel.parsing.text.result",
             "TreeResult": "unkernel.parsing.arc_eager.result",
             "compare_chunks": "unkernel.parsing.chunks.result",
+            "compare_text": "unkernel.parsing.text.result",
             "parse_stream": "unkernel.parsing.streams",
         },
     )
@@ -63,8 +67,11 @@ __all__ = [
     "LabelResult",
     "Parsed",
     "ParserModel",
+    "Score",
     "Step",
+    "TextResult",
     "TreeResult",
     "compare_chunks",
+    "compare_text",
     "parse_stream",
 ]

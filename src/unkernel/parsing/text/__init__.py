@@ -1,0 +1,1 @@
+"""Plain text: from characters to words, tags and trees."""

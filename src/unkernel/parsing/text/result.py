@@ -1,0 +1,322 @@
+"""How well text was split, tagged and parsed: the measures of the CoNLL 2018 shared task.
+
+Words of the answer stand beside those of the treebank if they are the same characters of the text; words of
+multiword tokens, whose characters are not in the text, if a longest common sequence of their forms has both.
+What is measured of a word, its tag or its head, is right if that holds for the two words that stand beside
+each other. F1 is the harmonic mean of the shares of right words among those of the answer and among those of
+the treebank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from unkernel.data.text.conll import Treebank
+from unkernel.parsing.scoring import check_not_empty, per_second, percentage
+
+# The features that are the same in all languages (Universal Dependencies, version 2); others do not count.
+_UNIVERSAL_FEATURES = {
+    "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case",
+    "Definite", "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person",
+    "Polite",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many of some things were found.
+
+    Attributes
+    ----------
+    n_gold, n_found, n_right : int
+        How many there are in the treebank and in the answer, and how many of these are right.
+    """
+
+    n_gold: int
+    n_found: int
+    n_right: int
+
+    @property
+    def precision(self) -> float:
+        """Percentage of those in the answer that are right."""
+        return percentage(self.n_right, self.n_found)
+
+    @property
+    def recall(self) -> float:
+        """Percentage of those in the treebank that were found."""
+        return percentage(self.n_right, self.n_gold)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both, in percent."""
+        return percentage(2 * self.n_right, self.n_found + self.n_gold)
+
+    def __str__(self) -> str:
+        return f"{self.f1:.2f} %"
+
+
+@dataclass(frozen=True)
+class TextResult:
+    """What :func:`compare_text` found; all figures are percentages and F1 scores.
+
+    Attributes
+    ----------
+    tokens, sentences, words : Score
+        Of the splitting. A multiword token is one token and several words.
+    upos, xpos, ufeats, all_tags : Score
+        Words with the right universal tag, the treebank's own one, universal features, and all three.
+    lemmas : Score
+        Words with the right dictionary form; a word that has none in the treebank counts as right.
+    uas, las : Score
+        Words with the right head, and with the right head and relation, without what follows its colon.
+    seconds : float
+        CPU time; NaN if it was not measured.
+    """
+
+    tokens: Score
+    sentences: Score
+    words: Score
+    upos: Score
+    xpos: Score
+    ufeats: Score
+    all_tags: Score
+    lemmas: Score
+    uas: Score
+    las: Score
+    seconds: float = field(default=float("nan"), compare=False)
+
+    @property
+    def words_per_second(self) -> float:
+        return per_second(self.words.n_found, self.seconds)
+
+    def scores(self) -> dict[str, Score]:
+        """The scores, by name."""
+        every = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: score for name, score in every.items() if isinstance(score, Score)}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{_TITLES[name]} {score.f1:.2f}" for name, score in self.scores().items())
+
+    def table(self) -> str:
+        """One line per measure, with precision and recall."""
+        lines = ["            precision   recall       F1"]
+        for name, score in self.scores().items():
+            shares = (score.precision, score.recall, score.f1)
+            lines.append(f"{_TITLES[name]:11}" + "".join(f"{share:8.2f} %" for share in shares))
+        return "\n".join(lines)
+
+
+_TITLES = {
+    "tokens": "Tokens", "sentences": "Sentences", "words": "Words", "upos": "UPOS", "xpos": "XPOS",
+    "ufeats": "UFeats", "all_tags": "AllTags", "lemmas": "Lemmas", "uas": "UAS", "las": "LAS",
+}  # fmt: skip
+
+Span = tuple[int, int]
+
+
+@dataclass(eq=False)
+class _Word:
+    """A word, and its place among all characters that are not blanks."""
+
+    span: Span
+    in_multiword: bool
+    columns: list[str]
+    head: _Word | None = None
+
+    @property
+    def form(self) -> str:
+        return self.columns[1].lower()
+
+
+@dataclass
+class _Text:
+    """What is compared of a treebank."""
+
+    characters: str = ""
+    tokens: list[Span] = field(default_factory=list)
+    sentences: list[Span] = field(default_factory=list)
+    words: list[_Word] = field(default_factory=list)
+
+
+def compare_text(gold: Treebank, found: Treebank, *, seconds: float = float("nan")) -> TextResult:
+    """Compare two treebanks of the same text, which may be split in different ways.
+
+    Parameters
+    ----------
+    gold, found : Treebank
+        The right answer, and what was found.
+    seconds : float, optional
+        How long that took.
+
+    Returns
+    -------
+    TextResult
+
+    Raises
+    ------
+    ValueError
+        The texts differ in more than blanks.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> gold = Treebank.from_words([["can", "not"], ["go"]], [["AUX", "PART"], ["VERB"]])
+    >>> found = Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]])
+    >>> result = compare_text(gold, found)
+    >>> str(result.words), str(result.upos), str(result.sentences)
+    ('40.00 %', '40.00 %', '0.00 %')
+    """
+    check_not_empty(gold.name, len(gold))
+    right, answer = _read(gold), _read(found)
+    _check_same_text(right, answer)
+    beside = list(_aligned(right.words, answer.words))
+    partner = {id(theirs): ours for ours, theirs in beside}
+
+    def score(is_right: Callable[[_Word, _Word], bool]) -> Score:
+        return Score(
+            len(right.words), len(answer.words), sum(is_right(ours, theirs) for ours, theirs in beside)
+        )
+
+    def same(read: Callable[[_Word], Any]) -> Callable[[_Word, _Word], bool]:
+        return lambda ours, theirs: read(ours) == read(theirs)
+
+    def same_head(ours: _Word, theirs: _Word) -> bool:
+        if theirs.head is None or ours.head is None:
+            return theirs.head is ours.head
+        return partner.get(id(theirs.head)) is ours.head
+
+    return TextResult(
+        tokens=_spans_found(right.tokens, answer.tokens),
+        sentences=_spans_found(right.sentences, answer.sentences),
+        words=score(lambda ours, theirs: True),
+        upos=score(same(lambda word: word.columns[3])),
+        xpos=score(same(lambda word: word.columns[4])),
+        ufeats=score(same(_universal_features)),
+        all_tags=score(same(lambda word: (*word.columns[3:5], _universal_features(word)))),
+        lemmas=score(lambda ours, theirs: ours.columns[2] in ("_", theirs.columns[2])),
+        uas=score(same_head),
+        las=score(lambda ours, theirs: same_head(ours, theirs) and _relation(ours) == _relation(theirs)),
+        seconds=seconds,
+    )
+
+
+def _read(bank: Treebank) -> _Text:
+    text, pieces, place = _Text(), [], 0
+    for sentence in bank:
+        begin, words, until = place, [], 0  # the last word of the multiword token that is being read
+        heads = sentence.heads
+        for line in str(sentence).split("\n"):
+            columns = line.split("\t")
+            if line.startswith("#") or not line or "." in columns[0]:
+                continue
+            if "-" in columns[0] or int(columns[0]) > until:
+                characters = "".join(columns[1].split())
+                pieces.append(characters)
+                text.tokens.append((place, place + len(characters)))
+                place += len(characters)
+            if "-" in columns[0]:
+                until = int(columns[0].partition("-")[2])
+            else:
+                words.append(_Word(text.tokens[-1], int(columns[0]) <= until, columns))
+        for word, head in zip(words, heads, strict=True):
+            word.head = words[head - 1] if head > 0 else None
+        text.words += words
+        text.sentences.append((begin, place))
+    text.characters = "".join(pieces)
+    return text
+
+
+def _check_same_text(gold: _Text, found: _Text) -> None:
+    if gold.characters == found.characters:
+        return
+    both = zip(gold.characters, found.characters, strict=False)
+    shorter = min(len(gold.characters), len(found.characters))
+    place = next((k for k, (ours, theirs) in enumerate(both) if ours != theirs), shorter)
+    shown = [one.characters[max(place - 10, 0) : place + 20] for one in (gold, found)]
+    raise ValueError(
+        f"the texts differ, blanks left out, after {place} characters: {shown[0]!r} in the treebank, "
+        f"{shown[1]!r} in the answer"
+    )
+
+
+def _spans_found(gold: Sequence[Span], found: Sequence[Span]) -> Score:
+    return Score(len(gold), len(found), len(set(gold) & set(found)))
+
+
+def _relation(word: _Word) -> str:
+    return word.columns[7].partition(":")[0]
+
+
+def _universal_features(word: _Word) -> list[str]:
+    return sorted(one for one in word.columns[5].split("|") if one.partition("=")[0] in _UNIVERSAL_FEATURES)
+
+
+# --- Words beside each other ------------------------------------------------------------------------------
+
+
+def _aligned(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
+    """Pairs of words, of the treebank and of the answer."""
+    i = j = 0
+    while i < len(gold) and j < len(found):
+        if gold[i].in_multiword or found[j].in_multiword:
+            i, j = _begin_of_region(gold, i, found, j)
+            last_i, last_j = _end_of_region(gold, i, found, j)
+            yield from _common_sequence(gold[i:last_i], found[j:last_j])
+            i, j = last_i, last_j
+        elif gold[i].span == found[j].span:
+            yield gold[i], found[j]
+            i, j = i + 1, j + 1
+        elif gold[i].span[0] <= found[j].span[0]:
+            i += 1
+        else:
+            j += 1
+
+
+def _begin_of_region(gold: list[_Word], i: int, found: list[_Word], j: int) -> tuple[int, int]:
+    """Leave out a word that begins before the multiword token that the other text has."""
+    if gold[i].in_multiword:
+        return i, j + (not found[j].in_multiword and found[j].span[0] < gold[i].span[0])
+    return i + (gold[i].span[0] < found[j].span[0]), j
+
+
+def _end_of_region(gold: list[_Word], i: int, found: list[_Word], j: int) -> tuple[int, int]:
+    """The words that overlap with a multiword token, and with all such tokens that these overlap with."""
+    end = max(
+        (words[k].span[1] for words, k in ((gold, i), (found, j)) if _is_in_multiword(words, k)), default=0
+    )
+    while True:
+        in_gold = i < len(gold) and gold[i].span[0] < end
+        in_found = j < len(found) and found[j].span[0] < end
+        if not in_gold and not in_found:
+            return i, j
+        take_gold = in_gold and (not in_found or gold[i].span[0] <= found[j].span[0])
+        word = gold[i] if take_gold else found[j]
+        if word.in_multiword:
+            end = max(end, word.span[1])
+        i, j = i + take_gold, j + (not take_gold)
+
+
+def _is_in_multiword(words: list[_Word], place: int) -> bool:
+    return place < len(words) and words[place].in_multiword
+
+
+def _common_sequence(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
+    """A longest sequence of forms that both have."""
+    lengths = [[0] * (len(found) + 1) for _ in range(len(gold) + 1)]
+    for i in reversed(range(len(gold))):
+        for j in reversed(range(len(found))):
+            if gold[i].form == found[j].form:
+                lengths[i][j] = 1 + lengths[i + 1][j + 1]
+            else:
+                lengths[i][j] = max(lengths[i + 1][j], lengths[i][j + 1])
+    i = j = 0
+    while i < len(gold) and j < len(found):
+        if gold[i].form == found[j].form:
+            yield gold[i], found[j]
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1

@@ -1,0 +1,122 @@
+"""The measures of the CoNLL 2018 shared task: words beside each other, and what is right of them."""
+
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unkernel.data import Treebank, read_conllu
+from unkernel.parsing.text.result import compare_text
+
+
+def bank(*sentences):
+    """Of lines "id form [lemma upos xpos feats head relation]", separated by blanks; what is missing is _."""
+    lines = []
+    for sentence in sentences:
+        for line in sentence:
+            fields = line.split(" ")
+            lines.append("\t".join([*fields, *["_"] * (10 - len(fields))]))
+        lines.append("")
+    return read_conllu(io.StringIO("\n".join(lines) + "\n"))
+
+
+def counts(score):
+    return score.n_gold, score.n_found, score.n_right
+
+
+def test_a_treebank_compared_with_itself():
+    one = bank(["1-2 du _", "1 de de ADP", "2 le le DET", "3 vin vin NOUN"], ["1 oui oui INTJ"])
+    result = compare_text(one, one)
+    assert [score.f1 for score in result.scores().values()] == [100.0] * 10
+    assert counts(result.words) == (4, 4, 4) and counts(result.tokens) == (3, 3, 3)
+    assert str(result).startswith("Tokens 100.00, Sentences 100.00, Words 100.00, UPOS 100.00")
+    assert result.table().count("100.00 %") == 30
+
+
+def test_words_of_multiword_tokens_stand_beside_words_of_the_same_form():
+    gold = bank(["1 bois boire VERB", "2-3 du _", "2 de de ADP", "3 le le DET", "4 vin vin NOUN"])
+    unsplit = bank(["1 bois boire VERB", "2 du du ADP", "3 vin vin NOUN"])
+    result = compare_text(gold, unsplit)
+    assert counts(result.tokens) == (3, 3, 3)
+    assert counts(result.words) == (4, 3, 2)  # "du" is neither "de" nor "le"
+    assert counts(result.upos) == (4, 3, 2)
+    other_forms = bank(["1 bois _ VERB", "2-3 du _", "2 De _ ADP", "3 l _ DET", "4 vin _ X"])
+    result = compare_text(gold, other_forms)
+    assert counts(result.words) == (4, 4, 3)
+    assert counts(result.upos) == (4, 4, 2)
+    assert counts(result.lemmas) == (4, 4, 0)
+
+
+def test_multiword_tokens_that_overlap_are_compared_together():
+    gold = bank(["1-2 ab _", "1 a", "2 b", "3-4 cd _", "3 c", "4 d", "5 e"])
+    found = bank(["1 a", "2-3 bc _", "2 b", "3 c", "4 d", "5 e"])
+    assert counts(compare_text(gold, found).words) == (5, 5, 5)
+    assert counts(compare_text(found, gold).words) == (5, 5, 5)
+    assert counts(compare_text(gold, found).tokens) == (3, 4, 1)
+
+
+def test_a_word_before_a_multiword_token_is_left_out():
+    gold = bank(["1 ab", "2-3 cd _", "2 c", "3 d"])
+    found = bank(["1 a", "2-3 bcd _", "2 c", "3 d"])
+    assert counts(compare_text(gold, found).words) == (3, 3, 2)
+
+
+def test_heads_are_right_if_they_stand_beside_the_right_heads():
+    gold = bank(["1 a _ _ _ _ 2 nsubj:pass", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 2 obj"])
+    found = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root", "3 c _ _ _ _ 1 obj"])
+    result = compare_text(gold, found)
+    assert (result.uas.n_right, result.las.n_right) == (2, 2)  # what follows the colon does not count
+    split = bank(["1 a _ _ _ _ 2 nsubj", "2 b _ _ _ _ 0 root"], ["1 c _ _ _ _ 0 root"])
+    result = compare_text(gold, split)
+    assert (result.uas.n_right, result.sentences.n_right, result.words.n_right) == (2, 0, 3)
+
+
+def test_only_universal_features_count_and_missing_lemmas_are_right():
+    gold = bank(["1 a _ X Y Case=Nom|Own=Yes 0 root"])
+    found = bank(["1 a b X Y Own=No|Case=Nom 0 root"])
+    result = compare_text(gold, found)
+    assert result.ufeats.f1 == result.lemmas.f1 == result.all_tags.f1 == 100.0
+    assert compare_text(found, gold).lemmas.f1 == 0.0
+    assert compare_text(gold, bank(["1 a b X Z Case=Acc 0 root"])).all_tags.f1 == 0.0
+
+
+def test_blanks_and_empty_nodes_do_not_matter():
+    gold = read_conllu(io.StringIO("1\t1 000\t_\tNUM" + "\t_" * 6 + "\n1.1\tnothing" + "\t_" * 8 + "\n\n"))
+    assert compare_text(gold, Treebank.from_words([["1000"]], [["NUM"]])).upos.f1 == 100.0
+
+
+def test_other_texts_are_refused():
+    with pytest.raises(ValueError, match=r"differ, blanks left out, after 2 characters: 'abcd' .* 'abxd'"):
+        compare_text(bank(["1 abc", "2 d"]), bank(["1 abx", "2 d"]))
+    with pytest.raises(ValueError, match="after 2 characters"):
+        compare_text(bank(["1 abc"]), bank(["1 ab"]))
+
+
+@st.composite
+def splittings(draw):
+    """Two ways to split one text into sentences of words, as lists of lengths."""
+    length = draw(st.integers(1, 12))
+    return [[draw(st.sampled_from(["", " ", "\n"])) for _ in range(length - 1)] for _ in range(2)]
+
+
+@given(splittings())
+@settings(max_examples=200)
+def test_splitting(ends):
+    """Words are compared as sets of spans where there are no multiword tokens."""
+    banks, spans, sentences = [], [], []
+    for own in ends:
+        text = "x" + "".join(f"{end}x" for end in own)
+        words = [line.split(" ") for line in text.split("\n")]
+        banks.append(Treebank.from_words(words))
+        place, found, begins = 0, set(), set()
+        for line in words:
+            begins.add((place, place + sum(map(len, line))))
+            for word in line:
+                found.add((place, place + len(word)))
+                place += len(word)
+        spans.append(found)
+        sentences.append(begins)
+    result = compare_text(*banks)
+    assert counts(result.words) == counts(result.tokens) == (*map(len, spans), len(spans[0] & spans[1]))
+    assert counts(result.sentences) == (*map(len, sentences), len(sentences[0] & sentences[1]))
