@@ -17,7 +17,7 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/parsing/arc_eager/averaged_weights.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
 #include "unkernel/parsing/arc_eager/parser.hpp"
 
 namespace unkernel::parsing {
