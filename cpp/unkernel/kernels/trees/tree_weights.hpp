@@ -1,0 +1,64 @@
+// Weights of the subtrees of a model, by the nodes of an index.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "unkernel/kernels/trees/tree_counts.hpp"
+#include "unkernel/kernels/trees/tree_index.hpp"
+
+namespace unkernel::kernels {
+
+// An index with weights for its nodes, for one or more scores.
+class TreeWeights {
+ public:
+  // Uses the rows `chosen` of `counts`; row i has coefficients coefficients[i * scores ..]. `order` is
+  // nodes_in_order.
+  TreeWeights(const TreeKernel& kernel, const Forest& forest, std::span<const NodeId> order,
+              const TreeCounts& counts, std::span<const std::int32_t> chosen,
+              std::span<const double> coefficients, std::size_t scores);
+
+  // An index without weights; see assign().
+  explicit TreeWeights(TreeIndex index) : index_(std::move(index)), scores_(1) {}
+
+  // Sets the weight of each node to weight_of(node), for one score.
+  template <class WeightOf>
+  void assign(const WeightOf& weight_of);
+
+  const TreeIndex& index() const { return index_; }
+  std::size_t scores() const { return scores_; }
+  const double* of_node(std::size_t number) const { return node_weights_.data() + number * scores_; }
+  const double* of_group(std::int32_t group) const {
+    return group_weights_.data() + static_cast<std::size_t>(group) * scores_;
+  }
+  std::size_t memory() const {
+    return index_.memory() + (node_weights_.capacity() + group_weights_.capacity()) * sizeof(double);
+  }
+
+ private:
+  void add_up_groups();
+
+  TreeIndex index_;
+  std::size_t scores_;
+  std::vector<double> node_weights_;
+  std::vector<double> group_weights_;
+};
+
+template <class WeightOf>
+void TreeWeights::assign(const WeightOf& weight_of) {
+  node_weights_.resize(index_.size());
+  for (std::size_t i = 0; i < node_weights_.size(); ++i) node_weights_[i] = weight_of(index_.node(i));
+  add_up_groups();
+}
+
+// The distinct nodes of the chosen rows; `order` is nodes_in_order, and the result is in that order.
+std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
+                             std::span<const std::int32_t> chosen);
+
+// The number in the index of each node of the forest, or -1.
+std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest);
+
+}  // namespace unkernel::kernels
