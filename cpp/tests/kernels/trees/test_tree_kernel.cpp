@@ -329,6 +329,32 @@ void test_scores_are_sums_of_kernels() {
   }
 }
 
+// Many nodes of few productions: first children that many nodes share or few, and only children that stand
+// beside each other with gaps, where a node is also found without the one above it.
+void test_scores_of_large_blocks() {
+  Random random(8);
+  const auto word = [&](std::uint32_t words) {
+    return std::string(1, static_cast<char>('a' + random.below(words)));
+  };
+  const auto tree = [&](std::uint32_t words) {
+    std::string text = "(S (A (D " + word(words) + ") (D " + word(2) + ")) (B (A " + word(3) + ")) (B (A " +
+                       word(words) + ")) (C " + (random.below(9) == 0 ? "y" : "x") + "))";
+    for (std::uint32_t above = random.below(4); above > 0; --above) text = "(R " + text + ")";
+    return random.below(9) == 0 ? "(T " + text + " " + text + ")" : text;
+  };
+  for (const TreeKernelKind kind : kinds) {
+    for (const std::uint32_t words : {2U, 5U, 20U}) {
+      Trees support;
+      Trees asked;
+      for (int i = 0; i < 150; ++i) support.add(tree(words));
+      for (int i = 0; i < 10; ++i) asked.add(tree(words + 1));
+      const TreeKernel kernel{kind, 0.6, 0.5};
+      for (const std::size_t scores : {1UL, 2UL, 4UL, 6UL, 9UL})
+        check_scores(kernel, support, asked, scores, random);
+    }
+  }
+}
+
 // --- Counts -----------------------------------------------------------------------------------------
 
 void test_counts() {
@@ -404,6 +430,7 @@ int main() {
   test_blocks_of_which_most_match();
   test_more_columns_than_are_held_at_once();
   test_scores_are_sums_of_kernels();
+  test_scores_of_large_blocks();
   test_counts();
   test_examples_of_several_trees_and_none();
   test_large_trees_have_the_norm_of_small_ones();

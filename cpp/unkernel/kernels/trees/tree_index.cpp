@@ -62,6 +62,7 @@ void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t>
     const std::size_t size = block_size(group);
     const std::size_t arity = forest.children(node_[begin]).size();
     first_place_[i] = places;
+    arity_.push_back(static_cast<std::int32_t>(arity));
     places += static_cast<std::int64_t>(arity);
     child_base_.push_back(static_cast<std::ptrdiff_t>(child_position_.size()));
     for (std::size_t place = 0; place < arity; ++place) {
@@ -72,12 +73,12 @@ void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t>
         if (number >= 0) child_groups[j] = group_[at(number)];
         child_position_.push_back(number < 0 ? -1 : number - block_begin_[at(child_groups[j])]);
       }
-      list_place(group, place, child_groups);
+      list_place(group, place, arity == 1, child_groups);
     }
   }
 }
 
-void TreeIndex::list_place(std::int32_t group, std::size_t place,
+void TreeIndex::list_place(std::int32_t group, std::size_t place, bool only_children,
                            std::span<const std::int32_t> child_groups) {
   std::vector<std::int32_t> order(child_groups.size());
   std::iota(order.begin(), order.end(), 0);
@@ -102,6 +103,8 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place,
           listed_.insert(listed_.end(), last, order.end());
         }
         list_children(group, place, at(list.begin));
+      } else {
+        list_runs(group, only_children, list);
       }
       lists_[key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group)] = list;
     }
@@ -114,6 +117,18 @@ void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t
   const std::int32_t* position = child_positions(group, place);
   listed_child_.resize(listed_.size());
   for (std::size_t k = from; k < listed_.size(); ++k) listed_child_[k] = position[listed_[k]];
+}
+
+void TreeIndex::list_runs(std::int32_t group, bool only_children, List& range) {
+  const std::int32_t* position = child_positions(group, 0);
+  const std::int32_t first = block_begin_[at(group)], end = range.begin + range.size;
+  const std::int32_t step = only_children ? 1 : 0;
+  range.complement_begin = static_cast<std::int32_t>(runs_.size());
+  for (std::int32_t i = range.begin; i < end; ++i) {
+    if (i == range.begin || position[i] != position[i - 1] + step) runs_.push_back({first + i, position[i]});
+  }
+  range.complement_size = static_cast<std::int32_t>(runs_.size()) - range.complement_begin;
+  runs_.push_back({first + end, -1});
 }
 
 // For partial trees: a child may match any child with the same label.
@@ -149,10 +164,10 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
 
 std::size_t TreeIndex::memory() const {
   return (group_map_.capacity() + block_begin_.capacity() + group_.capacity() + node_.capacity() +
-          child_position_.capacity() + listed_.capacity() + listed_child_.capacity()) *
+          child_position_.capacity() + arity_.capacity() + listed_.capacity() + listed_child_.capacity()) *
              4 +
          (constants_.capacity() + first_place_.capacity() + child_base_.capacity() + child_begin_.capacity() +
-          children_.capacity() + classes_.capacity()) *
+          children_.capacity() + classes_.capacity() + runs_.capacity()) *
              8 +
          lists_.size() * 40;
 }

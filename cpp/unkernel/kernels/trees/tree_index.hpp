@@ -2,12 +2,13 @@
 //
 // The nodes of a group are contiguous; within a group, nodes whose first children are in the same group are
 // contiguous. A list for each (group, position of a child, group of that child) names the nodes that have
-// such a child there; for the first child the list is a range. For partial trees, the nodes of a group that
-// have the same production are contiguous and form a *class*, and a list for each (group, group of a child)
-// names the classes that have such a child anywhere. Delta(u, v) differs from the constant of the group only
-// if v is in one of u's lists.
+// such a child there; for the first child the list is a range, in *runs* of nodes that have the very same
+// first child (or, where there is one child only, consecutive ones). For partial trees, the nodes of a group
+// that have the same production are contiguous and form a *class*, and a list for each (group, group of a
+// child) names the classes that have such a child anywhere. Delta(u, v) differs from the constant of the
+// group only if v is in one of u's lists.
 //
-// Memory   about 12 bytes per node, 12 per child and 40 per list
+// Memory   about 20 bytes per node, 12 per child and 40 per list
 #pragma once
 
 #include <cstddef>
@@ -26,9 +27,16 @@ class TreeIndex {
     std::int32_t begin =
         0;  // of a range: where it begins in the block; else where the list begins in `listed`
     std::int32_t size = 0;
-    // If most of the block is listed: the nodes that are not; -1 otherwise.
+    // Of a range: its runs. Of a list that has most of the block: the nodes that are not listed; else -1.
     std::int32_t complement_begin = -1;
     std::int32_t complement_size = 0;
+  };
+
+  // Neighbours in a block that have the same first child; if they have no other, those whose children are
+  // neighbours, too.
+  struct Run {
+    std::int32_t begin;  // the number of the first node
+    std::int32_t child;  // position of the first child of the first node; -1 behind the last run of a range
   };
 
   // Indexes these nodes of the forest, given in the order of nodes_in_order. They must include the children
@@ -48,6 +56,8 @@ class TreeIndex {
     return static_cast<std::size_t>(block_begin_[at(group)]);
   }
   std::size_t block_size(std::int32_t group) const { return block_begin(group + 1) - block_begin(group); }
+  // For productions: how many children the nodes have.
+  std::size_t arity(std::int32_t group) const { return at(arity_[at(group)]); }
   // Delta if no children match.
   double constant(std::int32_t group) const { return constants_.empty() ? constant_ : constants_[at(group)]; }
 
@@ -67,6 +77,13 @@ class TreeIndex {
   std::span<const std::int32_t> not_listed(const List& list) const {
     return part(list.complement_begin, list.complement_size);
   }
+
+  // The runs of a range, numbered from list.complement_begin on. Each ends where the next begins; behind the
+  // last one is an entry that has only a beginning.
+  std::span<const Run> runs(const List& range) const {
+    return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
+  }
+  std::span<const Run> all_runs() const { return runs_; }
 
   // For each node of the group, in order: the position of its child at `place` within that child's block.
   const std::int32_t* child_positions(std::int32_t group, std::size_t place) const {
@@ -105,8 +122,10 @@ class TreeIndex {
   void arrange(const Forest& forest, std::span<const NodeId> nodes);
   void index_places(const Forest& forest, std::span<const std::int32_t> number_of);
   void index_children(const Forest& forest, std::span<const std::int32_t> number_of);
-  void list_place(std::int32_t group, std::size_t place, std::span<const std::int32_t> child_groups);
+  void list_place(std::int32_t group, std::size_t place, bool only_children,
+                  std::span<const std::int32_t> child_groups);
   void list_children(std::int32_t group, std::size_t place, std::size_t from);
+  void list_runs(std::int32_t group, bool only_children, List& range);
 
   TreeKernel kernel_;
   double constant_;
@@ -117,10 +136,12 @@ class TreeIndex {
   std::vector<NodeId> node_;
   std::size_t largest_block_ = 0;
   std::vector<std::int64_t> first_place_;  // for each group: numbers all child positions of all groups
+  std::vector<std::int32_t> arity_;
   std::vector<std::ptrdiff_t> child_base_;
   std::vector<std::int32_t> child_position_;
   std::vector<std::int32_t> listed_;
   std::vector<std::int32_t> listed_child_;  // parallel to `listed_`; for productions
+  std::vector<Run> runs_;
   FlatMap<std::uint64_t, List> lists_;
   std::vector<std::int64_t> child_begin_;
   std::vector<Child> children_;

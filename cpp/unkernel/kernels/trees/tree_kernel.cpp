@@ -61,6 +61,38 @@ std::vector<std::int32_t> known_nodes(const Forest& forest, const Forest& known,
   return nodes;
 }
 
+// Nodes of one group whose only children are of one group, too, are brought into the order of these children,
+// so that Delta of the children is read in sequence. Where nodes with one child stand above each other, the
+// groups that occur first are ordered first: mostly those of the children.
+void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::span<NodeId> nodes) {
+  std::vector<std::size_t> rank(forest.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
+  const auto only_child = [&](NodeId node) { return forest.children(node).front(); };
+  const auto group_below = [&](NodeId node) { return group_of(kernel, forest, only_child(node)); };
+  struct Part {
+    NodeId first;  // the least
+    std::size_t begin, end;
+  };
+  std::vector<Part> parts;
+  for (std::size_t begin = 0, end = 0; begin < nodes.size(); begin = end) {
+    const NodeId first = nodes[begin];
+    end = begin + 1;
+    if (forest.children(first).size() != 1 || forest.is_leaf(only_child(first))) continue;
+    const std::int32_t group = group_of(kernel, forest, first);
+    while (end < nodes.size() && group_of(kernel, forest, nodes[end]) == group &&
+           group_below(nodes[end]) == group_below(first))
+      ++end;
+    if (end > begin + 1) parts.push_back({first, begin, end});
+  }
+  std::ranges::sort(parts, {}, &Part::first);
+  for (const Part& part : parts) {
+    const auto some = nodes.subspan(part.begin, part.end - part.begin);
+    std::ranges::sort(some, {},
+                      [&](NodeId node) { return rank[static_cast<std::size_t>(only_child(node))]; });
+    for (std::size_t i = part.begin; i < part.end; ++i) rank[static_cast<std::size_t>(nodes[i])] = i;
+  }
+}
+
 }  // namespace
 
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known) {
@@ -119,6 +151,7 @@ std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& fores
   std::vector<NodeId> nodes;
   nodes.reserve(sorted.size());
   for (const Sorted& entry : sorted) nodes.push_back(entry.node);
+  if (kernel.by_production()) follow_only_children(kernel, forest, nodes);
   return nodes;
 }
 

@@ -83,7 +83,8 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
 // The nodes of a forest in the order of an index: by group, then by the group of the first child, then by the
-// first child; for partial trees by group, then by production. Sorted once for all indices of subsets of the
+// first child, nodes with one child in the order of these children; for partial trees by group, then by
+// production. Sorted once for all indices of subsets of the
 // forest; nodes without a group are left out.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
 

@@ -14,59 +14,6 @@ constexpr double untouched = -1.0;
 
 }  // namespace
 
-TreeRows::TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
-    : index_(index), forest_(&forest), groups_(groups), place_(forest.size(), -1), partial_(index.kernel()) {}
-
-void TreeRows::use(const Forest& forest, std::span<const std::int32_t> groups) {
-  forest_ = &forest;
-  groups_ = groups;
-  if (place_.size() < forest.size()) place_.resize(forest.size(), -1);
-}
-
-// Finds the matches of each node, and how often each row will be needed.
-void TreeRows::plan(std::span<const NodeId> nodes) {
-  if (nodes_.size() < nodes.size()) nodes_.resize(nodes.size());
-  matches_.clear();
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    place_[static_cast<std::size_t>(nodes[i])] = static_cast<std::int32_t>(i);
-    Node& node = nodes_[i];
-    node.group = groups_[static_cast<std::size_t>(nodes[i])];
-    node.uses = 0;
-    node.scale = node.group < 0 ? 0.0 : index_.constant(node.group);
-    node.first_match = matches_.size();
-    if (node.group >= 0 && index_.kernel().by_production()) plan_places(i, nodes[i]);
-    if (node.group >= 0 && index_.kernel().kind == TreeKernelKind::partial_tree) plan_children(i, nodes[i]);
-    node.matches = matches_.size() - node.first_match;
-  }
-}
-
-void TreeRows::plan_places(std::size_t i, NodeId id) {
-  const auto children = forest_->children(id);
-  for (std::size_t place = 0; place < children.size(); ++place) {
-    const std::int32_t child =
-        forest_->is_leaf(children[place]) ? -1 : place_[static_cast<std::size_t>(children[place])];
-    if (child < 0) continue;
-    Node& below = nodes_[static_cast<std::size_t>(child)];
-    if (below.group < 0) continue;
-    const TreeIndex::List list = index_.matches(nodes_[i].group, place, below.group);
-    if (list.size == 0) continue;
-    ++below.uses;
-    matches_.push_back({list, child, static_cast<std::int32_t>(place)});
-  }
-}
-
-void TreeRows::plan_children(std::size_t i, NodeId id) {
-  for (const NodeId id_below : forest_->children(id)) {
-    const std::int32_t child = place_[static_cast<std::size_t>(id_below)];
-    Node& below = nodes_[static_cast<std::size_t>(child)];
-    if (below.group < 0) continue;
-    const TreeIndex::List list = index_.matches(nodes_[i].group, 0, below.group);
-    if (list.size == 0) continue;
-    ++below.uses;
-    matches_.push_back({list, child, 0});
-  }
-}
-
 void TreeRows::take_row(Node& node) {
   if (spare_.empty()) {
     spare_.push_back(std::make_unique_for_overwrite<double[]>(index_.largest_block()));
@@ -88,8 +35,7 @@ void TreeRows::compute(Node& node, NodeId id) {
 
 // lambda prod_k (1 + Delta_k): multiplies in the factor of the matches of each child in turn.
 void TreeRows::multiply_matches(Node& node) {
-  for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
-    const Match& match = matches_[k];
+  for (const ChildMatch& match : plan_.matches(node)) {
     if (match.place == 0) {
       multiply_range(node, match);
     } else {
@@ -99,7 +45,7 @@ void TreeRows::multiply_matches(Node& node) {
 }
 
 // The first child is processed first, when all ratios are untouched.
-void TreeRows::multiply_range(Node& node, const Match& match) {
+void TreeRows::multiply_range(Node& node, const ChildMatch& match) {
   const Node& child = nodes_[static_cast<std::size_t>(match.child)];
   const double* below = child.row.get();
   double* row = node.row.get();
@@ -119,7 +65,7 @@ void TreeRows::multiply_range(Node& node, const Match& match) {
     row[i] = 1.0 + scale * std::abs(below[position[i]]);
 }
 
-void TreeRows::multiply_list(Node& node, const Match& match) {
+void TreeRows::multiply_list(Node& node, const ChildMatch& match) {
   const Node& child = nodes_[static_cast<std::size_t>(match.child)];
   const double* below = child.row.get();
   if (below == nullptr) {
@@ -161,13 +107,13 @@ void TreeRows::multiply_constant(Node& node, std::span<const std::int32_t> posit
 }
 
 void TreeRows::sum_matches(Node& node, NodeId id) {
-  const auto children = forest_->children(id);
+  const auto children = plan_.forest().children(id);
   left_groups_.clear();
-  for (const NodeId child : children) left_groups_.push_back(groups_[static_cast<std::size_t>(child)]);
+  for (const NodeId child : children) left_groups_.push_back(plan_.group(child));
   seen_.resize(index_.class_count(), 0);
   ++visits_;
-  for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
-    for (const std::int32_t number : index_.listed(matches_[k].list)) {
+  for (const ChildMatch& match : plan_.matches(node)) {
+    for (const std::int32_t number : index_.listed(match.list)) {
       std::int64_t& seen = seen_[static_cast<std::size_t>(number)];
       if (seen != visits_) sum_class(node, children, number);
       seen = visits_;
@@ -186,7 +132,7 @@ void TreeRows::sum_class(Node& node, std::span<const NodeId> children, std::int3
   sources_.clear();
   for (const ChildPattern::Pair& pair : pattern_.pairs()) {
     const NodeId child = children[static_cast<std::size_t>(pair.left)];
-    const Node& below = nodes_[static_cast<std::size_t>(place_[static_cast<std::size_t>(child)])];
+    const Node& below = nodes_[plan_.place(child)];
     sources_.push_back({below.row.get(), below.scale, pair.right});
   }
   double* row = node.row.get() + nodes.begin;
@@ -244,14 +190,10 @@ void TreeRows::release(Node& node) {
 }
 
 void TreeRows::release_children(const Node& node) {
-  for (std::size_t k = node.first_match; k < node.first_match + node.matches; ++k) {
-    Node& below = nodes_[static_cast<std::size_t>(matches_[k].child)];
+  for (const ChildMatch& match : plan_.matches(node)) {
+    Node& below = nodes_[static_cast<std::size_t>(match.child)];
     if (--below.uses == 0) release(below);
   }
-}
-
-void TreeRows::forget(std::span<const NodeId> nodes) {
-  for (const NodeId node : nodes) place_[static_cast<std::size_t>(node)] = -1;
 }
 
 }  // namespace unkernel::kernels

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "unkernel/kernels/trees/tree_index.hpp"
+#include "unkernel/kernels/trees/tree_plan.hpp"
 
 namespace unkernel::kernels {
 
@@ -30,11 +30,10 @@ namespace unkernel::kernels {
 
 class TreeRows {
  public:
-  // `groups` maps each node of `forest` to its group in the index, or -1. If the trees are from another
-  // forest than the index, compute it with groups_in, then TreeIndex::group.
-  TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups);
-  // Switches to trees of another forest; keeps the buffers.
-  void use(const Forest& forest, std::span<const std::int32_t> groups);
+  // See TreePlan.
+  TreeRows(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
+      : index_(index), plan_(index, forest, groups), partial_(index.kernel()) {}
+  void use(const Forest& forest, std::span<const std::int32_t> groups) { plan_.use(forest, groups); }
 
   // Calls `visitor` for each nodes[i] that has a group, children first. Nodes must be ascending and include
   // the children of each node, except leaves that the kernel ignores.
@@ -42,17 +41,7 @@ class TreeRows {
   void visit(std::span<const NodeId> nodes, Visitor& visitor);
 
  private:
-  struct Match {
-    TreeIndex::List list;
-    std::int32_t child;  // index into the nodes of the tree
-    std::int32_t place;  // index into the children of the parent
-  };
-  struct Node {
-    std::int32_t group = -1;
-    std::int32_t uses = 0;  // number of parents that are not done
-    double scale = 0.0;
-    std::size_t first_match = 0;
-    std::size_t matches = 0;
+  struct Node : PlannedNode {
     std::unique_ptr<double[]> row;  // ratios, negative if untouched; null if there are none
     std::vector<std::int32_t> others;
     std::int32_t range_begin = 0;
@@ -69,9 +58,6 @@ class TreeRows {
     std::int32_t right;
   };
 
-  void plan(std::span<const NodeId> nodes);
-  void plan_places(std::size_t i, NodeId id);
-  void plan_children(std::size_t i, NodeId id);
   void take_row(Node& node);
   void compute(Node& node, NodeId id);
   bool is_single_range(const Node& node) const;
@@ -80,8 +66,8 @@ class TreeRows {
   template <class Taker>
   static Taker visit_row(const Node& node, Taker taker);
   void multiply_matches(Node& node);
-  void multiply_range(Node& node, const Match& match);
-  void multiply_list(Node& node, const Match& match);
+  void multiply_range(Node& node, const ChildMatch& match);
+  void multiply_list(Node& node, const ChildMatch& match);
   void multiply_constant(Node& node, std::span<const std::int32_t> positions, double factor);
   void sum_matches(Node& node, NodeId id);
   void sum_class(Node& node, std::span<const NodeId> children, std::int32_t number);
@@ -91,14 +77,10 @@ class TreeRows {
                 double factor, double* row);
   void release(Node& node);
   void release_children(const Node& node);
-  void forget(std::span<const NodeId> nodes);
 
   const TreeIndex& index_;
-  const Forest* forest_;
-  std::span<const std::int32_t> groups_;
-  std::vector<std::int32_t> place_;  // for each node of the forest: its index in this tree
+  TreePlan plan_;
   std::vector<Node> nodes_;
-  std::vector<Match> matches_;
   std::vector<std::unique_ptr<double[]>> spare_;  // rows with all ratios untouched
   // For partial trees.
   std::vector<std::int64_t> seen_;  // by class: the last visit that considered it
@@ -113,13 +95,13 @@ class TreeRows {
 // True if there is one match, of the first child, and its row is not constant: then each ratio is used once,
 // and is stored only if a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
-  return node.matches == 1 && matches_[node.first_match].place == 0 && index_.kernel().by_production() &&
-         nodes_[static_cast<std::size_t>(matches_[node.first_match].child)].row != nullptr;
+  return node.matches == 1 && plan_.match(node.first_match).place == 0 && index_.kernel().by_production() &&
+         nodes_[static_cast<std::size_t>(plan_.match(node.first_match).child)].row != nullptr;
 }
 
 template <bool keep, class Taker>
 Taker TreeRows::visit_single_range(Node& node, Taker taker) {
-  const Match& match = matches_[node.first_match];
+  const ChildMatch& match = plan_.match(node.first_match);
   const Node& child = nodes_[static_cast<std::size_t>(match.child)];
   const double* below = child.row.get();
   const double scale = child.scale;
@@ -167,7 +149,7 @@ Taker TreeRows::visit_row(const Node& node, Taker taker) {
 
 template <class Visitor>
 void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
-  plan(nodes);
+  plan_.make(nodes, nodes_);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     Node& node = nodes_[i];
     if (node.group < 0) continue;
@@ -186,7 +168,6 @@ void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
     release_children(node);
     if (node.uses == 0) release(node);
   }
-  forget(nodes);
 }
 
 }  // namespace unkernel::kernels

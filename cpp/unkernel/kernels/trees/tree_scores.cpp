@@ -161,40 +161,10 @@ struct GramBlock {
   GroupColumns by_group;
 };
 
-// Accumulates one score.
-class OneScore {
+// Accumulates scores.
+class Scores {
  public:
-  OneScore(const TreeWeights& weights, std::span<const double> tree_weights, double& sum)
-      : weights_(weights), tree_weights_(tree_weights), sum_(sum) {}
-
-  struct Node {
-    void excess(std::int32_t lane, std::int32_t position, double value) {
-      lanes[at(lane)] += value * of_block[position];
-    }
-    const double* of_block;
-    double weight;
-    std::array<double, 4> lanes;
-  };
-
-  Node begin(std::size_t i, std::int32_t group, double scale) {
-    return {weights_.of_node(weights_.index().block_begin(group)),
-            tree_weights_[i] * scale,
-            {*weights_.of_group(group)}};
-  }
-  void end(const Node& node) {
-    sum_ += node.weight * ((node.lanes[0] + node.lanes[1]) + (node.lanes[2] + node.lanes[3]));
-  }
-
- private:
-  const TreeWeights& weights_;
-  std::span<const double> tree_weights_;
-  double& sum_;
-};
-
-// Accumulates several scores.
-class ManyScores {
- public:
-  ManyScores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
+  Scores(const TreeWeights& weights, std::span<const double> tree_weights, double* sums)
       : weights_(weights), tree_weights_(tree_weights), sums_(sums) {}
 
   struct Node {
@@ -263,13 +233,21 @@ class GramWorker {
 
 }  // namespace
 
+TreeScorer::TreeScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups)
+    : weights_(weights), scorer_(std::in_place_type<TreeRows>, weights.index(), forest, groups) {
+  if (weights.index().kernel().by_production()) scorer_.emplace<ProductionScorer>(weights, forest, groups);
+}
+
+void TreeScorer::use(const Forest& forest, std::span<const std::int32_t> groups) {
+  std::visit([&](auto& scorer) { scorer.use(forest, groups); }, scorer_);
+}
+
 void TreeScorer::add(const TreeRow& tree, double* sums) {
-  if (weights_.scores() == 1) {
-    OneScore visitor(weights_, tree.weights, *sums);
-    rows_.visit(tree.nodes, visitor);
+  if (auto* productions = std::get_if<ProductionScorer>(&scorer_)) {
+    productions->add(tree, sums);
   } else {
-    ManyScores visitor(weights_, tree.weights, sums);
-    rows_.visit(tree.nodes, visitor);
+    Scores visitor(weights_, tree.weights, sums);
+    std::get<TreeRows>(scorer_).visit(tree.nodes, visitor);
   }
 }
 

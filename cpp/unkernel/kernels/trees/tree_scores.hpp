@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
+#include "unkernel/kernels/trees/production_scores.hpp"
 #include "unkernel/kernels/trees/tree_counts.hpp"
 #include "unkernel/kernels/trees/tree_rows.hpp"
 #include "unkernel/kernels/trees/tree_weights.hpp"
@@ -23,16 +25,15 @@ namespace unkernel::kernels {
 // Scores trees of one forest. Use one object per thread.
 class TreeScorer {
  public:
-  TreeScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups)
-      : weights_(weights), rows_(weights.index(), forest, groups) {}
+  TreeScorer(const TreeWeights& weights, const Forest& forest, std::span<const std::int32_t> groups);
 
-  void use(const Forest& forest, std::span<const std::int32_t> groups) { rows_.use(forest, groups); }
+  void use(const Forest& forest, std::span<const std::int32_t> groups);
   // Adds the scores of the row to `sums`.
   void add(const TreeRow& row, double* sums);
 
  private:
   const TreeWeights& weights_;
-  TreeRows rows_;
+  std::variant<TreeRows, ProductionScorer> scorer_;
 };
 
 // The index groups of all nodes of a forest.

@@ -42,14 +42,27 @@ TreeWeights::TreeWeights(const TreeKernel& kernel, const Forest& forest, std::sp
       for (std::size_t s = 0; s < scores; ++s) weights[s] += row.weights[k] * coefficients[i * scores + s];
     }
   }
-  add_up_groups();
+  add_up();
 }
 
-void TreeWeights::add_up_groups() {
+void TreeWeights::add_up() {
   group_weights_.assign(index_.group_count() * scores_, 0.0);
   for (std::size_t i = 0; i < index_.size(); ++i) {
     double* of_group = group_weights_.data() + at(index_.group_of_number(i)) * scores_;
     for (std::size_t s = 0; s < scores_; ++s) of_group[s] += node_weights_[i * scores_ + s];
+  }
+  add_up_runs();
+}
+
+void TreeWeights::add_up_runs() {
+  const std::span<const TreeIndex::Run> runs = index_.all_runs();
+  run_weights_.assign(runs.size() * scores_, 0.0);
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    if (runs[k].child < 0) continue;
+    double* of_run = run_weights_.data() + k * scores_;
+    for (std::size_t i = at(runs[k].begin); i < at(runs[k + 1].begin); ++i) {
+      for (std::size_t s = 0; s < scores_; ++s) of_run[s] += node_weights_[i * scores_ + s];
+    }
   }
 }
 

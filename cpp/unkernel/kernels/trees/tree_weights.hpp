@@ -34,24 +34,29 @@ class TreeWeights {
   const double* of_group(std::int32_t group) const {
     return group_weights_.data() + static_cast<std::size_t>(group) * scores_;
   }
+  // The sum over a run of the index; see TreeIndex::runs.
+  const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
   std::size_t memory() const {
-    return index_.memory() + (node_weights_.capacity() + group_weights_.capacity()) * sizeof(double);
+    return index_.memory() +
+           (node_weights_.capacity() + group_weights_.capacity() + run_weights_.capacity()) * sizeof(double);
   }
 
  private:
-  void add_up_groups();
+  void add_up();
+  void add_up_runs();
 
   TreeIndex index_;
   std::size_t scores_;
   std::vector<double> node_weights_;
   std::vector<double> group_weights_;
+  std::vector<double> run_weights_;
 };
 
 template <class WeightOf>
 void TreeWeights::assign(const WeightOf& weight_of) {
   node_weights_.resize(index_.size());
   for (std::size_t i = 0; i < node_weights_.size(); ++i) node_weights_[i] = weight_of(index_.node(i));
-  add_up_groups();
+  add_up();
 }
 
 // The distinct nodes of the chosen rows; `order` is nodes_in_order, and the result is in that order.

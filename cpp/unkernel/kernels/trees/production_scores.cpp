@@ -1,0 +1,255 @@
+#include "unkernel/kernels/trees/production_scores.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "unkernel/base/at.hpp"
+
+namespace unkernel::kernels {
+namespace {
+
+// Calls step(lane, k) for k below `count`; lanes 0 .. 3 take turns, so that sums need not wait for each
+// other.
+template <class Step>
+inline void in_lanes(std::size_t count, const Step& step) {
+  std::size_t k = 0;
+  for (; k + 4 <= count; k += 4) {
+    step(std::size_t{0}, k);
+    step(std::size_t{1}, k + 1);
+    step(std::size_t{2}, k + 2);
+    step(std::size_t{3}, k + 3);
+  }
+  for (; k < count; ++k) step(std::size_t{0}, k);
+}
+
+using Lanes = std::array<double, 4>;
+double sum_of(const Lanes& lanes) { return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]); }
+
+// Adds values[k] times the weights of the node at position_of(k), for `width` of all scores.
+template <std::size_t width, class PositionOf>
+void add_columns(std::span<const double> values, const PositionOf& position_of, const double* of_block,
+                 std::size_t scores, double* sums) {
+  std::array<double, width> even{}, odd{};
+  const auto step = [&](std::array<double, width>& sum, std::size_t k) {
+    const double* weights = of_block + position_of(k) * scores;
+    for (std::size_t s = 0; s < width; ++s) sum[s] += values[k] * weights[s];
+  };
+  std::size_t k = 0;
+  for (; k + 2 <= values.size(); k += 2) {
+    step(even, k);
+    step(odd, k + 1);
+  }
+  if (k < values.size()) step(even, k);
+  for (std::size_t s = 0; s < width; ++s) sums[s] += even[s] + odd[s];
+}
+
+template <class PositionOf>
+void add_all_columns(std::span<const double> values, const PositionOf& position_of, const double* of_block,
+                     std::size_t scores, double* sums) {
+  std::size_t s = 0;
+  for (; s + 4 <= scores; s += 4) add_columns<4>(values, position_of, of_block + s, scores, sums + s);
+  switch (scores - s) {
+    case 3: add_columns<3>(values, position_of, of_block + s, scores, sums + s); break;
+    case 2: add_columns<2>(values, position_of, of_block + s, scores, sums + s); break;
+    case 1: add_columns<1>(values, position_of, of_block + s, scores, sums + s); break;
+    default: break;
+  }
+}
+
+}  // namespace
+
+void ProductionScorer::add(const TreeRow& tree, double* sums) {
+  plan_.make(tree.nodes, nodes_);
+  for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.group < 0) continue;
+    sum_up(node);
+    const double weight = tree.weights[i] * node.scale;
+    for (std::size_t s = 0; s < of_node_.size(); ++s) sums[s] += weight * of_node_[s];
+    for (const ChildMatch& match : plan_.matches(node)) {
+      Node& below = nodes_[at(match.child)];
+      if (--below.uses == 0) release(below);
+    }
+    if (node.uses == 0) release(node);
+  }
+}
+
+// The first child comes first, when all of the row is 0.
+void ProductionScorer::sum_up(Node& node) {
+  std::copy_n(weights_.of_group(node.group), of_node_.size(), of_node_.begin());
+  const auto matches = plan_.matches(node);
+  for (std::size_t k = 0; k < matches.size(); ++k) {
+    if (matches[k].place == 0) {
+      multiply_range(node, matches[k], node.uses > 0 || k + 1 < matches.size());
+    } else {
+      multiply_list(node, matches[k]);
+    }
+  }
+}
+
+void ProductionScorer::take_row(Node& node) {
+  if (node.row != nullptr) return;
+  if (spare_.empty()) spare_.push_back(std::make_unique<double[]>(index_.largest_block()));
+  node.row = std::move(spare_.back());
+  spare_.pop_back();
+}
+
+void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool keep) {
+  const Node& child = nodes_[at(match.child)];
+  if (child.row == nullptr && at(match.list.size) == index_.block_size(node.group)) {
+    node.scale *= 1.0 + child.scale;
+    return;
+  }
+  if (keep) take_row(node);
+  const bool short_runs = 2 * match.list.complement_size > match.list.size;
+  if (child.row == nullptr || (index_.arity(node.group) > 1 && !short_runs)) {
+    multiply_runs(node, match, keep);
+  } else if (short_runs) {
+    multiply_first(node, match, keep);
+  } else {
+    multiply_stretches(node, match, keep);
+  }
+}
+
+// Where Delta with the first child is the same throughout a run.
+void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool keep) {
+  const Node& child = nodes_[at(match.child)];
+  const TreeIndex::Run* run = index_.runs(match.list).data();
+  const double* of_run = weights_.of_run(at(match.list.complement_begin));
+  double* row = keep ? node.row.get() : nullptr;
+  const auto first = static_cast<std::int32_t>(index_.block_begin(node.group));
+  for (std::int32_t k = 0; k < match.list.complement_size; ++k, ++run, of_run += of_node_.size()) {
+    const double excess =
+        child.row == nullptr ? child.scale : child.scale + child.scale * child.row[at(run->child)];
+    for (std::size_t s = 0; s < of_node_.size(); ++s) of_node_[s] += excess * of_run[s];
+    if (keep) std::fill(row + (run[0].begin - first), row + (run[1].begin - first), excess);
+  }
+}
+
+// The factor 1 + scale (1 + below(k)) of neighbours with these weights; written to `row` unless that is null.
+template <class Below>
+void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
+                                        const double* of_nodes) {
+  if (of_node_.size() == 1) {
+    Lanes lanes{};
+    if (row == nullptr) {
+      in_lanes(size, [&](std::size_t lane, std::size_t k) { lanes[lane] += (1.0 + below(k)) * of_nodes[k]; });
+      of_node_[0] += scale * sum_of(lanes);
+    } else {
+      in_lanes(size, [&](std::size_t lane, std::size_t k) {
+        row[k] = scale + scale * below(k);
+        lanes[lane] += row[k] * of_nodes[k];
+      });
+      of_node_[0] += sum_of(lanes);
+    }
+    return;
+  }
+  if (row == nullptr) row = room_for(size);
+  for (std::size_t k = 0; k < size; ++k) row[k] = scale + scale * below(k);
+  add_all_columns({row, size}, [](std::size_t k) { return k; }, of_nodes, of_node_.size(), of_node_.data());
+}
+
+// Where nodes have one child, and neighbours have neighbours.
+void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, bool keep) {
+  const Node& child = nodes_[at(match.child)];
+  const std::span<const TreeIndex::Run> runs = index_.runs(match.list);
+  const std::size_t first = index_.block_begin(node.group);
+  for (const TreeIndex::Run* run = runs.data(); run != runs.data() + runs.size(); ++run) {
+    const double* below = child.row.get() + run->child;
+    const std::size_t begin = at(run[0].begin), size = at(run[1].begin) - begin;
+    multiply_stretch(
+        keep ? node.row.get() + (begin - first) : nullptr, size, child.scale,
+        [=](std::size_t k) { return below[k]; }, weights_.of_node(begin));
+  }
+}
+
+// Node by node.
+void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool keep) {
+  const Node& child = nodes_[at(match.child)];
+  const std::size_t begin = at(match.list.begin);
+  const std::int32_t* position = index_.child_positions(node.group, 0) + begin;
+  const double* below = child.row.get();
+  multiply_stretch(
+      keep ? node.row.get() + begin : nullptr, at(match.list.size), child.scale,
+      [=](std::size_t k) { return below[position[k]]; },
+      weights_.of_node(index_.block_begin(node.group) + begin));
+}
+
+double* ProductionScorer::room_for(std::size_t values) {
+  if (values_.size() < values) values_.resize(values);
+  return values_.data();
+}
+
+void ProductionScorer::multiply_list(Node& node, const ChildMatch& match) {
+  const Node& child = nodes_[at(match.child)];
+  take_row(node);
+  if (child.row == nullptr) {
+    if (match.list.complement_begin >= 0) {
+      node.scale *= 1.0 + child.scale;
+      const double excess = -child.scale / (1.0 + child.scale);
+      multiply_listed(node, index_.not_listed(match.list), [=](std::size_t) { return excess; });
+    } else {
+      const double excess = child.scale;
+      multiply_listed(node, index_.listed(match.list), [=](std::size_t) { return excess; });
+    }
+    return;
+  }
+  const std::int32_t* position = index_.listed_children(match.list);
+  const double* below = child.row.get();
+  const double scale = child.scale;
+  multiply_listed(node, index_.listed(match.list),
+                  [=](std::size_t k) { return scale + scale * below[position[k]]; });
+}
+
+// The factor 1 + excess_of(k) at positions[k].
+template <class ExcessOf>
+void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t> positions,
+                                       const ExcessOf& excess_of) {
+  double* row = node.row.get();
+  const double* of_block = weights_.of_node(index_.block_begin(node.group));
+  if (of_node_.size() == 1) {
+    Lanes lanes{};
+    in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
+      const std::size_t i = at(positions[k]);
+      const double before = row[i], factor = excess_of(k);
+      const double added = factor + factor * before;
+      row[i] = before + added;
+      lanes[lane] += added * of_block[i];
+    });
+    of_node_[0] += sum_of(lanes);
+    return;
+  }
+  double* values = room_for(positions.size());
+  for (std::size_t k = 0; k < positions.size(); ++k) {
+    const std::size_t i = at(positions[k]);
+    const double before = row[i], factor = excess_of(k);
+    values[k] = factor + factor * before;
+    row[i] = before + values[k];
+  }
+  add_all_columns(
+      {values, positions.size()}, [=](std::size_t k) { return at(positions[k]); }, of_block, of_node_.size(),
+      of_node_.data());
+}
+
+// Makes the row one of zeros again, so that another node can use it.
+void ProductionScorer::release(Node& node) {
+  if (node.row == nullptr) return;
+  double* row = node.row.get();
+  const auto matches = plan_.matches(node);
+  std::size_t listed = 0;
+  for (const ChildMatch& match : matches) listed += match.place == 0 ? 0 : at(match.list.size);
+  if (8 * listed > index_.block_size(node.group)) {
+    std::fill_n(row, index_.block_size(node.group), 0.0);
+  } else {
+    for (const ChildMatch& match : matches) {
+      if (match.place == 0) {
+        std::fill_n(row + match.list.begin, match.list.size, 0.0);
+      } else {
+        for (const std::int32_t i : index_.listed(match.list)) row[i] = 0.0;
+      }
+    }
+  }
+  spare_.push_back(std::move(node.row));
+}
+
+}  // namespace unkernel::kernels

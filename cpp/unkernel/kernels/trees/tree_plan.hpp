@@ -1,0 +1,105 @@
+// Finds, for the nodes of a tree, what an index has in common with them: the part that does not depend on
+// weights, the same for kernel values and for scores.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/kernels/trees/tree_index.hpp"
+
+namespace unkernel::kernels {
+
+// A child whose group some nodes of the index have at the same place.
+struct ChildMatch {
+  TreeIndex::List list;
+  std::int32_t child;  // index into the nodes of the tree
+  std::int32_t place;  // index into the children of the parent; 0 for partial trees
+};
+
+struct PlannedNode {
+  std::int32_t group = -1;
+  std::int32_t uses = 0;  // number of parents that are not done
+  double scale = 0.0;     // Delta with all nodes of the group that have no exception
+  std::size_t first_match = 0;
+  std::size_t matches = 0;
+};
+
+class TreePlan {
+ public:
+  // `groups` maps each node of `forest` to its group in the index, or -1. If the trees are from another
+  // forest than the index, compute it with groups_in, then TreeIndex::group.
+  TreePlan(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
+      : index_(index), forest_(&forest), groups_(groups), place_(forest.size()) {}
+  // Switches to trees of another forest; keeps the buffers.
+  void use(const Forest& forest, std::span<const std::int32_t> groups);
+
+  // Fills nodes[i] for each ids[i], `Node` being derived from PlannedNode. The ids must be ascending and
+  // include the children of each node, except leaves that the kernel ignores.
+  template <class Node>
+  void make(std::span<const NodeId> ids, std::vector<Node>& nodes);
+
+  const Forest& forest() const { return *forest_; }
+  std::int32_t group(NodeId node) const { return groups_[static_cast<std::size_t>(node)]; }
+  // The index of a node in the tree that was planned last; only for nodes of that tree.
+  std::size_t place(NodeId node) const {
+    return static_cast<std::size_t>(place_[static_cast<std::size_t>(node)]);
+  }
+  const ChildMatch& match(std::size_t number) const { return matches_[number]; }
+  std::span<const ChildMatch> matches(const PlannedNode& node) const {
+    return std::span(matches_).subspan(node.first_match, node.matches);
+  }
+
+ private:
+  template <class Node>
+  void find_matches(Node& node, NodeId id, std::vector<Node>& nodes);
+
+  const TreeIndex& index_;
+  const Forest* forest_;
+  std::span<const std::int32_t> groups_;
+  std::vector<std::int32_t> place_;  // for each node of the forest; those of other trees are left behind
+  std::vector<ChildMatch> matches_;
+};
+
+inline void TreePlan::use(const Forest& forest, std::span<const std::int32_t> groups) {
+  forest_ = &forest;
+  groups_ = groups;
+  if (place_.size() < forest.size()) place_.resize(forest.size());
+}
+
+template <class Node>
+void TreePlan::make(std::span<const NodeId> ids, std::vector<Node>& nodes) {
+  if (nodes.size() < ids.size()) nodes.resize(ids.size());
+  matches_.clear();
+  const bool has_matches = index_.kernel().kind != TreeKernelKind::subtree;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    place_[static_cast<std::size_t>(ids[i])] = static_cast<std::int32_t>(i);
+    Node& node = nodes[i];
+    node.group = group(ids[i]);
+    node.uses = 0;
+    node.scale = node.group < 0 ? 0.0 : index_.constant(node.group);
+    node.first_match = matches_.size();
+    if (node.group >= 0 && has_matches) find_matches(node, ids[i], nodes);
+    node.matches = matches_.size() - node.first_match;
+  }
+}
+
+template <class Node>
+void TreePlan::find_matches(Node& node, NodeId id, std::vector<Node>& nodes) {
+  const bool by_place = index_.kernel().by_production();
+  const bool skip_leaves = by_place && index_.kernel().has_leaves();  // else leaves have no group
+  std::size_t place = 0;
+  for (const NodeId child : forest_->children(id)) {
+    const std::size_t at_place = by_place ? place++ : 0;
+    const std::int32_t child_group = group(child);
+    if (child_group < 0 || (skip_leaves && forest_->is_leaf(child))) continue;
+    const TreeIndex::List list = index_.matches(node.group, at_place, child_group);
+    if (list.size == 0) continue;
+    const std::int32_t below = place_[static_cast<std::size_t>(child)];
+    ++nodes[static_cast<std::size_t>(below)].uses;
+    matches_.push_back({list, below, static_cast<std::int32_t>(at_place)});
+  }
+}
+
+}  // namespace unkernel::kernels
