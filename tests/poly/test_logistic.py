@@ -15,8 +15,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unkernel
+from reference import conjunctions, poly_problems
 from reference import poly as reference
-from reference import poly_problems
 from reference import sparse as twin
 from reference.poly_problems import wide_problem
 from reference.processes import check_interrupt, needs_sigint
@@ -305,3 +305,52 @@ def test_many_columns_with_few_entries_are_solved_to_the_optimum():
     assert clf.objective_ <= (np.abs(w).sum() + 10.0 * np.logaddexp(0.0, -margins).sum()) * (1 + 1e-6)
     weights = np.abs(clf.to_model().weights)
     assert weights[weights > 0].min() > 1e-10 * weights.max()  # what descent sets to 0 is 0
+
+
+def _implied_problem():
+    """Rows where some features occur exactly with others, so that many conjunctions hold in the same rows."""
+    rng = np.random.default_rng(3)
+    X = (rng.random((300, 4)) < 0.4).astype(float)
+    X = np.column_stack([X, X[:, 0], X[:, 0] * X[:, 1], np.ones(300)])
+    margins = 2 * X[:, 0] * X[:, 1] - 2 * X[:, 2] + rng.normal(size=300)
+    return X, (margins > 0).astype(int)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet"])
+@pytest.mark.parametrize("coef0", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_conjunctions_of_the_same_rows_reach_the_optimum(penalty, coef0, classes):
+    X, y = _implied_problem()
+    y = y + (classes == 3) * (X[:, 2] > 0)
+    options = {"gamma": 0.5, "coef0": coef0}
+    clf = PolyLogisticRegression(3, penalty=penalty, l1_ratio=0.3, tol=1e-8, random_state=0, **options)
+    clf.fit(X, y)
+    l1, l2 = SHARES[penalty]
+    costs = np.ones(len(y))
+    objective = twin.model_objective(kind_of(classes), clf.to_model(), X, y, costs, l1=l1, l2=l2)
+    assert clf.objective_ == pytest.approx(objective, rel=1e-9)
+    Phi = twin.expand_sets(X, degree=3, **options)
+    bound = twin.dual_bound(kind_of(classes), Phi, scores_of(clf, X), y, costs, l1=l1, l2=l2)
+    assert bound == pytest.approx(objective, rel=1e-5)
+
+
+def test_of_conjunctions_of_the_same_rows_one_has_the_weight():
+    X, y = _implied_problem()
+    clf = PolyLogisticRegression(2, gamma=0.5, warm_start=True, tol=1e-6, random_state=0).fit(X, y)
+    model = clf.to_model()
+    order = conjunctions.numbered(len(model.columns), 2, model.sets)
+    held = {X[:, model.columns[list(order[key])]].all(axis=1).tobytes() for key in model.keys.tolist()}
+    assert len(held) == model.n_conjunctions > 3
+    objective = clf.objective_
+    assert clf.fit(X, y).objective_ == pytest.approx(objective, rel=1e-9)
+
+
+def test_a_start_with_several_conjunctions_of_the_same_rows_keeps_their_sum():
+    X, y = _implied_problem()
+    clf = PolyLogisticRegression(2, gamma=0.5, penalty="elasticnet", warm_start=True, random_state=0)
+    clf.fit(X, y)
+    shared = clf.to_model().n_conjunctions
+    clf.set_params(penalty="l1", tol=1e-8).fit(X, y)
+    fresh = PolyLogisticRegression(2, gamma=0.5, tol=1e-8, random_state=0).fit(X, y)
+    assert clf.objective_ == pytest.approx(fresh.objective_, rel=1e-7)
+    assert clf.to_model().n_conjunctions < shared

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/base/parallel.hpp"
+#include "unkernel/base/random.hpp"
 #include "unkernel/poly/conjunction_search.hpp"
 #include "unkernel/poly/costs.hpp"
 
@@ -25,19 +27,30 @@ std::unique_ptr<ScoreLoss> loss_of(const DistinctRows& examples, const SparseOpt
 }
 
 // The conjunctions in use and their weights: one column each, in the order of their addition.
+//
+// If rows are binary and the penalty is l1 alone, conjunctions that hold in exactly the same rows share one
+// column: the loss depends on the sum of their weights only, and weight on the largest constant costs least.
 class WorkingSet {
  public:
-  WorkingSet(const ConjunctionSearch& search, bool binary, double memory)
-      : search_(search), columns_(binary), memory_(memory) {}
+  WorkingSet(const ConjunctionSearch& search, bool binary, bool sharing, double memory)
+      : search_(search), columns_(binary), sharing_(sharing), memory_(memory) {}
 
   const solve::SparseColumns& columns() const { return columns_; }
   const std::vector<Key>& keys() const { return keys_; }
   bool holds(Key key) const { return places_.find(key) != nullptr; }
+  std::size_t conjunctions() const { return places_.size(); }  // more than columns if some share one
 
+  // Returns the column of the conjunction; its weight is in units of that column's scale.
   std::size_t add(Key key) {
     if (const std::uint32_t* place = places_.find(key)) return *place;
     const auto place = static_cast<std::uint32_t>(keys_.size());
     search_.append_column(key, columns_);
+    if (sharing_) {
+      if (const auto equal = equal_column()) {
+        columns_.drop_last();
+        return places_[key] = *equal;
+      }
+    }
     if (memory_ > 0.0 && columns_.bytes() > memory_) {
       throw NotEnoughMemory(
           "the columns of a sparse model do not fit into the memory available; lower C, or drop rare "
@@ -49,11 +62,29 @@ class WorkingSet {
   }
 
  private:
+  // A former column with the rows of the last one and at least its scale. If there is none, the last one is
+  // remembered by its rows.
+  std::optional<std::uint32_t> equal_column() {
+    const std::size_t last = columns_.size() - 1;
+    const auto rows = columns_.rows(last);
+    std::uint64_t hash = 0;
+    for (const std::int32_t row : rows) hash += Random::mix(static_cast<std::uint64_t>(row));
+    std::uint32_t& place = by_rows_[hash >> 1];  // 0 if it is new; column 0 is compared like any other
+    if (place < last && columns_.scale(place) >= columns_.scale(last) &&
+        std::ranges::equal(rows, columns_.rows(place))) {
+      return place;
+    }
+    place = static_cast<std::uint32_t>(last);
+    return std::nullopt;
+  }
+
   const ConjunctionSearch& search_;
   solve::SparseColumns columns_;
+  bool sharing_;
   double memory_;
   std::vector<Key> keys_;
   FlatMap<Key, std::uint32_t> places_;
+  FlatMap<std::uint64_t, std::uint32_t> by_rows_;
 };
 
 // One problem: all outputs of one loss.
@@ -66,7 +97,7 @@ class SparseProblem {
         options_(options),
         threads_(threads),
         monitor_(monitor),
-        working_(search, binary, options.memory),
+        working_(search, binary, binary && options.penalty.l2 == 0.0, options.memory),
         solver_(working_.columns(), loss, options.penalty, seed, monitor) {}
 
   // `first_score` is the index of this problem's first score among those of the start.
@@ -105,7 +136,7 @@ class SparseProblem {
       const std::size_t room = wanted();
       const std::size_t added = grow(candidates, room);
       const bool grown = added > 0;
-      const double target = grown ? std::max(0.2 * gap, 0.3 * goal) : 0.3 * std::min(gap, goal);
+      const double target = grown ? std::max(0.2 * gap, 0.8 * goal) : 0.8 * std::min(gap, goal);
       const std::int64_t left = options_.max_steps - outcome.epochs;
       const bool reached = solver_.run(target, grown ? std::min(left, steps_a_round) : left,
                                        4 * added >= room && rough_pays());
@@ -124,9 +155,9 @@ class SparseProblem {
 
  private:
   void set(Key key, std::size_t output, double score_weight) {
-    const double constant = search_.constant_of(key);
-    if (score_weight == 0.0 || constant == 0.0) return;
-    solver_.set_weight(working_.add(key), output, score_weight / constant);
+    if (score_weight == 0.0 || search_.constant_of(key) == 0.0) return;
+    const std::size_t place = working_.add(key);
+    solver_.add_weight(place, output, score_weight / working_.columns().scale(place));
   }
 
   std::size_t with_weights() const {
@@ -153,7 +184,7 @@ class SparseProblem {
   // Over all outputs, the strongest value of each conjunction, including those of the working set.
   std::vector<Candidate> strongest_violators() {
     const bool all = options_.penalty.l2 > 0.0;  // each violation affects the dual objective
-    const std::size_t most = all ? std::size_t{1} << 60 : wanted() + working_.keys().size() + 1;
+    const std::size_t most = all ? std::size_t{1} << 60 : wanted() + working_.conjunctions() + 1;
     const std::size_t rows = loss_.rows();
     std::vector<Candidate> candidates;
     strengths_.clear();

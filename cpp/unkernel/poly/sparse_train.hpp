@@ -6,7 +6,7 @@
 // Method    a working set: the model is solved on some conjunctions (proximal_newton.hpp); those that violate
 //           their optimality condition most among all others are added (conjunction_search.hpp), twice as
 //           many as have weights, until no violation matters. So conjunctions that cannot enter are never
-//           stored.
+//           stored. Conjunctions of binary features that hold in the same rows are one column under l1.
 // Stop      (P - D) / P <= tolerance, where D certifies the optimum over *all* conjunctions.
 #pragma once
 

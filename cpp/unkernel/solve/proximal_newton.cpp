@@ -64,10 +64,10 @@ void ProximalNewton::fit_columns() {
   for (auto& gradients : column_gradients_) gradients.resize(columns_.size());
 }
 
-void ProximalNewton::set_weight(std::size_t column, std::size_t output, double weight) {
+void ProximalNewton::add_weight(std::size_t column, std::size_t output, double weight) {
   fit_columns();
-  columns_.axpy(column, weight - weights_[output][column], scores_.data() + output * rows_);
-  weights_[output][column] = weight;
+  columns_.axpy(column, weight, scores_.data() + output * rows_);
+  weights_[output][column] += weight;
 }
 
 double ProximalNewton::penalty_of(double weight) const {

@@ -53,8 +53,8 @@ class ProximalNewton {
   // `rough` minimises each model by a few passes only, which pays while better columns are still to come.
   bool run(double gap, std::int64_t most_steps, bool rough = false);
 
-  // Sets the weight of a column for one output, and updates the scores.
-  void set_weight(std::size_t column, std::size_t output, double weight);
+  // Adds to the weight of a column for one output, and updates the scores.
+  void add_weight(std::size_t column, std::size_t output, double weight);
 
   double objective() const { return objective_; }
   double dual_objective() const { return dual_objective_; }  // for the current columns

@@ -33,6 +33,12 @@ class SparseColumns {
     offsets_.push_back(rows_.size());
     scales_.push_back(scale);
   }
+  void drop_last() {
+    offsets_.pop_back();
+    scales_.pop_back();
+    rows_.resize(offsets_.back());
+    if (!uniform_) values_.resize(offsets_.back());
+  }
 
   std::span<const std::int32_t> rows(std::size_t j) const {
     return {rows_.data() + offsets_[j], offsets_[j + 1] - offsets_[j]};
