@@ -14,16 +14,16 @@
 #include "bound_engine.hpp"
 #include "tables.hpp"
 #include "unkernel/parsing/chunks/decoder.hpp"
-#include "unkernel/parsing/chunks/features.hpp"
 #include "unkernel/parsing/chunks/tags.hpp"
-#include "unkernel/parsing/chunks/templates.hpp"
+#include "unkernel/parsing/sequences/features.hpp"
+#include "unkernel/parsing/sequences/templates.hpp"
 
 namespace unkernel::bindings {
 namespace {
 
 using data::ColumnText;
-using parsing::ChunkFeatures;
 using parsing::ChunkTag;
+using parsing::SequenceFeatures;
 
 constexpr std::int64_t many_tokens = 2000;  // a fraction of a second for the slowest models
 
@@ -118,7 +118,7 @@ auto as_tuple(parsing::FeatureRows&& rows) {
       nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
 }
 
-auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+auto rows_of(const SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
              bool backward) {
   constexpr std::int32_t most = 1 << 30;  // codes are a little larger
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
@@ -131,16 +131,17 @@ auto rows_of(const ChunkFeatures& features, const ColumnText& text, const Array<
 }
 
 // The parts of speech that training has seen; none if the templates do not use them.
-auto known_pos(const ChunkFeatures& features) {
+auto known_pos(const SequenceFeatures& features) {
   const data::NameTable* known = features.known_pos();
   return names_of(known == nullptr ? data::NameTable() : *known);
 }
 
-auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers, bool backward,
-           std::int64_t min_count) {
+auto learn(SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+           bool backward, std::int64_t min_count) {
   if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
-      std::ranges::any_of(view(answers), [](auto k) { return k < 0 || k >= parsing::most_chunk_classes; })) {
+      std::ranges::any_of(view(answers),
+                          [](auto k) { return k < 0 || k >= parsing::most_sequence_classes; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
   parsing::FeatureRows rows;
@@ -150,7 +151,7 @@ auto learn(ChunkFeatures& features, const ColumnText& text, const Array<std::int
   return as_tuple(std::move(rows));
 }
 
-auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const BoundEngine& engine,
+auto chunk_text(const ColumnText& text, const SequenceFeatures& features, const BoundEngine& engine,
                 const Array<ChunkTag>& classes, const std::string& scheme, bool backward, std::size_t beam,
                 int threads) {
   const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward,
@@ -165,7 +166,7 @@ auto chunk_text(const ColumnText& text, const ChunkFeatures& features, const Bou
 
 std::string numbered(const char* name, std::size_t number) { return name + std::to_string(number); }
 
-Table features_arrays(const ChunkFeatures& features) {
+Table features_arrays(const SequenceFeatures& features) {
   Table table;
   for (std::size_t a = 0; a < features.values().size(); ++a) {
     const data::NameTable& names = features.values()[a];
@@ -189,9 +190,9 @@ data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
                              array<std::int64_t>(table, numbered("value_ends.", attribute).c_str()));
 }
 
-parsing::ChunkTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {
+parsing::SequenceTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {
   const auto copy = [](const auto& span) { return std::vector(span.begin(), span.end()); };
-  parsing::ChunkTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
+  parsing::SequenceTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
   for (std::size_t k = 0; k + 1 < values; ++k) {
     arrays.joins.push_back(
         copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
@@ -199,30 +200,30 @@ parsing::ChunkTableArrays stored_table(const nb::dict& table, std::size_t number
   return arrays;
 }
 
-void create(ChunkFeatures* self, std::string_view templates, const std::string& file) {
-  new (self) ChunkFeatures(parsing::read_chunk_templates(templates, file));
+void create(SequenceFeatures* self, std::string_view templates, const std::string& file) {
+  new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file));
 }
 
-ChunkFeatures restored_features(std::string_view text, const std::string& file, const Table& table,
-                                std::int32_t features) {
-  parsing::ChunkTemplates templates = parsing::read_chunk_templates(text, file);
+SequenceFeatures restored_features(std::string_view text, const std::string& file, const Table& table,
+                                   std::int32_t features) {
+  parsing::SequenceTemplates templates = parsing::read_sequence_templates(text, file);
   std::vector<data::NameTable> values;
   for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
-  std::vector<parsing::ChunkTableArrays> tables;
+  std::vector<parsing::SequenceTableArrays> tables;
   for (const auto* part : {&templates.fixed, &templates.dynamic}) {
-    for (const parsing::ChunkTemplate& each : *part)
+    for (const parsing::SequenceTemplate& each : *part)
       tables.push_back(stored_table(table, tables.size(), each.size()));
   }
-  return ChunkFeatures(std::move(templates), std::move(values), tables, features);
+  return SequenceFeatures(std::move(templates), std::move(values), tables, features);
 }
 
 }  // namespace
 
 void bind_chunks(nb::module_& module) {
-  nb::class_<ChunkFeatures>(module, "ChunkFeatures")
+  nb::class_<SequenceFeatures>(module, "SequenceFeatures")
       .def("__init__", &create, nb::arg("templates"), nb::arg("file"))
-      .def_prop_ro("features", &ChunkFeatures::features)
-      .def_prop_ro("needs_pos", &ChunkFeatures::needs_pos)
+      .def_prop_ro("features", &SequenceFeatures::features)
+      .def_prop_ro("needs_pos", &SequenceFeatures::needs_pos)
       .def_prop_ro("known_pos", &known_pos)
       .def("arrays", &features_arrays)
       .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))

@@ -197,10 +197,10 @@ def learn_templates(path: Path) -> None:
 
 
 def learn_chunk_templates(path: Path) -> None:
-    from unkernel._core import ChunkFeatures
+    from unkernel._core import SequenceFeatures
 
     text, name = read_templates(path, {})
-    features = ChunkFeatures(text, name)
+    features = SequenceFeatures(text, name)
     corpus = read_chunks(GOLDEN / "chunks.txt", tagged=True)[:3]
     features.learn(corpus._text, np.arange(corpus.n_words, dtype=np.int32) % 3, backward=False, min_count=1)
 

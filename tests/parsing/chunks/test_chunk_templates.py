@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reference.chunking import Sentence, numbered_rows, templates_of
 from unkernel import FormatError
-from unkernel._core import ChunkFeatures, restored_chunk_features
+from unkernel._core import SequenceFeatures, restored_chunk_features
 from unkernel.data import ChunkCorpus
 
 ADDRESSES = [
@@ -34,7 +34,7 @@ templates = st.lists(template, min_size=1, max_size=6, unique=True).map("\n".joi
 def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min_count: int = 1):
     corpus = ChunkCorpus.from_words([s.words for s in sentences], [s.pos for s in sentences])
     answers = np.array([tag for s in sentences for tag in s.tags], np.int32)
-    features = ChunkFeatures(text, "own.txt")
+    features = SequenceFeatures(text, "own.txt")
     offsets, columns = features.learn(corpus._text, answers, backward=backward, min_count=min_count)
     return features, [columns[a:b].tolist() for a, b in pairwise(offsets)]
 
@@ -95,13 +95,13 @@ def test_comments_blank_lines_and_spaces():
 )
 def test_errors_name_the_file_the_line_and_the_column(line, column, reason):
     with pytest.raises(FormatError, match=reason) as caught:
-        ChunkFeatures(f"# mine\npos[1]\n{line}\n", "own.txt")
+        SequenceFeatures(f"# mine\npos[1]\n{line}\n", "own.txt")
     assert (caught.value.file, caught.value.line, caught.value.column) == ("own.txt", 3, column)
 
 
 def test_a_file_without_templates_is_refused():
     with pytest.raises(FormatError, match="there is no template"):
-        ChunkFeatures("# nothing\n", "own.txt")
+        SequenceFeatures("# nothing\n", "own.txt")
 
 
 def test_too_many_templates_are_refused():
@@ -109,21 +109,21 @@ def test_too_many_templates_are_refused():
         f"word[{i % 10}]+word[{i // 10 % 10}]+word[{i // 100 % 10}]+word[{i // 1000}]" for i in range(1001)
     )
     with pytest.raises(FormatError, match="more than 1000 templates"):
-        ChunkFeatures(text, "own.txt")
+        SequenceFeatures(text, "own.txt")
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(FormatError):
-        ChunkFeatures(text, "own.txt")
+        SequenceFeatures(text, "own.txt")
 
 
 def test_answers_must_fit_the_text():
     corpus = ChunkCorpus.from_words([["a", "b"]])
     for answers in ([0], [0, -1]):
         with pytest.raises(ValueError, match="answers do not fit"):
-            ChunkFeatures("word[0]", "own.txt").learn(
+            SequenceFeatures("word[0]", "own.txt").learn(
                 corpus._text, np.array(answers, np.int32), backward=False, min_count=1
             )
 

@@ -52,7 +52,7 @@ struct OwnedNames {
 struct OwnedChunker {
   std::string templates;
   std::vector<OwnedNames> values;
-  std::vector<ChunkTableArrays> tables;
+  std::vector<SequenceTableArrays> tables;
   std::int32_t features;
   std::vector<ChunkTag> classes;
   std::size_t types;
@@ -84,7 +84,7 @@ struct OwnedChunker {
     std::vector<std::int32_t> answers;
     for (const ChunkTag tag : tags)
       answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
-    ChunkFeatures learned(read_chunk_templates(templates, "templates"));
+    SequenceFeatures learned(read_sequence_templates(templates, "templates"));
     (void)learned.learn(words, answers, backward, 1, Monitor());
     for (const NameTable& own : learned.values()) values.push_back({own.bytes(), own.ends()});
     tables = learned.tables();
@@ -114,7 +114,7 @@ struct OwnedChunker {
     names.bytes += bytes.text(4);
     names.ends.push_back(static_cast<std::int64_t>(names.bytes.size()));
   }
-  static void damage_table(FuzzBytes& bytes, ChunkTableArrays& table) {
+  static void damage_table(FuzzBytes& bytes, SequenceTableArrays& table) {
     if (table.joins.empty() || bytes.flag()) return bytes.damage(table.ids);
     bytes.damage(table.joins[bytes.below(table.joins.size())]);
   }
@@ -134,11 +134,11 @@ const std::array<OwnedChunker, 3>& sound_chunkers() {
 }
 
 // As the reader of files has them.
-ChunkFeatures restored(const OwnedChunker& stored) {
-  ChunkTemplates templates = read_chunk_templates(stored.templates, "templates");
+SequenceFeatures restored(const OwnedChunker& stored) {
+  SequenceTemplates templates = read_sequence_templates(stored.templates, "templates");
   std::vector<NameTable> values;
   for (const OwnedNames& names : stored.values) values.push_back(NameTable::of(names.bytes, names.ends));
-  return ChunkFeatures(std::move(templates), std::move(values), stored.tables, stored.features);
+  return SequenceFeatures(std::move(templates), std::move(values), stored.tables, stored.features);
 }
 
 const ColumnText& texts() {
@@ -164,7 +164,7 @@ void check_rows(const FeatureRows& rows, std::int32_t features) {
 }
 
 // The rows that tags come from, as explanations ask for them; the same from what is stored again.
-void check_explained(const OwnedChunker& stored, const ChunkFeatures& features,
+void check_explained(const OwnedChunker& stored, const SequenceFeatures& features,
                      std::span<const ChunkTag> found, bool store_again) {
   std::vector<std::int32_t> answers;
   for (const ChunkTag tag : found) {
@@ -175,8 +175,8 @@ void check_explained(const OwnedChunker& stored, const ChunkFeatures& features,
   const FeatureRows rows = features.rows(texts(), answers, stored.backward, Monitor());
   check_rows(rows, features.features());
   if (!store_again) return;
-  const ChunkFeatures again(read_chunk_templates(stored.templates, "templates"), features.values(),
-                            features.tables(), features.features());
+  const SequenceFeatures again(read_sequence_templates(stored.templates, "templates"), features.values(),
+                               features.tables(), features.features());
   const FeatureRows same = again.rows(texts(), answers, stored.backward, Monitor());
   CHECK(same.offsets == rows.offsets && same.columns == rows.columns);
 }
@@ -207,7 +207,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   if (!std::ranges::all_of(stored.classes, inside)) return 0;  // the file's reader checks these
   try {
-    const ChunkFeatures features = restored(stored);
+    const SequenceFeatures features = restored(stored);
     const HashEngine engine(stored.scores, features.features());
     const Monitor monitor;
     const std::vector<ChunkTag> found =

@@ -38,7 +38,7 @@ void check_valid(std::span<const ChunkTag> tags, ChunkScheme scheme) {
   CHECK(may_follow(scheme, before, outside));
 }
 
-void check_answers(const ColumnText& text, const ChunkTemplates& templates, std::vector<ChunkTag> tags,
+void check_answers(const ColumnText& text, const SequenceTemplates& templates, std::vector<ChunkTag> tags,
                    ChunkScheme scheme, bool backward, std::uint64_t hash) {
   std::vector<Chunk> room;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
@@ -52,7 +52,7 @@ void check_answers(const ColumnText& text, const ChunkTemplates& templates, std:
   std::vector<std::int32_t> answers;
   for (const ChunkTag tag : tags)
     answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
-  ChunkFeatures features(templates);
+  SequenceFeatures features(templates);
   const unkernel::Monitor monitor;
   features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2), monitor);
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
@@ -70,7 +70,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string all(input.text());
   const std::size_t cut = all.find("%%\n");
   try {
-    const ChunkTemplates templates = read_chunk_templates(all.substr(0, cut), "templates");
+    const SequenceTemplates templates = read_sequence_templates(all.substr(0, cut), "templates");
     if (cut == std::string::npos) return 0;
     const ColumnText text(
         all.substr(cut + 3), "text",

@@ -161,7 +161,7 @@ class Decoder {
   std::vector<Tagging> taggings_;    // of all words, one beam after the other
   std::vector<std::size_t> begins_;  // where the beam of each word begins in taggings_
   std::vector<Tagging> extended_;
-  ChunkSentence words_;
+  Sequence words_;
   std::string room_;
   std::vector<std::int32_t> row_;
   std::vector<Chunk> chunks_;

@@ -18,15 +18,15 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/engines/engine.hpp"
-#include "unkernel/parsing/chunks/features.hpp"
 #include "unkernel/parsing/chunks/tags.hpp"
+#include "unkernel/parsing/sequences/features.hpp"
 
 namespace unkernel::parsing {
 
 constexpr std::size_t widest_beam = 64;  // a limit, so that no file can make answers take forever
 
 struct ChunkModel {
-  const ChunkFeatures& features;
+  const SequenceFeatures& features;
   const engines::Engine& engine;
   std::span<const ChunkTag> classes;  // the tags of the engine's scores
   ChunkScheme scheme;

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import ChunkFeatures, recode_chunks
+from unkernel._core import SequenceFeatures, recode_chunks
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
@@ -39,7 +39,7 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 _TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yamcha.txt"}
 
 
-def default_gamma(features: ChunkFeatures) -> float:
+def default_gamma(features: SequenceFeatures) -> float:
     """What is accurate on CoNLL-2000, and without parts of speech on names, too."""
     return 0.1 if features.needs_pos else 0.05
 
@@ -179,7 +179,7 @@ class Chunker(BaseParser[ChunkSource]):
 
     def _learned(self, corpus: ChunkCorpus, report: Reporter) -> ChunkModel:
         templates, name = read_templates(self._templates_for(corpus), _TEMPLATES)
-        features = ChunkFeatures(templates, name)
+        features = SequenceFeatures(templates, name)
         check_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
         recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))
@@ -205,7 +205,7 @@ class Chunker(BaseParser[ChunkSource]):
         return "words" if self.templates == "default" and words_alone else self.templates
 
     def _classifier(
-        self, corpus: ChunkCorpus, features: ChunkFeatures, answers: NDArray[np.int32], report: Reporter
+        self, corpus: ChunkCorpus, features: SequenceFeatures, answers: NDArray[np.int32], report: Reporter
     ) -> CompiledClassifier:
         """Number the features, and train what decides a word's class."""
         offsets, columns = features.learn(
@@ -223,7 +223,7 @@ class Chunker(BaseParser[ChunkSource]):
         report(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
         return classifier
 
-    def _learner(self, features: ChunkFeatures) -> PolySVC | PolyLogisticRegression:
+    def _learner(self, features: SequenceFeatures) -> PolySVC | PolyLogisticRegression:
         gamma = default_gamma(features) if self.gamma is None else float(self.gamma)
         others: dict[str, Any] = {"gamma": gamma, "verbose": max(0, int(self.verbose) - 1)}
         if self.learner == "svm" and self.degree > 1:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import (
-    ChunkFeatures,
+    SequenceFeatures,
     ColumnText,
     chunk_tag_names,
     chunk_text,
@@ -74,7 +74,7 @@ class ChunkModel(ParserModel):
     ----------
     templates : str
         The text of the feature templates.
-    features : ChunkFeatures
+    features : SequenceFeatures
         The features that training has seen often enough.
     types : list of str
         The types of chunks.
@@ -97,7 +97,7 @@ class ChunkModel(ParserModel):
     estimator = "Chunker"
 
     templates: str
-    features: ChunkFeatures
+    features: SequenceFeatures
     types: list[str]
     classes: NDArray[np.int32]
     scheme: str
@@ -333,7 +333,7 @@ def _are_names(names: list[Any]) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
-def check_pos(features: ChunkFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
+def check_pos(features: SequenceFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
     """Raise ValueError for a text of words alone if the templates use parts of speech."""
     if not (features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2):
         return

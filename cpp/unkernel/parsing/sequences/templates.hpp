@@ -1,4 +1,4 @@
-// Feature templates of a chunker, as a text that users write.
+// Feature templates for words in a sequence, as a text that users write.
 //
 //   word[-1]            the word before this one; # begins a comment
 //   suffix3[0]          the last three letters of this one
@@ -19,19 +19,19 @@
 
 namespace unkernel::parsing {
 
-enum class ChunkAttributeKind { word, lower, pos, shape, prefix, suffix, tag };
+enum class SequenceAttributeKind { word, lower, pos, shape, prefix, suffix, tag };
 
-struct ChunkAttribute {
-  ChunkAttributeKind kind;
+struct SequenceAttribute {
+  SequenceAttributeKind kind;
   int letters;  // for prefixes and suffixes, else 0
-  bool operator==(const ChunkAttribute&) const = default;
+  bool operator==(const SequenceAttribute&) const = default;
 };
 
 // One value that a template uses.
-struct ChunkAddress {
-  std::size_t attribute;  // its number in ChunkTemplates; for tags: tag_attribute
+struct SequenceAddress {
+  std::size_t attribute;  // its number in SequenceTemplates; for tags: tag_attribute
   int offset;
-  bool operator==(const ChunkAddress&) const = default;
+  bool operator==(const SequenceAddress&) const = default;
 };
 
 constexpr std::size_t tag_attribute = static_cast<std::size_t>(-1);
@@ -39,19 +39,19 @@ constexpr int farthest_offset = 9;
 constexpr std::size_t most_joined = 8;
 constexpr std::size_t most_templates = 1000;
 
-using ChunkTemplate = std::vector<ChunkAddress>;
+using SequenceTemplate = std::vector<SequenceAddress>;
 
-struct ChunkTemplates {
-  std::vector<ChunkAttribute> attributes;  // those in use, except tags
-  std::vector<ChunkTemplate> fixed;        // known before any tag is assigned
-  std::vector<ChunkTemplate> dynamic;      // those that use tags
+struct SequenceTemplates {
+  std::vector<SequenceAttribute> attributes;  // those in use, except tags
+  std::vector<SequenceTemplate> fixed;        // known before any tag is assigned
+  std::vector<SequenceTemplate> dynamic;      // those that use tags
 };
 
 // Throws FormatError with file, line and column.
-ChunkTemplates read_chunk_templates(std::string_view text, const std::string& file);
+SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file);
 
 // Appends the attribute's value for a word and its part of speech.
-void append_value(const ChunkAttribute& attribute, std::string_view word, std::string_view pos,
+void append_value(const SequenceAttribute& attribute, std::string_view word, std::string_view pos,
                   std::string& to);
 
 }  // namespace unkernel::parsing

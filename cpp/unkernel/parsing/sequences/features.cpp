@@ -1,4 +1,4 @@
-#include "unkernel/parsing/chunks/features.hpp"
+#include "unkernel/parsing/sequences/features.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -15,11 +15,11 @@ constexpr int pos_column = 1;
 constexpr std::uint64_t code_bits = 32;  // of stored joins
 constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
 
-std::vector<ChunkTemplate> all_templates(const ChunkTemplates& templates) {
-  std::vector<ChunkTemplate> all = templates.fixed;
+std::vector<SequenceTemplate> all_templates(const SequenceTemplates& templates) {
+  std::vector<SequenceTemplate> all = templates.fixed;
   all.insert(all.end(), templates.dynamic.begin(), templates.dynamic.end());
-  for (ChunkTemplate& each : all) {
-    for (ChunkAddress& address : each) {
+  for (SequenceTemplate& each : all) {
+    for (SequenceAddress& address : each) {
       if (address.attribute == tag_attribute) address.attribute = templates.attributes.size();
     }
   }
@@ -27,7 +27,7 @@ std::vector<ChunkTemplate> all_templates(const ChunkTemplates& templates) {
 }
 
 // The largest class whose tag a stored table has, plus one. Throws std::invalid_argument.
-std::int32_t tags_in(const ChunkTableArrays& arrays, const ChunkTemplate& addresses, std::size_t tag) {
+std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& addresses, std::size_t tag) {
   std::uint64_t codes = first_code;
   const auto has_tag = [&](std::size_t place) { return addresses[place].attribute == tag; };
   if (has_tag(0) && addresses.size() == 1) codes = std::max<std::uint64_t>(codes, arrays.ids.size());
@@ -37,7 +37,7 @@ std::int32_t tags_in(const ChunkTableArrays& arrays, const ChunkTemplate& addres
       if (has_tag(k + 1)) codes = std::max(codes, (join & code_mask) + 1);
     }
   }
-  if (codes > static_cast<std::uint64_t>(first_code + most_chunk_classes))
+  if (codes > static_cast<std::uint64_t>(first_code + most_sequence_classes))
     throw std::invalid_argument("the code of a tag is out of range");
   return static_cast<std::int32_t>(codes) - first_code;
 }
@@ -52,7 +52,7 @@ void check_are_text(const data::NameTable& names) {
 }
 
 // The codes of a template at a word, by place.
-auto codes_of(const ChunkTemplate& addresses, const ChunkSentence& sentence, std::size_t word) {
+auto codes_of(const SequenceTemplate& addresses, const Sequence& sentence, std::size_t word) {
   return [&addresses, &sentence, word](std::size_t k) -> FeatureValue {
     return sentence.at(addresses[k].attribute, word)[addresses[k].offset];
   };
@@ -60,7 +60,7 @@ auto codes_of(const ChunkTemplate& addresses, const ChunkSentence& sentence, std
 
 }  // namespace
 
-void ChunkSentence::reset(std::size_t attributes, std::size_t words) {
+void Sequence::reset(std::size_t attributes, std::size_t words) {
   attributes_ = attributes;
   words_ = words;
   stride_ = words + 2 * margin;
@@ -70,13 +70,13 @@ void ChunkSentence::reset(std::size_t attributes, std::size_t words) {
                 behind_last);
 }
 
-ChunkFeatures::ChunkFeatures(ChunkTemplates templates)
+SequenceFeatures::SequenceFeatures(SequenceTemplates templates)
     : templates_(std::move(templates)),
       all_(all_templates(templates_)),
       values_(templates_.attributes.size()) {}
 
-ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values,
-                             std::span<const ChunkTableArrays> tables, std::int32_t features)
+SequenceFeatures::SequenceFeatures(SequenceTemplates templates, std::vector<data::NameTable> values,
+                                   std::span<const SequenceTableArrays> tables, std::int32_t features)
     : templates_(std::move(templates)), all_(all_templates(templates_)), values_(std::move(values)) {
   if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0)
     throw std::invalid_argument("the tables of features do not match the templates");
@@ -84,7 +84,7 @@ ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTab
   for (std::size_t t = 0; t < all_.size(); ++t)
     tags_ = std::max(tags_, tags_in(tables[t], all_[t], values_.size()));
   std::vector<std::size_t> stored;
-  for (const ChunkTableArrays& table : tables) stored.push_back(table.ids.size());
+  for (const SequenceTableArrays& table : tables) stored.push_back(table.ids.size());
   if (std::accumulate(stored.begin(), stored.end(), std::size_t{0}) < static_cast<std::size_t>(features))
     throw std::invalid_argument("the number of features is out of range");
   index_ = FeatureIndex(ranges(), stored);
@@ -94,11 +94,11 @@ ChunkFeatures::ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTab
     throw std::invalid_argument("the number of features is out of range");
 }
 
-std::vector<TemplateRanges> ChunkFeatures::ranges() const {
+std::vector<TemplateRanges> SequenceFeatures::ranges() const {
   std::vector<TemplateRanges> ranges;
-  for (const ChunkTemplate& each : all_) {
+  for (const SequenceTemplate& each : all_) {
     TemplateRanges& own = ranges.emplace_back();
-    for (const ChunkAddress& address : each) {
+    for (const SequenceAddress& address : each) {
       const bool is_tag = address.attribute == values_.size();
       const std::size_t values = is_tag ? static_cast<std::size_t>(tags_) : values_[address.attribute].size();
       own.push_back(first_code + values);
@@ -107,17 +107,18 @@ std::vector<TemplateRanges> ChunkFeatures::ranges() const {
   return ranges;
 }
 
-const data::NameTable* ChunkFeatures::known_pos() const {
-  const auto found = std::ranges::find(templates_.attributes, ChunkAttributeKind::pos, &ChunkAttribute::kind);
+const data::NameTable* SequenceFeatures::known_pos() const {
+  const auto found =
+      std::ranges::find(templates_.attributes, SequenceAttributeKind::pos, &SequenceAttribute::kind);
   return found == templates_.attributes.end()
              ? nullptr
              : &values_[static_cast<std::size_t>(found - templates_.attributes.begin())];
 }
 
-std::size_t ChunkFeatures::tags_seen() const {
+std::size_t SequenceFeatures::tags_seen() const {
   int farthest = 0;
-  for (const ChunkTemplate& each : templates_.dynamic) {
-    for (const ChunkAddress& address : each) {
+  for (const SequenceTemplate& each : templates_.dynamic) {
+    for (const SequenceAddress& address : each) {
       if (address.attribute == tag_attribute) farthest = std::max(farthest, -address.offset);
     }
   }
@@ -126,9 +127,9 @@ std::size_t ChunkFeatures::tags_seen() const {
 
 // --- Files ---------------------------------------------------------------------------------------------
 
-void ChunkFeatures::restore_table(std::size_t which, const ChunkTableArrays& arrays, std::int32_t features,
-                                  std::vector<std::uint8_t>& found) {
-  const ChunkTemplate& addresses = all_[which];
+void SequenceFeatures::restore_table(std::size_t which, const SequenceTableArrays& arrays,
+                                     std::int32_t features, std::vector<std::uint8_t>& found) {
+  const SequenceTemplate& addresses = all_[which];
   if (arrays.joins.size() + 1 != addresses.size())
     throw std::invalid_argument("a template and its table join different numbers of values");
   std::vector<FeatureValue> values(addresses.size());
@@ -152,7 +153,7 @@ void ChunkFeatures::restore_table(std::size_t which, const ChunkTableArrays& arr
 }
 
 // Numbers are assigned in the order of the features.
-void ChunkFeatures::store_table(std::size_t which, ChunkTableArrays& arrays) const {
+void SequenceFeatures::store_table(std::size_t which, SequenceTableArrays& arrays) const {
   std::vector<FlatMap<std::uint64_t, std::int32_t>> numbers(arrays.joins.size());  // plus 1
   index_.for_each(which, [&](std::span<const FeatureValue> values, std::int32_t column) {
     auto left = static_cast<std::uint64_t>(values[0]);
@@ -170,8 +171,8 @@ void ChunkFeatures::store_table(std::size_t which, ChunkTableArrays& arrays) con
   });
 }
 
-std::vector<ChunkTableArrays> ChunkFeatures::tables() const {
-  std::vector<ChunkTableArrays> tables(all_.size());
+std::vector<SequenceTableArrays> SequenceFeatures::tables() const {
+  std::vector<SequenceTableArrays> tables(all_.size());
   for (std::size_t t = 0; t < all_.size(); ++t) {
     tables[t].joins.resize(all_[t].size() - 1);
     if (index_.templates() > 0) store_table(t, tables[t]);  // otherwise nothing has been learned
@@ -182,8 +183,8 @@ std::vector<ChunkTableArrays> ChunkFeatures::tables() const {
 // --- Rows ----------------------------------------------------------------------------------------------
 
 template <class Number>
-void ChunkFeatures::read_with(const data::ColumnText& text, std::int64_t sentence, bool backward,
-                              ChunkSentence& to, std::string& room, const Number& number) const {
+void SequenceFeatures::read_with(const data::ColumnText& text, std::int64_t sentence, bool backward,
+                                 Sequence& to, std::string& room, const Number& number) const {
   const std::int64_t first = text.first_token(sentence);
   const std::int64_t last = text.first_token(sentence + 1) - 1;
   const auto words = static_cast<std::size_t>(last - first + 1);
@@ -203,20 +204,19 @@ void ChunkFeatures::read_with(const data::ColumnText& text, std::int64_t sentenc
   }
 }
 
-void ChunkFeatures::read(const data::ColumnText& text, std::int64_t sentence, bool backward,
-                         ChunkSentence& to, std::string& room) const {
+void SequenceFeatures::read(const data::ColumnText& text, std::int64_t sentence, bool backward, Sequence& to,
+                            std::string& room) const {
   read_with(text, sentence, backward, to, room,
             [&](std::size_t a, std::string_view value) { return values_[a].find(value); });
 }
 
-void ChunkFeatures::set_tags(std::span<const std::int32_t> answers, bool backward,
-                             ChunkSentence& sentence) const {
+void SequenceFeatures::set_tags(std::span<const std::int32_t> answers, bool backward,
+                                Sequence& sentence) const {
   for (std::size_t i = 0; i < sentence.words(); ++i)
     sentence.set_tag(i, tag_code(answers[backward ? sentence.words() - 1 - i : i]));
 }
 
-void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word,
-                        std::vector<std::int32_t>& ids) const {
+void SequenceFeatures::row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const {
   ids.clear();
   for (std::size_t t = 0; t < index_.templates(); ++t) {
     const std::int32_t id = index_.find(t, codes_of(all_[t], sentence, word));
@@ -225,10 +225,10 @@ void ChunkFeatures::row(const ChunkSentence& sentence, std::size_t word,
   std::ranges::sort(ids);
 }
 
-FeatureRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                                bool backward, const Monitor& monitor) const {
+FeatureRows SequenceFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
+                                   bool backward, const Monitor& monitor) const {
   FeatureRows rows;
-  ChunkSentence sentence;
+  Sequence sentence;
   std::string room;
   std::vector<std::int32_t> ids;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
@@ -245,9 +245,9 @@ FeatureRows ChunkFeatures::rows(const data::ColumnText& text, std::span<const st
   return rows;
 }
 
-FeatureRows ChunkFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                                 bool backward, std::int64_t min_count, const Monitor& monitor) {
-  ChunkSentence sentence;
+FeatureRows SequenceFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
+                                    bool backward, std::int64_t min_count, const Monitor& monitor) {
+  Sequence sentence;
   std::string room;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();

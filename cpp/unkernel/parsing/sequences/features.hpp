@@ -1,4 +1,4 @@
-// Features of a chunker's decisions, and their numbers.
+// Features of decisions about one word after another, and their numbers.
 //
 // The values of a word are looked up once: each attribute has a table of the values seen in training, and the
 // code of a value is its number there. A feature index (features/feature_index.hpp) maps templates with their
@@ -15,9 +15,9 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/data/text/name_table.hpp"
-#include "unkernel/parsing/chunks/templates.hpp"
 #include "unkernel/parsing/features/feature_index.hpp"
 #include "unkernel/parsing/features/feature_rows.hpp"
+#include "unkernel/parsing/sequences/templates.hpp"
 
 namespace unkernel::parsing {
 
@@ -27,10 +27,10 @@ constexpr std::int32_t before_first = 0;
 constexpr std::int32_t behind_last = 1;
 constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
-constexpr std::int32_t most_chunk_classes = 1 << 16;  // a limit, so that no file can create huge tables
+constexpr std::int32_t most_sequence_classes = 1 << 16;  // a limit, so that no file can create huge tables
 
 // A sentence in reading direction: the codes of all attributes of its words, and of the tags known so far.
-class ChunkSentence {
+class Sequence {
  public:
   void reset(std::size_t attributes, std::size_t words);
   std::size_t words() const { return words_; }
@@ -52,19 +52,19 @@ class ChunkSentence {
   std::size_t stride_ = 0;
 };
 
-// The part of ChunkFeatures for one template, as files store it: a tree of joined values. Each level joins
+// The part of SequenceFeatures for one template, as files store it: a tree of joined values. Each level joins
 // the number of the previous level (at first: a code) with a code; each final number has a feature.
-struct ChunkTableArrays {
+struct SequenceTableArrays {
   std::vector<std::vector<std::uint64_t>> joins;  // for each further value: (number << 32 | code) by number
   std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
 };
 
-class ChunkFeatures {
+class SequenceFeatures {
  public:
-  explicit ChunkFeatures(ChunkTemplates templates);
+  explicit SequenceFeatures(SequenceTemplates templates);
   // Restores stored features. Throws std::invalid_argument if the parts are inconsistent.
-  ChunkFeatures(ChunkTemplates templates, std::vector<data::NameTable> values,
-                std::span<const ChunkTableArrays> tables, std::int32_t features);
+  SequenceFeatures(SequenceTemplates templates, std::vector<data::NameTable> values,
+                   std::span<const SequenceTableArrays> tables, std::int32_t features);
 
   // Numbers the features of a text in order of first occurrence, and drops those that occur fewer than
   // `min_count` times. `answers` are the classes of all words, which serve as tags of previous words.
@@ -72,14 +72,14 @@ class ChunkFeatures {
                     std::int64_t min_count, const Monitor& monitor);
 
   // Reads a sentence of a text, without tags.
-  void read(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
+  void read(const data::ColumnText& text, std::int64_t sentence, bool backward, Sequence& to,
             std::string& room) const;
   // The code of a class as a tag; `unknown` for classes that training has not seen.
   std::int32_t tag_code(std::int32_t answer) const {
     return answer >= 0 && answer < tags_ ? first_code + answer : unknown;
   }
   // The features of a word, ascending; all words before it must have tags.
-  void row(const ChunkSentence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
+  void row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
   // The rows of all words of a text, in its order, as they arise while these answers are given; -1 for no
   // class.
   FeatureRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
@@ -91,24 +91,24 @@ class ChunkFeatures {
   // How many words before a word the features may look at the tags of.
   std::size_t tags_seen() const;
   const std::vector<data::NameTable>& values() const { return values_; }
-  std::vector<ChunkTableArrays> tables() const;
+  std::vector<SequenceTableArrays> tables() const;
   bool needs_pos() const { return known_pos() != nullptr; }
   // The parts of speech seen in training; null if the templates do not use them.
   const data::NameTable* known_pos() const;
 
  private:
   template <class Number>
-  void read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, ChunkSentence& to,
+  void read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, Sequence& to,
                  std::string& room, const Number& number) const;
   // Sets the codes of a sentence's tags.
-  void set_tags(std::span<const std::int32_t> answers, bool backward, ChunkSentence& sentence) const;
+  void set_tags(std::span<const std::int32_t> answers, bool backward, Sequence& sentence) const;
   std::vector<TemplateRanges> ranges() const;
-  void restore_table(std::size_t which, const ChunkTableArrays& arrays, std::int32_t features,
+  void restore_table(std::size_t which, const SequenceTableArrays& arrays, std::int32_t features,
                      std::vector<std::uint8_t>& found);
-  void store_table(std::size_t which, ChunkTableArrays& arrays) const;
+  void store_table(std::size_t which, SequenceTableArrays& arrays) const;
 
-  ChunkTemplates templates_;
-  std::vector<ChunkTemplate> all_;  // static ones, then dynamic ones; tags are the last attribute
+  SequenceTemplates templates_;
+  std::vector<SequenceTemplate> all_;  // static ones, then dynamic ones; tags are the last attribute
   std::vector<data::NameTable> values_;
   std::int32_t tags_ = 0;  // number of classes seen in training
   FeatureIndex index_;

@@ -1,4 +1,4 @@
-#include "unkernel/parsing/chunks/templates.hpp"
+#include "unkernel/parsing/sequences/templates.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,27 +10,27 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::pair<std::string_view, ChunkAttributeKind> plain_names[] = {
-    {"word", ChunkAttributeKind::word},
-    {"lower", ChunkAttributeKind::lower},
-    {"pos", ChunkAttributeKind::pos},
-    {"shape", ChunkAttributeKind::shape},
-    {"tag", ChunkAttributeKind::tag}};
-constexpr std::pair<std::string_view, ChunkAttributeKind> counted_names[] = {
-    {"prefix", ChunkAttributeKind::prefix}, {"suffix", ChunkAttributeKind::suffix}};
+constexpr std::pair<std::string_view, SequenceAttributeKind> plain_names[] = {
+    {"word", SequenceAttributeKind::word},
+    {"lower", SequenceAttributeKind::lower},
+    {"pos", SequenceAttributeKind::pos},
+    {"shape", SequenceAttributeKind::shape},
+    {"tag", SequenceAttributeKind::tag}};
+constexpr std::pair<std::string_view, SequenceAttributeKind> counted_names[] = {
+    {"prefix", SequenceAttributeKind::prefix}, {"suffix", SequenceAttributeKind::suffix}};
 
 constexpr TemplateLimits limits{
     .lowest_position = -farthest_offset, .highest_position = farthest_offset, .most_joined = most_joined};
 
 // Interprets the names of a template text.
-class ChunkTemplateReader {
+class SequenceTemplateReader {
  public:
-  ChunkTemplateReader(std::string_view text, const std::string& file) : text_(file, text, limits) {}
+  SequenceTemplateReader(std::string_view text, const std::string& file) : text_(file, text, limits) {}
 
-  ChunkTemplates read() {
+  SequenceTemplates read() {
     for (const TemplateLine& line : text_.lines()) {
       if (!line.heading.empty()) fail_attribute(line, line.column, line.heading);
-      ChunkTemplate made;
+      SequenceTemplate made;
       for (const TemplatePath& path : line.paths) made.push_back(read_address(line, path));
       keep(line, std::move(made));
     }
@@ -39,7 +39,7 @@ class ChunkTemplateReader {
   }
 
  private:
-  void keep(const TemplateLine& line, ChunkTemplate&& made) {
+  void keep(const TemplateLine& line, SequenceTemplate&& made) {
     if (seen_.size() == most_templates)
       text_.fail(line, line.column,
                  message({"there are more than ", std::to_string(most_templates), " templates"}));
@@ -47,24 +47,24 @@ class ChunkTemplateReader {
       text_.fail(line, line.column, message({"the template '", joined_text(line), "' occurs twice"}));
     seen_.push_back(made);
     const bool dynamic = std::ranges::any_of(
-        made, [](const ChunkAddress& address) { return address.attribute == tag_attribute; });
+        made, [](const SequenceAddress& address) { return address.attribute == tag_attribute; });
     (dynamic ? templates_.dynamic : templates_.fixed).push_back(std::move(made));
   }
 
-  ChunkAddress read_address(const TemplateLine& line, const TemplatePath& path) {
-    const ChunkAttribute attribute = read_attribute(line, path.names.front());
+  SequenceAddress read_address(const TemplateLine& line, const TemplatePath& path) {
+    const SequenceAttribute attribute = read_attribute(line, path.names.front());
     if (path.names.size() > 1)
       text_.fail(line, path.names[1].column, "a value is one name with a position, as in word[-1]");
     if (!path.position)
       text_.fail(line, path.end_column, "after the name there must be a position, as in word[-1]");
-    if (attribute.kind != ChunkAttributeKind::tag)
+    if (attribute.kind != SequenceAttributeKind::tag)
       return {place_among(templates_.attributes, attribute), *path.position};
     if (*path.position >= 0)
       text_.fail(line, path.column, "only words before this one have a tag: tag[-1], tag[-2] and so on");
     return {tag_attribute, *path.position};
   }
 
-  ChunkAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
+  SequenceAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
     if (const auto kind = named(plain_names, name.text)) return {*kind, 0};
     const auto counted = named(counted_names, name.text.substr(0, 6));
     if (counted && name.text.size() == 7 && name.text[6] >= '1' && name.text[6] <= '9')
@@ -82,8 +82,8 @@ class ChunkTemplateReader {
   }
 
   TemplateText text_;
-  ChunkTemplates templates_;
-  std::vector<ChunkTemplate> seen_;
+  SequenceTemplates templates_;
+  std::vector<SequenceTemplate> seen_;
 };
 
 void append_small(std::string_view word, std::string& to) {
@@ -92,23 +92,23 @@ void append_small(std::string_view word, std::string& to) {
 
 }  // namespace
 
-ChunkTemplates read_chunk_templates(std::string_view text, const std::string& file) {
-  return ChunkTemplateReader(text, file).read();
+SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file) {
+  return SequenceTemplateReader(text, file).read();
 }
 
-void append_value(const ChunkAttribute& attribute, std::string_view word, std::string_view pos,
+void append_value(const SequenceAttribute& attribute, std::string_view word, std::string_view pos,
                   std::string& to) {
   const auto letters = static_cast<std::size_t>(attribute.letters);
   switch (attribute.kind) {
-    case ChunkAttributeKind::word: to.append(word); break;
-    case ChunkAttributeKind::lower: append_small(word, to); break;
-    case ChunkAttributeKind::pos: to.append(pos); break;
-    case ChunkAttributeKind::shape:
+    case SequenceAttributeKind::word: to.append(word); break;
+    case SequenceAttributeKind::lower: append_small(word, to); break;
+    case SequenceAttributeKind::pos: to.append(pos); break;
+    case SequenceAttributeKind::shape:
       append_shape(word, {.beyond_ascii = 'x', .longest = std::string::npos}, to);
       break;
-    case ChunkAttributeKind::prefix: append_small(data::first_characters(word, letters), to); break;
-    case ChunkAttributeKind::suffix: append_small(data::last_characters(word, letters), to); break;
-    case ChunkAttributeKind::tag: break;
+    case SequenceAttributeKind::prefix: append_small(data::first_characters(word, letters), to); break;
+    case SequenceAttributeKind::suffix: append_small(data::last_characters(word, letters), to); break;
+    case SequenceAttributeKind::tag: break;
   }
 }
 
