@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import (
-    SequenceFeatures,
     ColumnText,
+    SequenceFeatures,
     chunk_tag_names,
     chunk_text,
     recode_chunks,
