@@ -184,22 +184,33 @@ std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared
       coefficients.shape(1));
 }
 
+// Where vectors take part, each piece would index the model's vectors anew.
+nb::ndarray<nb::numpy, double> scores_of(const ExampleMachine& self, const ExampleSet& examples,
+                                         int threads) {
+  std::vector<double> scores(examples.size * self.scores(), 0.0);
+  if (self.kernel().uses_vectors()) {
+    watched([&](const Monitor& monitor) {
+      const ReadingLock reading(examples.forest->gate());
+      self.add_scores(examples, {}, threads, monitor, scores);
+    });
+    return to_numpy(std::move(scores), {examples.size, self.scores()});
+  }
+  const std::vector<std::int32_t> all = kernels::all_of(examples);
+  ExampleMachine::Groups groups;
+  watched_pieces(static_cast<std::int64_t>(examples.size), [&](std::int64_t begin, std::int64_t end,
+                                                               const Monitor& monitor) {
+    const ReadingLock reading(examples.forest->gate());
+    if (begin == 0) groups = self.groups_of(examples);
+    const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
+    self.add_scores(examples, groups, std::span(all).subspan(first, count), threads, monitor,
+                    std::span(scores).subspan(first * self.scores(), count * self.scores()));
+  });
+  return to_numpy(std::move(scores), {examples.size, self.scores()});
+}
+
 void bind_machines(nb::module_& module) {
   nb::class_<ExampleMachine>(module, "ExampleMachine")
-      .def(
-          "score",
-          [](const ExampleMachine& self, const ExampleSet& examples, int threads,
-             const OnProgress& on_progress) {
-            std::vector<double> scores(examples.size * self.scores(), 0.0);
-            watched(
-                [&](Monitor& monitor) {
-                  const ReadingLock reading(examples.forest->gate());
-                  self.add_scores(examples, {}, threads, monitor, scores);
-                },
-                on_progress);
-            return to_numpy(std::move(scores), {examples.size, self.scores()});
-          },
-          nb::arg("examples"), nb::arg("threads"), nb::arg("on_progress").none())
+      .def("score", &scores_of, nb::arg("examples"), nb::arg("threads"))
       .def_prop_ro("scores", &ExampleMachine::scores)
       .def_prop_ro("nbytes", &ExampleMachine::memory);
   module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),

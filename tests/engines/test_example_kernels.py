@@ -164,7 +164,7 @@ def machine_scores(kernel, support, coefficients, examples, threads=1):
     right = kernel.examples(support, indexed=True)
     chosen = np.arange(len(support), dtype=np.int32)
     machine = example_machine(kernel.core(), right, chosen, np.ascontiguousarray(coefficients))
-    return np.asarray(machine.score(kernel.examples(examples, like=support), threads, None))
+    return np.asarray(machine.score(kernel.examples(examples, like=support), threads))
 
 
 @combinations
@@ -194,7 +194,7 @@ def test_a_machine_of_some_examples(combination):
     machine = example_machine(kernel.core(), right, chosen, coefficients)
     expected = matrix(kernel, forest)[:, chosen] @ coefficients
     for threads in (1, 3):
-        assert_values(np.asarray(machine.score(right, threads, None)), expected)
+        assert_values(np.asarray(machine.score(right, threads)), expected)
 
 
 def test_a_machine_of_nothing():
@@ -203,7 +203,7 @@ def test_a_machine_of_nothing():
     machine = example_machine(
         kernel.core(), kernel.examples(forest, indexed=True), np.zeros(0, np.int32), np.zeros((0, 2))
     )
-    assert np.asarray(machine.score(kernel.examples(forest), 1, None)).tolist() == [[0, 0], [0, 0]]
+    assert np.asarray(machine.score(kernel.examples(forest), 1)).tolist() == [[0, 0], [0, 0]]
     model = TreeModel(
         kernel, forest[:0], np.zeros((0, 1)), np.array([0.5]), Decision("binary", np.array([0, 1])), {}
     )

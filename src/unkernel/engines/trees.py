@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import ExampleMachine, ExampleSet, OneTreeScorer, Progress, example_machine
+from unkernel._core import ExampleMachine, ExampleSet, OneTreeScorer, example_machine
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.estimator import CompiledEstimator
@@ -22,7 +22,6 @@ from unkernel.models.tree import TreeModel
 if TYPE_CHECKING:
     from unkernel.engines.explaining import Comparison, Heavy
 
-OnProgress = Callable[[Progress], None]
 _MOST_DIFFERENCES = 4  # machines of two classes' difference that are kept
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
@@ -108,14 +107,12 @@ class TreeClassifier(CompiledEstimator):
         """The class of each tree."""
         return self.decision.choose(self.raw_scores(X, n_jobs))
 
-    def raw_scores(
-        self, X: Any, n_jobs: int | None = None, on_progress: OnProgress | None = None
-    ) -> NDArray[np.float64]:
+    def raw_scores(self, X: Any, n_jobs: int | None = None) -> NDArray[np.float64]:
         """The (trees, scores) of the model."""
         forest = as_forest(X)
         threads = thread_count(n_jobs)
         examples = self.model.kernel.examples(forest, like=self.model.support, threads=threads)
-        scores = np.asarray(self._machine.score(examples, threads, on_progress)) + self.model.intercept
+        scores = np.asarray(self._machine.score(examples, threads)) + self.model.intercept
         if not np.isfinite(scores).all():
             raise ValueError(_NOT_FINITE)
         return scores

@@ -156,7 +156,7 @@ ExampleMachine::ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<cons
       chosen_(std::move(chosen)),
       coefficients_(std::move(coefficients)),
       scores_(scores) {
-  if (!kernel_.uses_trees() || kernel_.combination == Combination::product) return;
+  if (!has_weights()) return;
   for (const TreeCounts& counts : set_->trees) {
     trees_.emplace_back(kernel_.tree, *set_->forest, set_->order, counts, chosen_, coefficients_, scores_);
   }
@@ -168,23 +168,29 @@ std::size_t ExampleMachine::memory() const {
   return bytes;
 }
 
-void ExampleMachine::add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
-                                const Monitor& monitor, std::span<double> sums) const {
-  if (kernel_.uses_trees() && kernel_.combination != Combination::product) {
-    add_tree_scores(examples, chosen, threads, monitor, sums);
-  }
+ExampleMachine::Groups ExampleMachine::groups_of(const ExampleSet& examples) const {
+  Groups groups;
+  if (!has_weights()) return groups;
+  const std::vector<std::int32_t> forest_groups = groups_in(kernel_.tree, *examples.forest, *set_->forest);
+  for (const TreeWeights& weights : trees_) groups.push_back(index_groups(weights.index(), forest_groups));
+  return groups;
+}
+
+void ExampleMachine::add_scores(const ExampleSet& examples, const Groups& groups,
+                                std::span<const std::int32_t> chosen, int threads, const Monitor& monitor,
+                                std::span<double> sums) const {
+  if (has_weights()) add_tree_scores(examples, groups, chosen, threads, monitor, sums);
   if (kernel_.uses_vectors()) add_kernel_sums(examples, chosen, threads, monitor, sums);
 }
 
-void ExampleMachine::add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen,
-                                     int threads, const Monitor& monitor, std::span<double> sums) const {
-  const std::vector<std::int32_t> forest_groups = groups_in(kernel_.tree, *examples.forest, *set_->forest);
+void ExampleMachine::add_tree_scores(const ExampleSet& examples, const Groups& groups,
+                                     std::span<const std::int32_t> chosen, int threads,
+                                     const Monitor& monitor, std::span<double> sums) const {
   const double weight = kernel_.weight_of_trees();
   std::vector<double> scores(weight == 1.0 ? 0 : sums.size(), 0.0);
   for (std::size_t channel = 0; channel < std::min(trees_.size(), examples.trees.size()); ++channel) {
-    const std::vector<std::int32_t> groups = index_groups(trees_[channel].index(), forest_groups);
-    kernels::add_scores(trees_[channel], *examples.forest, groups, examples.trees[channel], chosen, threads,
-                        monitor, weight == 1.0 ? sums : std::span<double>(scores));
+    kernels::add_scores(trees_[channel], *examples.forest, groups[channel], examples.trees[channel], chosen,
+                        threads, monitor, weight == 1.0 ? sums : std::span<double>(scores));
   }
   for (std::size_t i = 0; i < scores.size(); ++i) sums[i] += weight * scores[i];
 }

@@ -74,13 +74,23 @@ class ExampleMachine {
   const Forest& forest() const { return *set_->forest; }
   std::size_t memory() const;
 
+  // For each channel: the index groups of all nodes of the examples' forest.
+  using Groups = std::vector<std::vector<std::int32_t>>;
+  Groups groups_of(const ExampleSet& examples) const;
+
   // Adds the scores of the chosen examples (all if empty) to `sums`, row-major.
   void add_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
-                  const Monitor& monitor, std::span<double> sums) const;
+                  const Monitor& monitor, std::span<double> sums) const {
+    add_scores(examples, groups_of(examples), chosen, threads, monitor, sums);
+  }
+  // The same with groups_of(examples), for callers who score some examples after others.
+  void add_scores(const ExampleSet& examples, const Groups& groups, std::span<const std::int32_t> chosen,
+                  int threads, const Monitor& monitor, std::span<double> sums) const;
 
  private:
-  void add_tree_scores(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
-                       const Monitor& monitor, std::span<double> sums) const;
+  bool has_weights() const { return kernel_.uses_trees() && kernel_.combination != Combination::product; }
+  void add_tree_scores(const ExampleSet& examples, const Groups& groups, std::span<const std::int32_t> chosen,
+                       int threads, const Monitor& monitor, std::span<double> sums) const;
   void add_kernel_sums(const ExampleSet& examples, std::span<const std::int32_t> chosen, int threads,
                        const Monitor& monitor, std::span<double> sums) const;
 
