@@ -62,16 +62,138 @@ void ProductionScorer::add(const TreeRow& tree, double* sums) {
   plan_.make(tree.nodes, nodes_);
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     Node& node = nodes_[i];
-    if (node.group < 0) continue;
+    if (node.group < 0 || sum_up_with_parent(node, tree, i, sums)) continue;
     sum_up(node);
     const double weight = tree.weights[i] * node.scale;
     for (std::size_t s = 0; s < of_node_.size(); ++s) sums[s] += weight * of_node_[s];
-    for (const ChildMatch& match : plan_.matches(node)) {
-      Node& below = nodes_[at(match.child)];
-      if (--below.uses == 0) release(below);
-    }
+    done_with_children(node);
     if (node.uses == 0) release(node);
   }
+}
+
+void ProductionScorer::done_with_children(const Node& node) {
+  for (const ChildMatch& match : plan_.matches(node)) {
+    Node& below = nodes_[at(match.child)];
+    if (--below.uses == 0) release(below);
+  }
+}
+
+// If what uses the node has no other child, and is used by nothing: adds the scores of both.
+bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums) {
+  if (node.uses != 1) return false;
+  Node& parent = nodes_[at(node.user)];
+  if (parent.uses > 0 || index_.arity(parent.group) != 1) return false;
+  const TreeIndex::List& range = plan_.match(parent.first_match).list;
+  const TreeWeights::OfParents of_parents = weights_.of_parents(node.group, range);
+  if (of_parents.of_node == nullptr) return false;
+  std::copy_n(weights_.of_group(node.group), of_node_.size(), of_node_.begin());
+  std::ranges::fill(of_parent_, 0.0);
+  const double* of_run = weights_.of_run(at(range.complement_begin));
+  for (std::int32_t k = 0; k < range.complement_size; ++k) {
+    for (std::size_t s = 0; s < of_parent_.size(); ++s) of_parent_[s] += *of_run++;
+  }
+  const auto matches = plan_.matches(node);
+  FirstChild first;
+  if (!matches.empty() && matches.front().place == 0)
+    first = add_runs(node, matches.front(), of_parents.of_run);
+  multiply_lists(node, first, of_parents.of_node);
+  const double weight = tree.weights[place] * node.scale;
+  const double above = tree.weights[at(node.user)] * parent.scale;
+  const double* of_group = weights_.of_group(parent.group);
+  for (std::size_t s = 0; s < of_node_.size(); ++s)
+    sums[s] += weight * of_node_[s] + above * (of_group[s] + node.scale * of_parent_[s]);
+  parent.group = -1;
+  done_with_children(node);
+  return true;
+}
+
+ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildMatch& match,
+                                                        const double* of_parent_runs) {
+  const Node& child = nodes_[at(match.child)];
+  if (child.row == nullptr && at(match.list.size) == index_.block_size(node.group)) {
+    node.scale *= 1.0 + child.scale;
+    return {};
+  }
+  if (child.row == nullptr && zeros_.empty()) zeros_.resize(index_.largest_block(), 0.0);
+  const double* row = child.row == nullptr ? zeros_.data() : child.row.get();
+  const std::size_t scores = of_node_.size(), first = at(match.list.complement_begin);
+  const double* of_run = weights_.of_run(first);
+  const double* of_parent_run = of_parent_runs + (first - index_.first_run(node.group)) * scores;
+  for (const TreeIndex::Run& run : index_.runs(match.list)) {
+    const double excess = child.scale + child.scale * row[at(run.child)];
+    for (std::size_t s = 0; s < scores; ++s) {
+      of_node_[s] += excess * *of_run++;
+      of_parent_[s] += excess * *of_parent_run++;
+    }
+  }
+  return {row, index_.child_positions(node.group, 0), child.scale, match.list.begin,
+          match.list.begin + match.list.size};
+}
+
+// The children behind the first. Those that have the same Delta with all come first, as they touch few nodes;
+// what the last one does to the row is of no use.
+void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* of_parents) {
+  others_.clear();
+  for (const bool constant : {true, false}) {
+    for (const ChildMatch& match : plan_.matches(node)) {
+      if (match.place > 0 && (nodes_[at(match.child)].row == nullptr) == constant) others_.push_back(&match);
+    }
+  }
+  for (std::size_t k = 0; k < others_.size(); ++k) {
+    const bool reads = k > 0, writes = k + 1 < others_.size();
+    if (reads || writes) take_row(node);
+    with_factors(node, *others_[k], [&](std::span<const std::int32_t> positions, const auto& excess_of) {
+      if (writes) {
+        multiply_both<true, true>(node, first, positions, excess_of, of_parents);
+      } else if (reads) {
+        multiply_both<true, false>(node, first, positions, excess_of, of_parents);
+      } else {
+        multiply_both<false, false>(node, first, positions, excess_of, of_parents);
+      }
+    });
+  }
+  if (node.row == nullptr) return;
+  for (std::size_t k = 0; k + 1 < others_.size(); ++k) {
+    const TreeIndex::List& list = others_[k]->list;
+    const bool constant = nodes_[at(others_[k]->child)].row == nullptr;
+    const auto touched =
+        constant && list.complement_begin >= 0 ? index_.not_listed(list) : index_.listed(list);
+    for (const std::int32_t i : touched) node.row[at(i)] = 0.0;
+  }
+  spare_.push_back(std::move(node.row));
+}
+
+// The factors 1 + excess_of(k) at positions[k], for the node and its parent; `reads` and `writes` the row.
+template <bool reads, bool writes, class ExcessOf>
+void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
+                                     std::span<const std::int32_t> positions, const ExcessOf& excess_of,
+                                     const double* of_parents) {
+  double* row = node.row.get();
+  const double* of_block = weights_.of_node(index_.block_begin(node.group));
+  const FirstChild local = first;
+  const auto added = [=](std::size_t k) {
+    const std::int32_t i = positions[k];
+    const double factor = excess_of(k);
+    double value = factor;
+    if constexpr (reads) value += factor * row[i];
+    if constexpr (writes) row[i] += value;
+    return value + value * local.excess(i);
+  };
+  if (of_node_.size() == 1) {
+    Lanes lanes{}, above{};
+    in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
+      const double value = added(k);
+      lanes[lane] += value * of_block[positions[k]];
+      above[lane] += value * of_parents[positions[k]];
+    });
+    of_node_[0] += sum_of(lanes);
+    of_parent_[0] += sum_of(above);
+    return;
+  }
+  double* values = room_for(positions.size());
+  for (std::size_t k = 0; k < positions.size(); ++k) values[k] = added(k);
+  add_at(positions, of_block, of_node_);
+  add_at(positions, of_parents, of_parent_);
 }
 
 // The first child comes first, when all of the row is 0.
@@ -180,25 +302,29 @@ double* ProductionScorer::room_for(std::size_t values) {
   return values_.data();
 }
 
-void ProductionScorer::multiply_list(Node& node, const ChildMatch& match) {
+// Calls multiply(positions, excess_of) for the factors 1 + excess_of(k) at positions[k] that a child brings.
+template <class Multiply>
+void ProductionScorer::with_factors(Node& node, const ChildMatch& match, const Multiply& multiply) {
   const Node& child = nodes_[at(match.child)];
-  take_row(node);
-  if (child.row == nullptr) {
-    if (match.list.complement_begin >= 0) {
-      node.scale *= 1.0 + child.scale;
-      const double excess = -child.scale / (1.0 + child.scale);
-      multiply_listed(node, index_.not_listed(match.list), [=](std::size_t) { return excess; });
-    } else {
-      const double excess = child.scale;
-      multiply_listed(node, index_.listed(match.list), [=](std::size_t) { return excess; });
-    }
-    return;
-  }
-  const std::int32_t* position = index_.listed_children(match.list);
-  const double* below = child.row.get();
   const double scale = child.scale;
-  multiply_listed(node, index_.listed(match.list),
-                  [=](std::size_t k) { return scale + scale * below[position[k]]; });
+  if (child.row != nullptr) {
+    const std::int32_t* position = index_.listed_children(match.list);
+    const double* below = child.row.get();
+    multiply(index_.listed(match.list), [=](std::size_t k) { return scale + scale * below[position[k]]; });
+  } else if (match.list.complement_begin < 0) {
+    multiply(index_.listed(match.list), [=](std::size_t) { return scale; });
+  } else {
+    node.scale *= 1.0 + scale;
+    const double excess = -scale / (1.0 + scale);
+    multiply(index_.not_listed(match.list), [=](std::size_t) { return excess; });
+  }
+}
+
+void ProductionScorer::multiply_list(Node& node, const ChildMatch& match) {
+  take_row(node);
+  with_factors(node, match, [&](std::span<const std::int32_t> positions, const auto& excess_of) {
+    multiply_listed(node, positions, excess_of);
+  });
 }
 
 // The factor 1 + excess_of(k) at positions[k].
@@ -226,9 +352,14 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
     values[k] = factor + factor * before;
     row[i] = before + values[k];
   }
-  add_all_columns(
-      {values, positions.size()}, [=](std::size_t k) { return at(positions[k]); }, of_block, of_node_.size(),
-      of_node_.data());
+  add_at(positions, of_block, of_node_);
+}
+
+// Adds values_[k] times the weights of positions[k].
+void ProductionScorer::add_at(std::span<const std::int32_t> positions, const double* weights,
+                              std::vector<double>& sums) {
+  const auto position_of = [=](std::size_t k) { return at(positions[k]); };
+  add_all_columns(std::span(values_).first(positions.size()), position_of, weights, sums.size(), sums.data());
 }
 
 // Makes the row one of zeros again, so that another node can use it.

@@ -33,7 +33,8 @@ class ProductionScorer {
       : weights_(weights),
         index_(weights.index()),
         plan_(index_, forest, groups),
-        of_node_(weights.scores()) {}
+        of_node_(weights.scores()),
+        of_parent_(weights.scores()) {}
   void use(const Forest& forest, std::span<const std::int32_t> groups) { plan_.use(forest, groups); }
 
   // Adds the scores of the tree to `sums`.
@@ -44,7 +45,27 @@ class ProductionScorer {
     std::unique_ptr<double[]> row;  // r - 1, for all of the block; null if it is 0 everywhere
   };
 
+  // The factor of the first child, where it is not in the row.
+  struct FirstChild {
+    double excess(std::int32_t i) const {
+      const bool matches = i >= begin && i < end;
+      const double below = row[matches ? position[i] : 0];
+      return matches ? scale + scale * below : 0.0;
+    }
+    const double* row = nullptr;
+    const std::int32_t* position = nullptr;
+    double scale = 0.0;
+    std::int32_t begin = 0;
+    std::int32_t end = 0;
+  };
+
   void sum_up(Node& node);
+  bool sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums);
+  FirstChild add_runs(Node& node, const ChildMatch& match, const double* of_parent_runs);
+  void multiply_lists(Node& node, const FirstChild& first, const double* of_parents);
+  template <bool reads, bool writes, class ExcessOf>
+  void multiply_both(Node& node, const FirstChild& first, std::span<const std::int32_t> positions,
+                     const ExcessOf& excess_of, const double* of_parents);
   void take_row(Node& node);
   void multiply_range(Node& node, const ChildMatch& match, bool keep);
   void multiply_runs(Node& node, const ChildMatch& match, bool keep);
@@ -53,7 +74,11 @@ class ProductionScorer {
   void multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
                         const double* of_nodes);
   void multiply_first(Node& node, const ChildMatch& match, bool keep);
+  template <class Multiply>
+  void with_factors(Node& node, const ChildMatch& match, const Multiply& multiply);
   void multiply_list(Node& node, const ChildMatch& match);
+  void add_at(std::span<const std::int32_t> positions, const double* weights, std::vector<double>& sums);
+  void done_with_children(const Node& node);
   template <class ExcessOf>
   void multiply_listed(Node& node, std::span<const std::int32_t> positions, const ExcessOf& excess_of);
   double* room_for(std::size_t values);
@@ -64,8 +89,11 @@ class ProductionScorer {
   TreePlan plan_;
   std::vector<Node> nodes_;
   std::vector<double> of_node_;                   // for each score: the sum of f r
+  std::vector<double> of_parent_;                 // the same for the node above
   std::vector<double> values_;                    // what is to be added with the weights of some nodes
   std::vector<std::unique_ptr<double[]>> spare_;  // rows of zeros
+  std::vector<double> zeros_;                     // the row of a child that has none
+  std::vector<const ChildMatch*> others_;         // children behind the first
 };
 
 }  // namespace unkernel::kernels

@@ -63,6 +63,7 @@ void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t>
     const std::size_t arity = forest.children(node_[begin]).size();
     first_place_[i] = places;
     arity_.push_back(static_cast<std::int32_t>(arity));
+    first_run_.push_back(static_cast<std::int32_t>(runs_.size()));
     places += static_cast<std::int64_t>(arity);
     child_base_.push_back(static_cast<std::ptrdiff_t>(child_position_.size()));
     for (std::size_t place = 0; place < arity; ++place) {
@@ -76,6 +77,7 @@ void TreeIndex::index_places(const Forest& forest, std::span<const std::int32_t>
       list_place(group, place, arity == 1, child_groups);
     }
   }
+  first_run_.push_back(static_cast<std::int32_t>(runs_.size()));
 }
 
 void TreeIndex::list_place(std::int32_t group, std::size_t place, bool only_children,
@@ -104,7 +106,7 @@ void TreeIndex::list_place(std::int32_t group, std::size_t place, bool only_chil
         }
         list_children(group, place, at(list.begin));
       } else {
-        list_runs(group, only_children, list);
+        list_runs(group, child_group, only_children, list);
       }
       lists_[key(first_place_[at(group)] + static_cast<std::int64_t>(place), child_group)] = list;
     }
@@ -119,7 +121,7 @@ void TreeIndex::list_children(std::int32_t group, std::size_t place, std::size_t
   for (std::size_t k = from; k < listed_.size(); ++k) listed_child_[k] = position[listed_[k]];
 }
 
-void TreeIndex::list_runs(std::int32_t group, bool only_children, List& range) {
+void TreeIndex::list_runs(std::int32_t group, std::int32_t child_group, bool only_children, List& range) {
   const std::int32_t* position = child_positions(group, 0);
   const std::int32_t first = block_begin_[at(group)], end = range.begin + range.size;
   const std::int32_t step = only_children ? 1 : 0;
@@ -128,7 +130,7 @@ void TreeIndex::list_runs(std::int32_t group, bool only_children, List& range) {
     if (i == range.begin || position[i] != position[i - 1] + step) runs_.push_back({first + i, position[i]});
   }
   range.complement_size = static_cast<std::int32_t>(runs_.size()) - range.complement_begin;
-  runs_.push_back({first + end, -1});
+  runs_.push_back({first + end, -1 - child_group});
 }
 
 // For partial trees: a child may match any child with the same label.
@@ -164,7 +166,8 @@ void TreeIndex::index_children(const Forest& forest, std::span<const std::int32_
 
 std::size_t TreeIndex::memory() const {
   return (group_map_.capacity() + block_begin_.capacity() + group_.capacity() + node_.capacity() +
-          child_position_.capacity() + arity_.capacity() + listed_.capacity() + listed_child_.capacity()) *
+          child_position_.capacity() + arity_.capacity() + first_run_.capacity() + listed_.capacity() +
+          listed_child_.capacity()) *
              4 +
          (constants_.capacity() + first_place_.capacity() + child_base_.capacity() + child_begin_.capacity() +
           children_.capacity() + classes_.capacity() + runs_.capacity()) *

@@ -36,7 +36,7 @@ class TreeIndex {
   // neighbours, too.
   struct Run {
     std::int32_t begin;  // the number of the first node
-    std::int32_t child;  // position of the first child of the first node; -1 behind the last run of a range
+    std::int32_t child;  // position of the first child of the first node; see runs()
   };
 
   // Indexes these nodes of the forest, given in the order of nodes_in_order. They must include the children
@@ -79,11 +79,13 @@ class TreeIndex {
   }
 
   // The runs of a range, numbered from list.complement_begin on. Each ends where the next begins; behind the
-  // last one is an entry that has only a beginning.
+  // last one is an entry that begins at the end of the range, with -1 - g for the group g of the children.
   std::span<const Run> runs(const List& range) const {
     return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
   }
   std::span<const Run> all_runs() const { return runs_; }
+  // For productions: the number of the first run of a group.
+  std::size_t first_run(std::int32_t group) const { return static_cast<std::size_t>(first_run_[at(group)]); }
 
   // For each node of the group, in order: the position of its child at `place` within that child's block.
   const std::int32_t* child_positions(std::int32_t group, std::size_t place) const {
@@ -125,7 +127,7 @@ class TreeIndex {
   void list_place(std::int32_t group, std::size_t place, bool only_children,
                   std::span<const std::int32_t> child_groups);
   void list_children(std::int32_t group, std::size_t place, std::size_t from);
-  void list_runs(std::int32_t group, bool only_children, List& range);
+  void list_runs(std::int32_t group, std::int32_t child_group, bool only_children, List& range);
 
   TreeKernel kernel_;
   double constant_;
@@ -142,6 +144,7 @@ class TreeIndex {
   std::vector<std::int32_t> listed_;
   std::vector<std::int32_t> listed_child_;  // parallel to `listed_`; for productions
   std::vector<Run> runs_;
+  std::vector<std::int32_t> first_run_;
   FlatMap<std::uint64_t, List> lists_;
   std::vector<std::int64_t> child_begin_;
   std::vector<Child> children_;

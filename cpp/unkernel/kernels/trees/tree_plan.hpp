@@ -21,6 +21,7 @@ struct ChildMatch {
 struct PlannedNode {
   std::int32_t group = -1;
   std::int32_t uses = 0;  // number of parents that are not done
+  std::int32_t user = 0;  // the last of them: index into the nodes of the tree
   double scale = 0.0;     // Delta with all nodes of the group that have no exception
   std::size_t first_match = 0;
   std::size_t matches = 0;
@@ -53,7 +54,7 @@ class TreePlan {
 
  private:
   template <class Node>
-  void find_matches(Node& node, NodeId id, std::vector<Node>& nodes);
+  void find_matches(std::size_t i, NodeId id, std::vector<Node>& nodes);
 
   const TreeIndex& index_;
   const Forest* forest_;
@@ -80,25 +81,26 @@ void TreePlan::make(std::span<const NodeId> ids, std::vector<Node>& nodes) {
     node.uses = 0;
     node.scale = node.group < 0 ? 0.0 : index_.constant(node.group);
     node.first_match = matches_.size();
-    if (node.group >= 0 && has_matches) find_matches(node, ids[i], nodes);
+    if (node.group >= 0 && has_matches) find_matches(i, ids[i], nodes);
     node.matches = matches_.size() - node.first_match;
   }
 }
 
 template <class Node>
-void TreePlan::find_matches(Node& node, NodeId id, std::vector<Node>& nodes) {
+void TreePlan::find_matches(std::size_t i, NodeId id, std::vector<Node>& nodes) {
   const bool by_place = index_.kernel().by_production();
   const bool skip_leaves = by_place && index_.kernel().has_leaves();  // else leaves have no group
-  std::size_t place = 0;
+  std::size_t next = 0;
   for (const NodeId child : forest_->children(id)) {
-    const std::size_t at_place = by_place ? place++ : 0;
+    const std::size_t place = by_place ? next++ : 0;
     const std::int32_t child_group = group(child);
     if (child_group < 0 || (skip_leaves && forest_->is_leaf(child))) continue;
-    const TreeIndex::List list = index_.matches(node.group, at_place, child_group);
+    const TreeIndex::List list = index_.matches(nodes[i].group, place, child_group);
     if (list.size == 0) continue;
     const std::int32_t below = place_[static_cast<std::size_t>(child)];
+    nodes[static_cast<std::size_t>(below)].user = static_cast<std::int32_t>(i);
     ++nodes[static_cast<std::size_t>(below)].uses;
-    matches_.push_back({list, below, static_cast<std::int32_t>(at_place)});
+    matches_.push_back({list, below, static_cast<std::int32_t>(place)});
   }
 }
 

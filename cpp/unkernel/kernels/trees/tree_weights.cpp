@@ -1,5 +1,7 @@
 #include "unkernel/kernels/trees/tree_weights.hpp"
 
+#include <algorithm>
+
 #include "unkernel/base/at.hpp"
 
 namespace unkernel::kernels {
@@ -52,6 +54,7 @@ void TreeWeights::add_up() {
     for (std::size_t s = 0; s < scores_; ++s) of_group[s] += node_weights_[i * scores_ + s];
   }
   add_up_runs();
+  if (index_.kernel().by_production()) add_up_parents();
 }
 
 void TreeWeights::add_up_runs() {
@@ -62,6 +65,46 @@ void TreeWeights::add_up_runs() {
     double* of_run = run_weights_.data() + k * scores_;
     for (std::size_t i = at(runs[k].begin); i < at(runs[k + 1].begin); ++i) {
       for (std::size_t s = 0; s < scores_; ++s) of_run[s] += node_weights_[i * scores_ + s];
+    }
+  }
+}
+
+void TreeWeights::add_up_parents() {
+  constexpr std::int32_t fewest = 16;
+  const std::span<const TreeIndex::Run> runs = index_.all_runs();
+  parents_begin_.assign(runs.size(), -1);
+  parent_weights_.clear();
+  for (std::int32_t group = 0; group < static_cast<std::int32_t>(index_.group_count()); ++group) {
+    if (index_.arity(group) != 1) continue;
+    std::size_t first = index_.first_run(group);
+    for (std::size_t k = first; k < index_.first_run(group + 1); ++k) {
+      if (runs[k].child >= 0) continue;
+      const std::int32_t child_group = -1 - runs[k].child;
+      const std::int32_t size = runs[k].begin - runs[first].begin;
+      if (size >= fewest && 2 * at(size) >= index_.block_size(child_group) && index_.arity(child_group) > 1)
+        add_up_parents(child_group, first, k);
+      first = k + 1;
+    }
+  }
+}
+
+void TreeWeights::add_up_parents(std::int32_t child_group, std::size_t first_run, std::size_t last_run) {
+  const std::span<const TreeIndex::Run> runs = index_.all_runs();
+  const std::size_t nodes = index_.block_size(child_group), block = index_.block_begin(child_group);
+  const std::size_t below = index_.first_run(child_group), end = index_.first_run(child_group + 1);
+  parents_begin_[first_run] = static_cast<std::int64_t>(parent_weights_.size());
+  parent_weights_.resize(parent_weights_.size() + (nodes + end - below) * scores_, 0.0);
+  double* of_node = parent_weights_.data() + parents_begin_[first_run];
+  for (std::size_t k = first_run; k < last_run; ++k) {
+    const std::size_t size = at(runs[k + 1].begin - runs[k].begin) * scores_;
+    std::copy_n(node_weights_.data() + at(runs[k].begin) * scores_, size,
+                of_node + at(runs[k].child) * scores_);
+  }
+  double* of_run = of_node + nodes * scores_;
+  for (std::size_t k = below; k < end; ++k, of_run += scores_) {
+    if (runs[k].child < 0) continue;
+    for (std::size_t i = at(runs[k].begin) - block; i < at(runs[k + 1].begin) - block; ++i) {
+      for (std::size_t s = 0; s < scores_; ++s) of_run[s] += of_node[i * scores_ + s];
     }
   }
 }

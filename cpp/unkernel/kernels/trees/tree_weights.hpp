@@ -36,20 +36,38 @@ class TreeWeights {
   }
   // The sum over a run of the index; see TreeIndex::runs.
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
+  // Of a range of nodes with one child: their weights by the positions of the children, and the sums of these
+  // over the runs of the children's group, from its first run on. Null where the range is small, or has less
+  // than half of what could be a child.
+  struct OfParents {
+    const double* of_node = nullptr;
+    const double* of_run = nullptr;
+  };
+  OfParents of_parents(std::int32_t child_group, const TreeIndex::List& range) const {
+    const std::int64_t begin = parents_begin_[static_cast<std::size_t>(range.complement_begin)];
+    if (begin < 0) return {};
+    const double* of_node = parent_weights_.data() + begin;
+    return {of_node, of_node + index_.block_size(child_group) * scores_};
+  }
   std::size_t memory() const {
-    return index_.memory() +
-           (node_weights_.capacity() + group_weights_.capacity() + run_weights_.capacity()) * sizeof(double);
+    return index_.memory() + (node_weights_.capacity() + group_weights_.capacity() + run_weights_.capacity() +
+                              parents_begin_.capacity() + parent_weights_.capacity()) *
+                                 sizeof(double);
   }
 
  private:
   void add_up();
   void add_up_runs();
+  void add_up_parents();
+  void add_up_parents(std::int32_t child_group, std::size_t first_run, std::size_t last_run);
 
   TreeIndex index_;
   std::size_t scores_;
   std::vector<double> node_weights_;
   std::vector<double> group_weights_;
   std::vector<double> run_weights_;
+  std::vector<std::int64_t> parents_begin_;  // by the first run of a range; -1 if there is nothing
+  std::vector<double> parent_weights_;
 };
 
 template <class WeightOf>
