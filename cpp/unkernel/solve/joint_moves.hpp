@@ -3,6 +3,8 @@
 // A Hessian keeps the gradient of the loss at the current steps. It has
 //   gradient(j)                             of one column
 //   move(j, step)                           after a step of one column
+//   heavy_columns(support)                  how many of the support may be in a preconditioner
+//   hold(gram, columns)                     makes the Hessian among these columns available in `gram`
 //   multiply(support, direction, product)   H d, for the columns of the support
 //   move_by_product()                       after steps along the last direction that was multiplied
 #pragma once
@@ -10,55 +12,44 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "unkernel/solve/heavy_columns.hpp"
 #include "unkernel/solve/newton_model.hpp"
 
 namespace unkernel::solve {
 
 // Coordinate descent is slow if columns are nearly dependent. So from time to time all nonzero weights move
-// together, along a few conjugate gradient directions; a weight that would change its sign stops at 0.
+// together, to the minimum of the model for the current signs:
+//
+//   (H + r I) d = -slope   by preconditioned conjugate gradients (heavy_columns.hpp).
+//
+// Weights that would change their sign are fixed at 0, and the others are solved for again, a few times: a
+// path that is only cut where signs change rarely lowers the model. The ridge r limits moves along dependent
+// columns, where the model is flat. It falls while whole moves succeed, and grows if a move fails.
+//
+// Where columns are less dependent, a few directions with the diagonal as preconditioner and without a ridge
+// do as well, in less time. So thorough moves are made only once these have been seen to stagnate, and not
+// for columns of real values, which are denser: there more directions cost more time than they saved.
 template <class Hessian>
 class ProximalNewton::JointMoves {
  public:
-  JointMoves(const Penalty& penalty, Model& model, Hessian& hessian)
-      : penalty_(penalty), model_(model), hessian_(hessian) {}
+  // `effort` lasts longer than the moves of one model.
+  JointMoves(const Penalty& penalty, Model& model, Hessian& hessian, WeightedGram& gram, JointEffort& effort)
+      : penalty_(penalty), model_(model), hessian_(hessian), gram_(gram), effort_(effort) {}
 
   void move_together() {
-    constexpr int most_rounds = 20;
-    support_.clear();
-    for (std::size_t j = 0; j < model_.columns.size(); ++j) {
-      if (weight(j) != 0.0) support_.push_back(j);
+    const int most_solutions = effort_.thorough ? 3 : 1;
+    list_support();
+    std::vector<double> moves(support_.size(), 0.0), product(support_.size(), 0.0);
+    for (int solution = 0; solution < most_solutions; ++solution) {
+      solve(moves, product);
+      if (!effort_.thorough || !fix_crossing(moves)) break;
+      multiply(moves, product);
     }
-    slopes_.resize(support_.size());
-    for (std::size_t k = 0; k < support_.size(); ++k) slopes_[k] = slope(support_[k]);
-    std::vector<double> residual(slopes_), scaled(support_.size()), product(support_.size());
-    for (double& value : residual) value = -value;
-    std::vector<double> solution(support_.size(), 0.0), direction(support_.size(), 0.0);
-    double before = 0.0;
-    double first = 0.0;
-    for (int round = 0; round < most_rounds; ++round) {
-      double size = 0.0;
-      for (std::size_t k = 0; k < support_.size(); ++k) {
-        scaled[k] = residual[k] / curvature(support_[k]);
-        size += residual[k] * scaled[k];
-      }
-      if (round == 0) first = size;
-      if (!(size > 1e-4 * first)) break;
-      for (std::size_t k = 0; k < support_.size(); ++k)
-        direction[k] = scaled[k] + (round > 0 ? size / before : 0.0) * direction[k];
-      multiply(direction, product);
-      double along = 0.0;
-      for (std::size_t k = 0; k < support_.size(); ++k) along += direction[k] * product[k];
-      if (!(along > 0.0)) break;
-      for (std::size_t k = 0; k < support_.size(); ++k) {
-        solution[k] += size / along * direction[k];
-        residual[k] -= size / along * product[k];
-      }
-      before = size;
-    }
-    go(solution);
+    go(moves);
   }
 
  private:
@@ -69,14 +60,92 @@ class ProximalNewton::JointMoves {
            std::copysign(penalty_.l1, weight(j));
   }
 
+  void list_support() {
+    support_.clear();
+    slopes_.clear();
+    for (std::size_t j = 0; j < model_.columns.size(); ++j) {
+      if (weight(j) == 0.0) continue;
+      support_.push_back(j);
+      slopes_.push_back(slope(j));
+    }
+    fixed_.assign(support_.size(), false);
+  }
+
   // Multiplies by the Hessian restricted to the support, including the penalty.
   void multiply(std::span<const double> direction, std::span<double> product) {
     hessian_.multiply(support_, direction, product);
     for (std::size_t k = 0; k < support_.size(); ++k) product[k] += (penalty_.l2 + ridge) * direction[k];
   }
 
+  void prepare_preconditioner() {
+    if (heavy_) return;
+    heavy_.emplace(support_, model_.columns, model_.curvature, hessian_.heavy_columns(support_));
+    hessian_.hold(gram_, heavy_->chosen());
+    heavy_->factor(gram_, effort_.ridge);
+  }
+
+  void divide(std::span<const double> residual, std::span<const double> diagonal,
+              std::span<double> quotient) {
+    if (heavy_) return heavy_->divide(support_, residual, diagonal, quotient);
+    for (std::size_t k = 0; k < support_.size(); ++k) quotient[k] = residual[k] / diagonal[k];
+  }
+
+  // Improves the moves of weights that are not fixed; `start` is the product of the present ones.
+  void solve(std::span<double> moves, std::span<const double> start) {
+    const int most_rounds = effort_.thorough ? 30 : 20;
+    const double extra = effort_.thorough ? effort_.ridge : 0.0;
+    constexpr double accuracy = 1e-2;
+    if (effort_.thorough) prepare_preconditioner();
+    const std::size_t count = support_.size();
+    std::vector<double> residual(count, 0.0), scaled(count), direction(count, 0.0), product(count);
+    std::vector<double> diagonal(count);
+    for (std::size_t k = 0; k < count; ++k) {
+      diagonal[k] = curvature(support_[k]) + extra;
+      if (!fixed_[k]) residual[k] = -slopes_[k] - start[k] - extra * moves[k];
+    }
+    double before = 0.0;
+    double first = 0.0;
+    for (int round = 0; round < most_rounds; ++round) {
+      divide(residual, diagonal, scaled);
+      double size = 0.0;
+      for (std::size_t k = 0; k < count; ++k) size += residual[k] * scaled[k];
+      if (round == 0) first = size;
+      if (!(size > accuracy * accuracy * first)) break;
+      for (std::size_t k = 0; k < count; ++k) {
+        if (!fixed_[k]) direction[k] = scaled[k] + (round > 0 ? size / before : 0.0) * direction[k];
+      }
+      multiply(direction, product);
+      double along = 0.0;
+      for (std::size_t k = 0; k < count; ++k) {
+        product[k] += extra * direction[k];
+        along += direction[k] * product[k];
+      }
+      if (!(along > 0.0)) break;
+      for (std::size_t k = 0; k < count; ++k) {
+        if (fixed_[k]) continue;
+        moves[k] += size / along * direction[k];
+        residual[k] -= size / along * product[k];
+      }
+      before = size;
+    }
+  }
+
+  // Whether some weights would change their sign; their moves now end at 0.
+  bool fix_crossing(std::span<double> moves) {
+    bool any = false;
+    for (std::size_t k = 0; k < support_.size(); ++k) {
+      const double old = weight(support_[k]);
+      if (fixed_[k] || old * (old + moves[k]) > 0.0) continue;
+      moves[k] = -old;
+      fixed_[k] = any = true;
+    }
+    return any;
+  }
+
   // Moves along the path that bends where weights reach zero, as far as the model decreases.
   void go(std::span<const double> solution) {
+    constexpr double least_ridge = 1e-4;
+    constexpr double largest_ridge = 1e3;
     std::vector<double> moves(support_.size()), product(support_.size());
     for (double length = 1.0; length > 0.05; length *= 0.5) {
       double change = 0.0;
@@ -94,29 +163,45 @@ class ProximalNewton::JointMoves {
         model_.steps[j] = moves[k] == -weight(j) ? -model_.weights[j] : model_.steps[j] + moves[k];
       }
       hessian_.move_by_product();
+      if (effort_.thorough && length == 1.0) effort_.ridge = std::max(effort_.ridge / 3.0, least_ridge);
       return;
     }
+    if (effort_.thorough) effort_.ridge = std::min(effort_.ridge * 5.0, largest_ridge);
   }
 
   const Penalty& penalty_;
   Model& model_;
   Hessian& hessian_;
+  WeightedGram& gram_;
+  JointEffort& effort_;
+  std::optional<HeavyColumns> heavy_;
   std::vector<std::size_t> support_;  // columns with a weight
   std::vector<double> slopes_;        // of these
+  std::vector<bool> fixed_;           // those whose weights end at 0
 };
 
 // Coordinate descent in random order, until a pass violates the optimality conditions much less than the
 // first one, with joint moves between passes.
 template <class Hessian>
 void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passes) {
-  constexpr int alone = 5;  // passes between joint moves
-  JointMoves<Hessian> joint(penalty_, model, hessian);
+  const auto alone = [&] { return joint_effort_.thorough ? 3 : 5; };  // passes between joint moves
+  constexpr double stagnation = 0.7;                                  // of the violations between them
+  JointMoves<Hessian> joint(penalty_, model, hessian, gram_, joint_effort_);
   std::vector<std::size_t> order(model.columns.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   double first = 0.0;
+  double at_last_move = 0.0;  // the violations of the pass before it
+  double latest = 0.0;
+  int since = 0;
   for (int pass = 0; pass < most_passes; ++pass) {
     monitor_.throw_if_stopped();
-    if (pass > 0 && pass % alone == 0) joint.move_together();
+    if (since++ == alone()) {
+      const bool stagnates = at_last_move > 0.0 && latest > stagnation * at_last_move;
+      if (stagnates && columns_.uniform()) joint_effort_.thorough = true;
+      at_last_move = latest;
+      joint.move_together();
+      since = 1;
+    }
     random_.shuffle(std::span(order));
     double violations = 0.0;
     for (const std::size_t j : order) {
@@ -126,8 +211,9 @@ void ProximalNewton::descend_with(Hessian& hessian, Model& model, int most_passe
       take(model, j, step);
       hessian.move(j, step);
     }
+    latest = violations;
     if (pass == 0) first = violations;
-    if (violations <= model_accuracy * first) return;
+    if (violations <= model_accuracy_ * first) return;
   }
 }
 

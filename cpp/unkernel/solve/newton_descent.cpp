@@ -43,20 +43,27 @@ void ProximalNewton::store_entries(Model& model) const {
     if (curvature_[i] <= least) continue;
     number[i] = static_cast<std::int32_t>(roots.size());
     roots.push_back(std::sqrt(curvature_[i]));
+    model.row_curvature.push_back(curvature_[i]);
   }
   for (std::size_t m = 0; m < model.columns.size(); ++m) {
     const auto j = static_cast<std::size_t>(model.columns[m]);
     const auto ids = columns_.rows(j);
     const double* x = columns_.values(j);
     const double scale = columns_.scale(j);
+    double sum = 0.0;
     for (std::size_t k = 0; k < ids.size(); ++k) {
       const std::int32_t row = number[static_cast<std::size_t>(ids[k])];
       if (row < 0) continue;
-      const double value = scale * (x != nullptr ? x[k] : 1.0) * roots[static_cast<std::size_t>(row)];
       model.rows.push_back(row);
-      model.values.push_back(value);
-      model.curvature[m] += value * value;
+      if (x == nullptr) {
+        sum += scale * scale * model.row_curvature[static_cast<std::size_t>(row)];
+      } else {
+        const double value = scale * x[k] * roots[static_cast<std::size_t>(row)];
+        model.values.push_back(value);
+        sum += value * value;
+      }
     }
+    model.curvature[m] = sum;
     model.offsets.push_back(model.rows.size());
   }
   model.residual.assign(roots.size(), 0.0);
@@ -99,22 +106,53 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
       moved(m, step);
     }
     if (pass == 0) first = violations;
-    if (violations <= model_accuracy * first) return;
+    if (violations <= model_accuracy_ * first) return;
   }
 }
 
-// The entries of the columns, each times the root of its row's curvature: H = V'V.
+// H = X'CX from the entries of the columns, C being the rows' curvatures. With V = sqrt(C) X stored, H = V'V;
+// uniform columns store no values, and the residual is C X d.
+template <bool Uniform>
 class ProximalNewton::EntryHessian {
  public:
-  explicit EntryHessian(Model& model) : model_(model) {}
+  EntryHessian(const SparseColumns& columns, std::span<const double> curvature, Model& model)
+      : columns_(columns), curvature_(curvature), model_(model) {}
 
   double gradient(std::size_t j) const { return model_.gradient[j] + sum_over(j, model_.residual); }
-  void move(std::size_t j, double step) { add(j, step, model_.residual); }
+  void move(std::size_t j, double step) {
+    if constexpr (Uniform) {
+      const double scaled = step * scale(j);
+      for (std::size_t k = model_.offsets[j]; k < model_.offsets[j + 1]; ++k) {
+        const auto i = static_cast<std::size_t>(model_.rows[k]);
+        model_.residual[i] += scaled * model_.row_curvature[i];
+      }
+    } else {
+      add(j, step, model_.residual);
+    }
+  }
+
+  // To form their part of the Hessian should take no longer than some products with the whole support.
+  std::size_t heavy_columns(std::span<const std::size_t> support) const {
+    constexpr double most_products = 20.0;
+    double entries = 0.0;
+    for (const std::size_t j : support)
+      entries += static_cast<double>(model_.offsets[j + 1] - model_.offsets[j]);
+    const double columns_of_a_row = entries / static_cast<double>(model_.residual.size());
+    const double share = 4.0 * most_products / std::max(columns_of_a_row, 1.0);
+    return share >= 1.0 ? most_heavy_columns : static_cast<std::size_t>(share * most_heavy_columns);
+  }
+  void hold(WeightedGram& gram, std::span<const std::int32_t> columns) const {
+    constexpr double slack = 0.2;  // it serves as a preconditioner
+    gram.update(columns, curvature_, slack);
+  }
 
   void multiply(std::span<const std::size_t> support, std::span<const double> direction,
                 std::span<double> product) {
     product_.assign(model_.residual.size(), 0.0);
     for (std::size_t k = 0; k < support.size(); ++k) add(support[k], direction[k], product_);
+    if constexpr (Uniform) {
+      for (std::size_t i = 0; i < product_.size(); ++i) product_[i] *= model_.row_curvature[i];
+    }
     for (std::size_t k = 0; k < support.size(); ++k) product[k] = sum_over(support[k], product_);
   }
   void move_by_product() {
@@ -122,25 +160,36 @@ class ProximalNewton::EntryHessian {
   }
 
  private:
+  double scale(std::size_t j) const {
+    return Uniform ? columns_.scale(static_cast<std::size_t>(model_.columns[j])) : 1.0;
+  }
+  const double* values(std::size_t j) const {
+    return Uniform ? nullptr : model_.values.data() + model_.offsets[j];
+  }
   double sum_over(std::size_t j, const std::vector<double>& rows) const {
     const std::size_t begin = model_.offsets[j];
-    return gather<false>(rows.data(), model_.rows.data() + begin, model_.values.data() + begin,
-                         model_.offsets[j + 1] - begin);
+    return scale(j) *
+           gather<Uniform>(rows.data(), model_.rows.data() + begin, values(j), model_.offsets[j + 1] - begin);
   }
   void add(std::size_t j, double step, std::vector<double>& rows) const {
     const std::size_t begin = model_.offsets[j];
-    scatter<false>(rows.data(), model_.rows.data() + begin, model_.values.data() + begin,
-                   model_.offsets[j + 1] - begin, step);
+    scatter<Uniform>(rows.data(), model_.rows.data() + begin, values(j), model_.offsets[j + 1] - begin,
+                     step * scale(j));
   }
 
+  const SparseColumns& columns_;
+  std::span<const double> curvature_;  // of all rows
   Model& model_;
   std::vector<double> product_;  // the last one, by row
 };
 
 void ProximalNewton::descend(Model& model) {
   store_entries(model);
-  EntryHessian hessian(model);
-  descend_with(hessian, model, 100);
+  const auto with = [&](auto uniform) {
+    EntryHessian<decltype(uniform)::value> hessian(columns_, curvature_, model);
+    descend_with(hessian, model, 100);
+  };
+  columns_.uniform() ? with(std::true_type{}) : with(std::false_type{});
 }
 
 // Makes a few passes over the columns in place, without preparing the Hessian or the entries.

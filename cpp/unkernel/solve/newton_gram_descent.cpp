@@ -23,6 +23,9 @@ class ProximalNewton::GramHessian {
   double gradient(std::size_t j) const { return gradient_[place_[j]]; }
   void move(std::size_t j, double step) { add(step, gram_.row(place_[j]), gradient_); }
 
+  std::size_t heavy_columns(std::span<const std::size_t>) const { return most_heavy_columns; }
+  void hold(WeightedGram&, std::span<const std::int32_t>) const {}  // they are members
+
   void multiply(std::span<const std::size_t> support, std::span<const double> direction,
                 std::span<double> product) {
     product_.assign(gram_.size(), 0.0);

@@ -9,21 +9,21 @@
 
 namespace unkernel::solve {
 
-// A model is solved well enough once its violation has fallen by this factor.
-inline constexpr double model_accuracy = 0.1;
+inline constexpr std::size_t most_heavy_columns = 500;
 inline constexpr double ridge = 1e-12;  // prevents an infinite step for a column without curvature
 
 struct ProximalNewton::Model {
   std::vector<std::int32_t> columns;
   std::vector<std::size_t> outputs;  // of each column; a column may occur for several outputs
   std::vector<std::size_t> offsets{0};
-  std::vector<std::int32_t> rows;  // renumbered: only rows with a curvature
-  std::vector<double> values;      // x_ij sqrt(curvature_i)
-  std::vector<double> gradient;    // of the loss at d = 0
-  std::vector<double> curvature;   // of the loss alone
-  std::vector<double> weights;     // w_j
-  std::vector<double> steps;       // d_j
-  std::vector<double> residual;    // sum_j values_j d_j
+  std::vector<std::int32_t> rows;     // renumbered: only rows with a curvature
+  std::vector<double> row_curvature;  // of these
+  std::vector<double> values;         // x_ij sqrt(curvature_i); empty if the columns are uniform
+  std::vector<double> gradient;       // of the loss at d = 0
+  std::vector<double> curvature;      // of the loss alone
+  std::vector<double> weights;        // w_j
+  std::vector<double> steps;          // d_j
+  std::vector<double> residual;       // sum_j values_j d_j; if the columns are uniform, times the same root
 };
 
 }  // namespace unkernel::solve

@@ -114,12 +114,18 @@ bool ProximalNewton::run(double gap, std::int64_t most_steps, bool rough) {
   for (std::int64_t made = 0; objective_ - dual_objective_ > gap; ++made) {
     if (made == most_steps) return false;
     monitor_.throw_if_stopped();
+    choose_accuracy(gap);
     const bool moved = step(rough);
     ++steps_;
     evaluate();
     if (!moved) return objective_ - dual_objective_ <= gap;  // rounding errors prevent further progress
   }
   return true;
+}
+
+// The gap falls about as much as the violation of the model.
+void ProximalNewton::choose_accuracy(double gap) {
+  model_accuracy_ = std::clamp(0.3 * gap / (objective_ - dual_objective_), 0.1, 0.3);
 }
 
 double ProximalNewton::largest_violation() const {

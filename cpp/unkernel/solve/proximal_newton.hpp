@@ -4,13 +4,14 @@
 //           (score_loss.hpp)
 // Step      replaces the loss by its second-order model at the current scores, minimises the model by
 //           coordinate descent (soft-thresholded Newton steps, columns in random order) to a tenth of its
-//           violation, then runs a backtracking line search along the result (Yuan, Ho & Lin, An improved
-//           GLMNET for l1-regularized logistic regression, JMLR 13, 2012). The squared hinge has a
-//           generalised second derivative, which is zero for rows beyond their margin; these are left out of
-//           the model. The descent works on the entries of the columns or on the model's Hessian, whichever
-//           is cheaper, with joint moves of all nonzero weights between passes (joint_moves.hpp); for several
-//           outputs on the entries, all outputs together. Rough steps make only a few passes. A curvature in
-//           the Hessian is renewed if it has changed by more than a fifth.
+//           violation (less accurately if that will do for the requested gap), then runs a backtracking line
+//           search along the result (Yuan, Ho & Lin, An improved GLMNET for l1-regularized logistic
+//           regression, JMLR 13, 2012). The squared hinge has a generalised second derivative, which is zero
+//           for rows beyond their margin; these are left out of the model. The descent works on the entries
+//           of the columns or on the model's Hessian, whichever is cheaper, with joint moves of all nonzero
+//           weights between passes (joint_moves.hpp); for several outputs on the entries, all outputs
+//           together. Rough steps make only a few passes. A curvature in the Hessian is renewed if it has
+//           changed by more than a fifth.
 // Damping   if line searches end early, the curvatures c_i of the model become c_i + t (largest possible -
 //           c_i). t grows up to 1, where the model lies above the loss and every step is good, and falls
 //           again when full steps succeed.
@@ -68,7 +69,12 @@ class ProximalNewton {
  private:
   struct Model;  // the quadratic model, on the rows and columns that take part
   class GramHessian;
+  template <bool Uniform>
   class EntryHessian;
+  struct JointEffort {  // joint_moves.hpp
+    bool thorough = false;
+    double ridge = 1.0;
+  };
   template <class Hessian>
   class JointMoves;
 
@@ -79,6 +85,7 @@ class ProximalNewton {
   double violation(std::size_t j, std::size_t output) const;
   double largest_violation() const;
   bool step(bool rough);
+  void choose_accuracy(double gap);
   void choose_columns(Model& model) const;
   bool gram_pays(const Model& model) const;
   void store_entries(Model& model) const;
@@ -111,7 +118,9 @@ class ProximalNewton {
   std::vector<double> curvature_;  // with one output
   std::vector<double> largest_curvature_;
   double damping_ = 0.0;
-  bool hurried_ = false;                               // whether rough steps were requested
+  JointEffort joint_effort_;
+  double model_accuracy_ = 0.1;  // a model is solved once its violation has fallen by this factor
+  bool hurried_ = false;         // whether rough steps were requested
   std::vector<std::vector<double>> column_gradients_;  // by output
   double objective_ = 0.0;
   double dual_objective_ = 0.0;
