@@ -178,10 +178,12 @@ std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared
   }
   const Unlocked unlocked;
   const ReadingLock reading(set->forest->gate());
-  return std::make_shared<ExampleMachine>(
+  auto made = std::make_shared<ExampleMachine>(
       kernel, set, std::vector<std::int32_t>(chosen.data(), chosen.data() + chosen.size()),
       std::vector<double>(coefficients.data(), coefficients.data() + coefficients.size()),
       coefficients.shape(1));
+  made->prepare_for_many();
+  return made;
 }
 
 // Where vectors take part, each piece would index the model's vectors anew.

@@ -80,7 +80,7 @@ void ProductionScorer::done_with_children(const Node& node) {
 
 // If what uses the node has no other child, and is used by nothing: adds the scores of both.
 bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums) {
-  if (node.uses != 1) return false;
+  if (node.uses != 1 || !weights_.has_parents()) return false;
   Node& parent = nodes_[at(node.user)];
   if (parent.uses > 0 || index_.arity(parent.group) != 1) return false;
   const TreeIndex::List& range = plan_.match(parent.first_match).list;

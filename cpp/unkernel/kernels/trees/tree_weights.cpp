@@ -54,7 +54,6 @@ void TreeWeights::add_up() {
     for (std::size_t s = 0; s < scores_; ++s) of_group[s] += node_weights_[i * scores_ + s];
   }
   add_up_runs();
-  if (index_.kernel().by_production()) add_up_parents();
 }
 
 void TreeWeights::add_up_runs() {
@@ -70,6 +69,7 @@ void TreeWeights::add_up_runs() {
 }
 
 void TreeWeights::add_up_parents() {
+  if (!index_.kernel().by_production()) return;
   constexpr std::int32_t fewest = 16;
   const std::span<const TreeIndex::Run> runs = index_.all_runs();
   parents_begin_.assign(runs.size(), -1);

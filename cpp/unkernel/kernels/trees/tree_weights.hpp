@@ -36,13 +36,16 @@ class TreeWeights {
   }
   // The sum over a run of the index; see TreeIndex::runs.
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
+  // Prepares of_parents, which takes longer than it saves unless many trees are scored.
+  void add_up_parents();
   // Of a range of nodes with one child: their weights by the positions of the children, and the sums of these
   // over the runs of the children's group, from its first run on. Null where the range is small, or has less
-  // than half of what could be a child.
+  // than half of what could be a child. Ask only if there are any.
   struct OfParents {
     const double* of_node = nullptr;
     const double* of_run = nullptr;
   };
+  bool has_parents() const { return !parent_weights_.empty(); }
   OfParents of_parents(std::int32_t child_group, const TreeIndex::List& range) const {
     const std::int64_t begin = parents_begin_[static_cast<std::size_t>(range.complement_begin)];
     if (begin < 0) return {};
@@ -58,7 +61,6 @@ class TreeWeights {
  private:
   void add_up();
   void add_up_runs();
-  void add_up_parents();
   void add_up_parents(std::int32_t child_group, std::size_t first_run, std::size_t last_run);
 
   TreeIndex index_;
