@@ -56,9 +56,9 @@ SPARSE_TASKS = {
         "logistic",
         1.0,
         6,
-        ours=(0.5, 0.3, 0.1),
+        ours=(0.5, 0.1, 1e-2, 1e-3),
         theirs=(0.01, 0.001, 1e-4, 1e-5),
-        certain=0.03,
+        certain=3e-4,
         rows=30_000,
     ),
 }
