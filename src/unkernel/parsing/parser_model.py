@@ -1,62 +1,27 @@
-"""What all fitted parsers and chunkers share: answering, explaining, files. Needs numpy alone."""
+"""What all fitted parsers and chunkers share: answering and explaining. Needs numpy alone."""
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data import allowance
-from unkernel.data.files import name_of
-from unkernel.errors import FormatError
-from unkernel.models import container
+from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:
-    from unkernel.engines import CompiledClassifier
     from unkernel.parsing.explaining import Decided, ExplainedDecision, HeavyConjunction
 
-Arrays = dict[str, NDArray[Any]]
-_PARAMETERS = "parameters"
-_RENAMED = {"minimum": "min_count", "minimum_updates": "min_updates"}  # parameters in older files
-_OF_ONE_RUN = ("n_jobs",)  # parameters in older files that say nothing about what was learned
 
-
-class ParserModel(ABC):
+class ParserModel(SavedModel):
     """What a parser or chunker has learned; immutable, and safe to use from many threads.
 
-    Subclasses implement :meth:`_stored` and :meth:`_restored` for files, and :meth:`_decided` for
-    explanations.
-
-    Attributes
-    ----------
-    kind : str
-        The kind of its files.
-    estimator : str
-        The name of the class that fits it.
-    parameters : dict
-        The parameters that its estimator was fitted with, as JSON values.
+    Subclasses implement what :class:`SavedModel` asks for, and :meth:`_decided` for explanations.
     """
-
-    kind: ClassVar[str]
-    noun: ClassVar[str] = "parser"
-    estimator: ClassVar[str]
-    parameters: dict[str, Any]
-
-    @property
-    @abstractmethod
-    def parts_(self) -> dict[str, CompiledClassifier]:
-        """The classifiers that decide, by name."""
-
-    @property
-    @abstractmethod
-    def n_features_(self) -> int:
-        """The number of features."""
 
     @abstractmethod
     def class_names(self, part: str) -> list[str]:
@@ -84,25 +49,6 @@ class ParserModel(ABC):
     @abstractmethod
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
         """The text of a corpus with the answers in it."""
-
-    @abstractmethod
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
-        """The arrays and settings of a file, without the parameters."""
-
-    @classmethod
-    @abstractmethod
-    def _restored(
-        cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
-    ) -> Self:
-        """Check the content of the file `name` and make a model of it; ValueError if it is not sound."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(parts={len(self.parts_)}, features={self.n_features_})"
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all compiled tables."""
-        return sum(part.nbytes for part in self.parts_.values())
 
     def check_tags(self, corpus: Any) -> None:
         """Raise ValueError if a corpus lacks the tags that training had; warn if many are unknown."""
@@ -171,67 +117,5 @@ class ParserModel(ABC):
             one for found in by_kind.values() for one in sorted(found, key=lambda one: -abs(one.weight))[:top]
         ]
 
-    # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        container.write(path, *self.to_container())
-
-    def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """The content of its file: kind, arrays and settings."""
-        arrays, settings = self._stored()
-        return self.kind, arrays, settings | {_PARAMETERS: self.parameters}
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a file of this kind; ``unkernel.load`` reads those of any kind.
-
-        Parameters
-        ----------
-        path : path
-        limit : int or str, default=None
-            Bytes of memory that may be taken, as ``unkernel.load`` has it.
-
-        Raises
-        ------
-        FormatError
-            If the file is of another kind, or is damaged.
-        """
-        name = name_of(path)
-        with allowance.reading(path, limit):
-            kind, arrays, settings = container.read(path)
-            if kind != cls.kind:
-                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
-            return cls.from_container(name, arrays, settings)
-
-    @classmethod
-    def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Check the content of the file `name` and make a model of it."""
-        parameters = container.setting(name, settings, _PARAMETERS, dict, lambda _: True)
-        current = {
-            _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN
-        }
-        try:
-            model = cls._restored(name, arrays, settings, current)
-            model.check_columns()
-        except FormatError:
-            raise
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise FormatError(name, 0, 0, f"the {cls.noun} is damaged: {error}") from error
-        return model
-
-    def check_columns(self) -> None:
-        """Raise ValueError if a classifier has columns that no feature has."""
-        for name, part in self.parts_.items():
-            if part.n_features_in_ > self.n_features_:
-                raise ValueError(
-                    f"its classifier {name!r} has {part.n_features_in_} columns, and there are "
-                    f"{self.n_features_} features"
-                )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (type(self), *self.to_container()[1:])
-
-
-def _unpickled(kind: type[ParserModel], arrays: Arrays, settings: dict[str, Any]) -> ParserModel:
-    return kind.from_container("<pickle>", arrays, settings)
+__all__ = ["Arrays", "ParserModel"]
