@@ -1,0 +1,78 @@
+#include "unkernel/parsing/online/row_training.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+namespace unkernel::parsing {
+namespace {
+
+void check_rows(const AnsweredRows& rows, std::size_t classes) {
+  bool sound = rows.offsets.size() == rows.answers.size() + 1 && rows.offsets.front() == 0 &&
+               rows.offsets.back() == static_cast<std::int64_t>(rows.columns.size()) &&
+               std::ranges::is_sorted(rows.offsets);
+  for (const std::int32_t answer : rows.answers)
+    sound = sound && answer >= 0 && static_cast<std::size_t>(answer) < classes;
+  for (const std::int32_t column : rows.columns)
+    sound = sound && column >= 0 && column < AveragedWeights::most_columns;
+  if (!sound) throw std::invalid_argument("these are no rows with answers");
+}
+
+std::span<const std::int32_t> row_of(const AnsweredRows& rows, std::size_t row) {
+  const auto begin = static_cast<std::size_t>(rows.offsets[row]);
+  return rows.columns.subspan(begin, static_cast<std::size_t>(rows.offsets[row + 1]) - begin);
+}
+
+// The class with the largest score, one excluded.
+template <class Scores>
+std::size_t best_but(const Scores& scores, std::size_t excluded) {
+  std::size_t best = excluded == 0 ? 1 : 0;
+  for (std::size_t k = best + 1; k < scores.size(); ++k) {
+    if (k != excluded && scores[k] > scores[best]) best = k;
+  }
+  return best;
+}
+
+}  // namespace
+
+RowTrainer::RowTrainer(const RowOptions& options)
+    : random_(options.seed),
+      weights_(options.degree, options.classes, options.min_updates,
+               std::numeric_limits<std::int32_t>::max()) {
+  if (options.classes < 2) throw std::invalid_argument("a classifier has two classes or more");
+}
+
+std::int64_t RowTrainer::run_epoch(const AnsweredRows& rows, const Monitor& monitor) {
+  check_rows(rows, weights_.classes());
+  std::vector<std::size_t> order(rows.answers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  random_.shuffle(std::span(order));
+  std::int64_t mistakes = 0;
+  for (const std::size_t row : order) {
+    monitor.throw_if_stopped();
+    const std::span<const float> scores = weights_.score(row_of(rows, row));
+    weights_.next_example();
+    const auto right = static_cast<std::size_t>(rows.answers[row]);
+    const std::size_t wrong = best_but(scores, right);
+    if (scores[wrong] < scores[right]) continue;
+    ++mistakes;
+    weights_.update(right, wrong);
+  }
+  return mistakes;
+}
+
+std::int64_t RowTrainer::count_wrong(const AnsweredRows& rows, const Monitor& monitor) {
+  check_rows(rows, weights_.classes());
+  weights_.settle_averages();
+  std::int64_t mistakes = 0;
+  for (std::size_t row = 0; row < rows.answers.size(); ++row) {
+    monitor.throw_if_stopped();
+    const std::span<const double> scores = weights_.averaged_score(row_of(rows, row));
+    const auto right = static_cast<std::size_t>(rows.answers[row]);
+    mistakes += scores[best_but(scores, right)] >= scores[right];
+  }
+  return mistakes;
+}
+
+}  // namespace unkernel::parsing

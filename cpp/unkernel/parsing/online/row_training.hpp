@@ -1,0 +1,47 @@
+// Trains a classifier online on rows that are known beforehand: the averaged perceptron of
+// averaged_weights.hpp, which visits the rows in a new order in each epoch. The result depends on the seed
+// alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
+
+namespace unkernel::parsing {
+
+struct RowOptions {
+  int degree;
+  std::size_t classes;
+  std::uint32_t min_updates;
+  std::uint64_t seed;
+};
+
+// Rows of ascending columns, each with the number of its class.
+struct AnsweredRows {
+  std::span<const std::int64_t> offsets;
+  std::span<const std::int32_t> columns;
+  std::span<const std::int32_t> answers;
+};
+
+class RowTrainer {
+ public:
+  explicit RowTrainer(const RowOptions& options);
+
+  // The number of rows that were answered wrong before they were learnt. Throws std::invalid_argument if the
+  // rows are none, or an answer is no class.
+  std::int64_t run_epoch(const AnsweredRows& rows, const Monitor& monitor);
+  // The number of rows that the averages answer wrong.
+  std::int64_t count_wrong(const AnsweredRows& rows, const Monitor& monitor);
+  const AveragedWeights& weights() const { return weights_; }
+
+ private:
+  Random random_;
+  AveragedWeights weights_;
+};
+
+}  // namespace unkernel::parsing
