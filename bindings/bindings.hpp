@@ -35,6 +35,7 @@ void bind_poly(nb::module_& module);
 void bind_cutplane(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_chunks(nb::module_& module);
+void bind_tokenizer(nb::module_& module);
 void bind_arc_eager(nb::module_& module);
 void bind_bunsetsu(nb::module_& module);
 

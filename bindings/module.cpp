@@ -92,6 +92,7 @@ NB_MODULE(_core, module) {
   bind_cutplane(module);
   bind_tree(module);
   bind_chunks(module);
+  bind_tokenizer(module);
   bind_arc_eager(module);
   bind_bunsetsu(module);
 }

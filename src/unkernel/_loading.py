@@ -28,6 +28,7 @@ _KINDS = {
         "unkernel.parsing.bunsetsu.model:BunsetsuModel.from_container",
     ),
     "chunker": ("a chunker", "unkernel.parsing.chunks.model:ChunkModel.from_container"),
+    "tokenizer": ("a tokenizer", "unkernel.parsing.text.tokenizer_model:TokenizerModel.from_container"),
 }
 
 for _name, (_description, _loader) in _KINDS.items():

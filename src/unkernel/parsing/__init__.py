@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from unkernel.parsing.parser_model import ParserModel
     from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import Parsed, parse_stream
+    from unkernel.parsing.text.gold_text import original_text
     from unkernel.parsing.text.result import Score, TextResult, compare_text
+    from unkernel.parsing.text.tokenizer import Tokenizer
+    from unkernel.parsing.text.tokenizer_model import TokenizerModel
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -44,9 +47,12 @@ else:
             "Score": "unkernel.parsing.text.result",
             "Step": "unkernel.parsing.reporting",
             "TextResult": "unkernel.parsing.text.result",
+            "Tokenizer": "unkernel.parsing.text.tokenizer",
+            "TokenizerModel": "unkernel.parsing.text.tokenizer_model",
             "TreeResult": "unkernel.parsing.arc_eager.result",
             "compare_chunks": "unkernel.parsing.chunks.result",
             "compare_text": "unkernel.parsing.text.result",
+            "original_text": "unkernel.parsing.text.gold_text",
             "parse_stream": "unkernel.parsing.streams",
         },
     )
@@ -70,8 +76,11 @@ __all__ = [
     "Score",
     "Step",
     "TextResult",
+    "Tokenizer",
+    "TokenizerModel",
     "TreeResult",
     "compare_chunks",
     "compare_text",
+    "original_text",
     "parse_stream",
 ]

@@ -1,0 +1,80 @@
+// What the tokenizer looks at before it decides whether a token, or a sentence, ends at a character.
+//
+// A feature is a 64-bit hash of what it is and of its value; those that training saw often enough have a
+// column. Features look at the characters around, the token so far, the words before and after, and what is
+// known about these.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "unkernel/base/flat_map.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/text/characters.hpp"
+
+namespace unkernel::parsing {
+
+// What happens after a character.
+enum class Boundary : std::uint8_t { inside, token, sentence };
+inline constexpr std::size_t boundary_count = 3;
+
+// A hash of characters, one after the other.
+class TextHash {
+ public:
+  void add(std::uint32_t code) {
+    state_ = (state_ ^ code) * 0x9e3779b97f4a7c15ULL;
+    state_ ^= state_ >> 32;
+  }
+  std::uint64_t value() const { return state_; }
+
+ private:
+  std::uint64_t state_ = 0x51ed270b0a1f39c5ULL;
+};
+
+// How words were seen in training, as bits.
+struct WordUse {
+  static constexpr std::uint8_t lower = 1;         // in lower case
+  static constexpr std::uint8_t upper_inside = 2;  // with a capital, but not at the begin of a sentence
+  static constexpr std::uint8_t first = 4;         // at the begin of a sentence
+};
+using WordUses = FlatMap<std::uint64_t, std::uint8_t>;  // by the hash of the word in lower case
+
+// A word of the text: letters, digits and marks in a row, or else one other character.
+struct TextWord {
+  std::uint64_t hash = 0;  // in lower case; 0 if there is none
+  std::uint64_t shape = 0;
+  std::size_t end = 0;  // the character after it
+  bool capital = false;
+};
+
+// What was decided so far in a sentence.
+struct SentenceSoFar {
+  std::size_t token_begin = 0;            // the first character of the token
+  std::size_t tokens = 0;                 // before it
+  std::array<std::uint64_t, 3> before{};  // hashes of the last of them, in lower case, the nearest first
+  std::uint64_t before_shape = 0;
+  bool in_quotes = false;
+  int brackets = 0;
+
+  // A token has ended with the character before `end`.
+  void end_token(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t end, bool sentence);
+};
+
+class BoundaryFeatures {
+ public:
+  BoundaryFeatures(const CharacterKinds& kinds, const WordUses& uses) : kinds_(kinds), uses_(uses) {}
+
+  // The features of a boundary after the character `at`.
+  void list(const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence,
+            std::vector<std::uint64_t>& features) const;
+
+  static TextWord word_at(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t at);
+
+ private:
+  const CharacterKinds& kinds_;
+  const WordUses& uses_;
+};
+
+}  // namespace unkernel::parsing

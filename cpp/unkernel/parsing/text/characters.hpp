@@ -1,0 +1,128 @@
+// Plain text as characters and their kinds.
+//
+// A kind is a small number: the general category of a character, with the letters of some scripts apart, or
+// a number of its own for punctuation that training saw often. Two kinds are fixed: blanks, and blanks with a
+// line end among them. The kinds of all code points are data, made when a tokenizer is trained: answers do
+// not depend on the version of Unicode that some library has.
+//
+// A lookup reads two tables; together they take 2 bytes per page of 256 code points and 256 bytes per page
+// that differs from all others, some 60 KB.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/base/flat_map.hpp"
+
+namespace unkernel::parsing {
+
+using Kind = std::uint8_t;
+inline constexpr Kind blank_kind = 0;
+inline constexpr Kind line_end_kind = 1;  // blanks with a line end
+
+// What the characters of a kind look like.
+enum class Shape : std::uint8_t { other, upper, lower, letter, digit, mark };
+
+// Letters, digits and marks make words.
+inline bool makes_words(Shape shape) { return shape != Shape::other; }
+
+struct CharacterTables {
+  std::span<const std::uint16_t> pages;  // of each 256 code points: which page of `kinds`
+  std::span<const std::uint8_t> kinds;   // 256 per page
+  std::span<const std::uint8_t> shapes;  // of each kind
+  std::span<const std::uint32_t> cases;  // pairs: a character, and the same in lower case
+};
+
+class CharacterKinds {
+ public:
+  // Copies the tables. Throws std::invalid_argument if they are damaged.
+  explicit CharacterKinds(const CharacterTables& tables);
+
+  std::size_t kinds() const { return shapes_.size(); }
+  Kind kind(std::uint32_t code) const {
+    const std::size_t page = code >> 8 < pages_.size() ? pages_[code >> 8] : 0;
+    return kinds_[page << 8 | (code & 255)];
+  }
+  Shape shape(Kind kind) const { return static_cast<Shape>(shapes_[kind]); }
+  std::uint32_t lower(std::uint32_t code) const {
+    if (code < 128) return code - 'A' < 26 ? code + 32 : code;
+    const std::uint32_t* found = lower_.find(code);
+    return found == nullptr ? code : *found;
+  }
+
+ private:
+  std::vector<std::uint16_t> pages_;
+  std::vector<std::uint8_t> kinds_;
+  std::vector<std::uint8_t> shapes_;
+  FlatMap<std::uint64_t, std::uint32_t> lower_;
+};
+
+// One character, with the number of bytes it takes. Bytes that are no UTF-8 are characters of their own.
+struct Decoded {
+  std::uint32_t code;
+  std::uint32_t bytes;
+};
+Decoded decode(std::string_view text, std::size_t at);
+
+// A character of a paragraph, or a run of blanks: its first byte, and what it is.
+struct Character {
+  std::size_t begin;
+  std::uint32_t code;  // of blanks: a line end or a blank
+  Kind kind;
+  bool may_be_inside;  // of blanks: a single one, which may be part of a word
+};
+
+// A token of a sentence, in bytes of the text; blanks follow up to `next`.
+struct TokenPlace {
+  std::size_t begin;
+  std::size_t end;
+  std::size_t next;
+};
+
+// The characters of one paragraph around a place that moves on. Only so many are kept as features look at.
+class CharacterWindow {
+ public:
+  static constexpr std::size_t behind = 64;  // characters that can be seen before the place
+  static constexpr std::size_t ahead = 128;  // and after it
+
+  explicit CharacterWindow(const CharacterKinds& kinds) : kinds_(kinds) {}
+
+  // The text from `begin` on, which is not a blank; the paragraph ends with its first blanks that have two
+  // line ends, or with the text.
+  void open(std::string_view text, std::size_t begin);
+  // Characters are numbered from 0 in each paragraph; at the place `now`, those that are near may be read.
+  void move_to(std::size_t now) {
+    if (now + ahead >= last() && !ended_) refill(now);
+  }
+  // One past the last character; right only if it is near the place.
+  std::size_t last() const { return first_ + characters_.size(); }
+  const Character& operator[](std::size_t number) const {
+    return number - first_ < characters_.size() ? characters_[number - first_] : nothing;
+  }
+  // Where a character ends, in bytes.
+  std::size_t end_of(std::size_t number) const {
+    return number + 1 < last() ? characters_[number + 1 - first_].begin : next_;
+  }
+  // Where the next paragraph begins; right only if the end of this one is near.
+  std::size_t next_paragraph() const { return after_; }
+
+ private:
+  static constexpr std::size_t block = 4096;
+  static const Character nothing;
+
+  void refill(std::size_t now);
+  void read_blanks();
+
+  const CharacterKinds& kinds_;
+  std::string_view text_;
+  std::vector<Character> characters_;
+  std::size_t first_ = 0;  // the number of the first one that is kept
+  std::size_t next_ = 0;   // the next byte to read; at the end, where the characters end
+  std::size_t after_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace unkernel::parsing

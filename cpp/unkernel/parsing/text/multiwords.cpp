@@ -1,0 +1,153 @@
+#include "unkernel/parsing/text/multiwords.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace unkernel::parsing {
+namespace {
+
+// The characters of a token and where each begins, the end included; at most one more than the longest token.
+struct Codes {
+  std::uint32_t codes[Multiwords::longest_token + 1];
+  std::size_t begins[Multiwords::longest_token + 2];
+  std::size_t count = 0;
+
+  explicit Codes(std::string_view token) {
+    std::size_t at = 0;
+    while (at < token.size() && count <= Multiwords::longest_token) {
+      const Decoded one = decode(token, at);
+      codes[count] = one.code;
+      begins[count++] = at;
+      at += one.bytes;
+    }
+    begins[count] = at;
+  }
+};
+
+std::uint64_t key_of(const TextHash& hash) { return Random::mix(hash.value()) >> 1; }
+
+// Nothing of the token if there is no such place.
+bool place_in(std::int32_t place, std::size_t count, std::size_t& found) {
+  const auto from_begin = place >= 0 ? place : static_cast<std::int64_t>(count) + 1 + place;
+  found = static_cast<std::size_t>(from_begin);
+  return from_begin >= 0 && found <= count;
+}
+
+bool is_in_capitals(const CharacterKinds& kinds, const Codes& token) {
+  std::size_t capitals = 0;
+  for (std::size_t k = 0; k < token.count; ++k) {
+    const Shape shape = kinds.shape(kinds.kind(token.codes[k]));
+    if (shape == Shape::lower) return false;
+    capitals += shape == Shape::upper;
+  }
+  return capitals > 1;
+}
+
+std::uint64_t ending_hash(const CharacterKinds& kinds, const Codes& token, std::size_t length) {
+  TextHash hash;
+  for (std::size_t k = 0; k < std::min(length, token.count); ++k)
+    hash.add(kinds.lower(token.codes[token.count - 1 - k]));
+  return key_of(hash);
+}
+
+}  // namespace
+
+std::uint64_t token_key(const CharacterKinds& kinds, std::string_view token) {
+  TextHash hash;
+  for (std::size_t at = 0; at < token.size();) {
+    const Decoded one = decode(token, at);
+    hash.add(kinds.lower(one.code));
+    at += one.bytes;
+  }
+  return key_of(hash);
+}
+
+std::uint64_t ending_key(const CharacterKinds& kinds, std::string_view token, std::size_t length) {
+  return ending_hash(kinds, Codes(token), length);
+}
+
+Multiwords::Multiwords(const Stored& stored) : rules_(stored.rules) {
+  const auto is_rule = [&](std::int32_t rule) {
+    return rule >= whole && rule < static_cast<std::int32_t>(rules_.size());
+  };
+  bool sound = stored.tokens.size() == stored.token_rules.size() &&
+               stored.endings.size() == stored.ending_rules.size() && stored.longest_ending >= 0 &&
+               stored.longest_ending <= static_cast<std::int32_t>(longest_token) &&
+               stored.features.size() < std::size_t{1} << 31;
+  for (const std::int32_t rule : stored.token_rules) sound = sound && is_rule(rule >> 1);
+  for (const std::int32_t rule : stored.ending_rules) sound = sound && is_rule(rule);
+  for (const SplitRule& rule : rules_) sound = sound && rule.size() > 1;
+  if (!sound) throw std::invalid_argument("the tokenizer's multiword tokens are damaged");
+  for (std::size_t k = 0; k < stored.tokens.size(); ++k)
+    tokens_[stored.tokens[k]] = {stored.token_rules[k] >> 1, (stored.token_rules[k] & 1) != 0};
+  for (std::size_t k = 0; k < stored.endings.size(); ++k)
+    endings_[stored.endings[k]] = stored.ending_rules[k];
+  longest_ending_ = static_cast<std::size_t>(stored.longest_ending);
+  for (std::size_t k = 0; k < stored.features.size(); ++k)
+    column_of_[stored.features[k]] = static_cast<std::int32_t>(k);
+}
+
+Multiwords::Choice Multiwords::choice(const CharacterKinds& kinds, std::string_view token) const {
+  if (rules_.empty() || token.size() < 2) return {};
+  const Codes codes(token);
+  if (codes.count > longest_token) return {};
+  if (const Choice* known = tokens_.find(token_key(kinds, token))) return *known;
+  Choice found;
+  TextHash hash;
+  for (std::size_t length = 1; length <= std::min(longest_ending_, codes.count - 1); ++length) {
+    hash.add(kinds.lower(codes.codes[codes.count - length]));
+    if (const std::int32_t* rule = endings_.find(key_of(hash))) found.rule = *rule;
+  }
+  return found;
+}
+
+void Multiwords::split(const CharacterKinds& kinds, std::string_view token, std::int32_t rule,
+                       std::vector<std::string>& words) const {
+  words.clear();
+  const Codes codes(token);
+  const bool capitals = is_in_capitals(kinds, codes);
+  for (const WordRule& word : rules_[static_cast<std::size_t>(rule)]) {
+    std::size_t begin = 0, end = 0;
+    const bool fits = place_in(word.begin, codes.count, begin) && place_in(word.end, codes.count, end) &&
+                      begin <= end && (begin < end || !word.rest.empty());
+    if (!fits) return words.clear();
+    words.emplace_back(token.substr(codes.begins[begin], codes.begins[end] - codes.begins[begin]));
+    words.back() += capitals ? word.rest_in_capitals : word.rest;
+  }
+}
+
+void Multiwords::list_features(const CharacterKinds& kinds, std::string_view text,
+                               std::span<const TokenPlace> sentence, std::size_t token,
+                               std::vector<std::uint64_t>& features) {
+  features.clear();
+  std::uint64_t number = 0;
+  const auto add = [&](std::uint64_t value) {
+    features.push_back(Random::mix(value + 0x632be59bd9b4e019ULL * ++number) >> 1);
+  };
+  const auto word = [&](std::size_t place) {  // wraps around before the first
+    if (place >= sentence.size()) return std::string_view();
+    return text.substr(sentence[place].begin, sentence[place].end - sentence[place].begin);
+  };
+  TextHash exact;
+  const Codes own(word(token));
+  for (std::size_t k = 0; k < own.count; ++k) exact.add(own.codes[k]);
+  add(exact.value());
+  add(token_key(kinds, word(token)));
+  for (const std::size_t place : {token - 1, token + 1, token - 2, token + 2}) {
+    const Codes other(word(place));
+    add(token_key(kinds, word(place)));
+    add(other.count == 0 ? 0 : kinds.kind(other.codes[0]));
+    for (std::size_t length = 1; length <= 3; ++length) add(ending_hash(kinds, other, length));
+  }
+}
+
+void Multiwords::columns_of(std::span<const std::uint64_t> features,
+                            std::vector<std::int32_t>& columns) const {
+  columns.clear();
+  for (const std::uint64_t feature : features) {
+    if (const std::int32_t* column = column_of_.find(feature)) columns.push_back(*column);
+  }
+  std::ranges::sort(columns);
+}
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,78 @@
+// Which tokens consist of several words (don't: do n't; French du: de le), and of which.
+//
+// Tokens that training saw are looked up whole, in lower case; others by the longest of the endings that were
+// learnt. Where a token is split in one place and not in another (French des), a classifier decides.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/base/flat_map.hpp"
+#include "unkernel/parsing/text/boundary_features.hpp"
+#include "unkernel/parsing/text/characters.hpp"
+
+namespace unkernel::parsing {
+
+// How to make a word of a token's characters: those from `begin` to `end`, and then others. A negative place
+// counts from the end; -1 is behind the last character.
+struct WordRule {
+  std::int32_t begin;
+  std::int32_t end;
+  std::string rest;
+  std::string rest_in_capitals;  // for tokens in capitals
+};
+using SplitRule = std::vector<WordRule>;
+
+// The hash of a token in lower case, or of its last characters.
+std::uint64_t token_key(const CharacterKinds& kinds, std::string_view token);
+std::uint64_t ending_key(const CharacterKinds& kinds, std::string_view token, std::size_t length);
+
+class Multiwords {
+ public:
+  static constexpr std::size_t longest_token = 64;  // characters; longer ones are never split
+  static constexpr std::int32_t whole = -1;         // no rule
+
+  // What to do with a token: a rule, or `whole`; whether it depends on the words around.
+  struct Choice {
+    std::int32_t rule = whole;
+    bool ask = false;
+  };
+  struct Stored {
+    std::vector<SplitRule> rules;
+    std::span<const std::uint64_t> tokens;
+    std::span<const std::int32_t> token_rules;  // twice the rule, plus 1 where it depends
+    std::span<const std::uint64_t> endings;
+    std::span<const std::int32_t> ending_rules;
+    std::int32_t longest_ending;
+    std::span<const std::uint64_t> features;  // of the classifier, in the order of their columns
+  };
+
+  Multiwords() = default;
+  // Throws std::invalid_argument if something is damaged.
+  explicit Multiwords(const Stored& stored);
+
+  Choice choice(const CharacterKinds& kinds, std::string_view token) const;
+  // The words; none if the rule does not fit the token.
+  void split(const CharacterKinds& kinds, std::string_view token, std::int32_t rule,
+             std::vector<std::string>& words) const;
+
+  // The features of a choice that depends on the words around.
+  static void list_features(const CharacterKinds& kinds, std::string_view text,
+                            std::span<const TokenPlace> sentence, std::size_t token,
+                            std::vector<std::uint64_t>& features);
+  void columns_of(std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns) const;
+  std::size_t columns() const { return column_of_.size(); }
+
+ private:
+  std::vector<SplitRule> rules_;
+  FlatMap<std::uint64_t, Choice> tokens_;
+  FlatMap<std::uint64_t, std::int32_t> endings_;
+  std::size_t longest_ending_ = 0;
+  FlatMap<std::uint64_t, std::int32_t> column_of_;
+};
+
+}  // namespace unkernel::parsing

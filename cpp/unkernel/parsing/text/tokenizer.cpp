@@ -1,0 +1,176 @@
+#include "unkernel/parsing/text/tokenizer.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+
+#include "unkernel/base/parallel.hpp"
+#include "unkernel/parsing/text/conllu_lines.hpp"
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::size_t piece = 1 << 16;  // bytes of a task, or more where a paragraph is longer
+
+// Splits paragraphs, with the buffers of one thread.
+class Splitter {
+ public:
+  explicit Splitter(const TokenizerParts& parts)
+      : parts_(parts),
+        features_of_(parts.spec.features()),
+        boundary_worker_(parts.boundaries.worker()),
+        split_worker_(parts.splits == nullptr ? nullptr : parts.splits->worker()) {}
+
+  // Whole paragraphs, which begin with no blank. `before` are blanks before the first token.
+  std::string run(std::string_view text, std::string_view before, const Monitor& monitor) {
+    std::string out;
+    bool begins_paragraph = true;
+    const auto decide = [&](const CharacterWindow& window, std::size_t at, const SentenceSoFar& sentence) {
+      return boundary(window, at, sentence);
+    };
+    const auto end = [&](const CharacterWindow&, const TokenFound& token) {
+      sentence_.push_back(token.place);
+      if (token.boundary != Boundary::sentence) return;
+      if (begins_paragraph) out += "# newpar\n";
+      write_sentence(text, before, out);
+      before = {};
+      begins_paragraph = token.ends_paragraph;
+    };
+    scan_text(parts_.spec.characters(), text, decide, end, monitor);
+    return out;
+  }
+
+ private:
+  Boundary boundary(const CharacterWindow& window, std::size_t at, const SentenceSoFar& sentence) {
+    const Character& next = window[at + 1];
+    const bool must_end = next.kind <= line_end_kind && !next.may_be_inside;
+    const std::uint8_t known = parts_.spec.known_answer(window, at);
+    if (known != TokenizerSpec::ask) {
+      const auto answer = static_cast<Boundary>(known);
+      return must_end && answer == Boundary::inside ? Boundary::token : answer;
+    }
+    features_of_.list(window, at, sentence, features_);
+    parts_.spec.columns_of(features_, columns_);
+    double scores[boundary_count];
+    parts_.boundaries.score(engines::SparseRow<std::int32_t>{columns_}, *boundary_worker_, scores);
+    std::size_t best = must_end ? 1 : 0;
+    for (std::size_t k = best + 1; k < boundary_count; ++k) best = scores[k] > scores[best] ? k : best;
+    return static_cast<Boundary>(best);
+  }
+
+  bool is_split(std::string_view text, std::size_t token, const Multiwords::Choice& choice) {
+    if (choice.rule == Multiwords::whole) return false;
+    if (!choice.ask || parts_.splits == nullptr) return true;
+    Multiwords::list_features(parts_.spec.characters(), text, sentence_, token, features_);
+    parts_.multiwords.columns_of(features_, columns_);
+    double score = 0.0;
+    parts_.splits->score(engines::SparseRow<std::int32_t>{columns_}, *split_worker_, &score);
+    return score > 0.0;
+  }
+
+  void write_sentence(std::string_view text, std::string_view before, std::string& out) {
+    const CharacterKinds& kinds = parts_.spec.characters();
+    write_text_comment(text, sentence_, out);
+    std::int64_t number = 1;
+    for (std::size_t k = 0; k < sentence_.size(); ++k) {
+      const TokenPlace& token = sentence_[k];
+      const std::string_view form = text.substr(token.begin, token.end - token.begin);
+      const Multiwords::Choice choice = parts_.multiwords.choice(kinds, form);
+      words_.clear();
+      if (is_split(text, k, choice)) parts_.multiwords.split(kinds, form, choice.rule, words_);
+      number = write_token(text, token, k == 0 ? before : std::string_view(), words_, number, out);
+    }
+    out += '\n';
+    sentence_.clear();
+  }
+
+  const TokenizerParts& parts_;
+  BoundaryFeatures features_of_;
+  std::unique_ptr<engines::Worker> boundary_worker_;
+  std::unique_ptr<engines::Worker> split_worker_;
+  std::vector<TokenPlace> sentence_;
+  std::vector<std::uint64_t> features_;
+  std::vector<std::int32_t> columns_;
+  std::vector<std::string> words_;
+};
+
+// Where the first paragraph after `at` begins; the end of the text if there is none.
+std::size_t next_paragraph(const CharacterKinds& kinds, std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const std::size_t line_end = text.find('\n', at);
+    if (line_end == std::string_view::npos) break;
+    at = skip_blanks(kinds, text, line_end);
+    if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return at;
+  }
+  return text.size();
+}
+
+// Where the tasks begin, and the end of the text. A task has whole paragraphs.
+std::vector<std::size_t> cut(const CharacterKinds& kinds, std::string_view text) {
+  std::vector<std::size_t> cuts{0};
+  while (cuts.back() < text.size())
+    cuts.push_back(next_paragraph(kinds, text, std::min(text.size(), cuts.back() + piece)));
+  return cuts;
+}
+
+}  // namespace
+
+void check(const TokenizerParts& parts) {
+  if (parts.boundaries.scores() != boundary_count || (parts.splits != nullptr && parts.splits->scores() != 1))
+    throw std::invalid_argument("the classifiers do not fit the tokenizer");
+}
+
+std::string tokenize(const TokenizerParts& parts, std::string_view text, int threads,
+                     const Monitor& monitor) {
+  check(parts);
+  const CharacterKinds& kinds = parts.spec.characters();
+  const std::size_t begin = skip_blanks(kinds, text, 0);
+  const std::string_view before = text.substr(0, begin), rest = text.substr(begin);
+  const std::vector<std::size_t> cuts = cut(kinds, rest);
+  std::vector<std::string> found(cuts.size() - 1);
+  std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, static_cast<std::int64_t>(found.size()), [&](std::size_t slot, std::int64_t task) {
+    if (splitters[slot] == nullptr) splitters[slot] = std::make_unique<Splitter>(parts);
+    const auto k = static_cast<std::size_t>(task);
+    found[k] = splitters[slot]->run(rest.substr(cuts[k], cuts[k + 1] - cuts[k]),
+                                    k == 0 ? before : std::string_view(), monitor);
+  });
+  std::string all;
+  for (std::string& one : found) {
+    all += one;
+    one = {};
+  }
+  return all;
+}
+
+SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, const SplitText& given,
+                     const Monitor& monitor) {
+  SplitRows rows;
+  std::vector<TokenPlace> sentence;
+  std::vector<std::uint64_t> features;
+  std::int64_t before = 0;  // tokens of the sentences before
+  for (std::size_t k = 0, begin = skip_blanks(spec.characters(), given.text, 0); k < given.ends.size(); ++k) {
+    monitor.throw_if_stopped();
+    const auto end = static_cast<std::size_t>(given.ends[k]);
+    if (end < begin || end > given.text.size())
+      throw std::invalid_argument("the ends of tokens are not those of the text");
+    const std::size_t next = skip_blanks(spec.characters(), given.text, end);
+    sentence.push_back({begin, end, next});
+    begin = next;
+    if (static_cast<Boundary>(given.boundaries[k]) != Boundary::sentence && k + 1 < given.ends.size())
+      continue;
+    for (std::size_t token = 0; token < sentence.size(); ++token) {
+      const TokenPlace& place = sentence[token];
+      if (!multiwords.choice(spec.characters(), given.text.substr(place.begin, place.end - place.begin)).ask)
+        continue;
+      Multiwords::list_features(spec.characters(), given.text, sentence, token, features);
+      rows.features.insert(rows.features.end(), features.begin(), features.end());
+      rows.tokens.push_back(before + static_cast<std::int64_t>(token));
+    }
+    before += static_cast<std::int64_t>(sentence.size());
+    sentence.clear();
+  }
+  return rows;
+}
+
+}  // namespace unkernel::parsing

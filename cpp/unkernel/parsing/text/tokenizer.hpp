@@ -1,0 +1,45 @@
+// Splits plain text into sentences, tokens and words, and writes them as CoNLL-U.
+//
+// One pass over the characters, one decision each: inside a token, the token ends, or token and sentence end
+// (tokenizer_spec.hpp). Blank lines always end a sentence. Time is linear in the text, and besides the answer
+// only a window of the text and one sentence are in memory. Every byte is in the answer: tokens are spans of
+// the text, and blanks other than a single one stand in the column MISC as UDPipe writes them: SpacesAfter=,
+// and SpacesBefore= at the first token, with \s \t \n \r for blanks, tabs and line ends, and \0 for NUL.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/engines/engine.hpp"
+#include "unkernel/parsing/text/multiwords.hpp"
+#include "unkernel/parsing/text/tokenizer_spec.hpp"
+
+namespace unkernel::parsing {
+
+struct TokenizerParts {
+  const TokenizerSpec& spec;
+  const engines::Engine& boundaries;  // one score per Boundary
+  const Multiwords& multiwords;
+  const engines::Engine* splits;  // one score, positive for a split; may be missing
+};
+
+// Throws std::invalid_argument if the engines have other classes.
+void check(const TokenizerParts& parts);
+
+// CoNLL-U with the columns ID, FORM and MISC. Blanks alone give nothing. The answer does not depend on the
+// number of threads.
+std::string tokenize(const TokenizerParts& parts, std::string_view text, int threads, const Monitor& monitor);
+
+// Choices of multiword tokens that depend on the words around, in a text with right answers.
+struct SplitRows {
+  std::vector<std::uint64_t> features;  // the same number of each choice
+  std::vector<std::int64_t> tokens;     // their numbers in the text
+};
+SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, const SplitText& given,
+                     const Monitor& monitor);
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,183 @@
+#include "unkernel/parsing/text/tokenizer_spec.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::int64_t fewest_pairs = 10;  // fewer say nothing
+constexpr std::int64_t per_exception = 1000;
+constexpr std::int64_t fewest_uses = 3;
+constexpr std::size_t pair_tables = 3;
+
+// The right answers, asked for in the order of the text.
+class RightAnswers {
+ public:
+  explicit RightAnswers(const SplitText& given) : given_(given) {
+    bool sound = given.ends.size() == given.boundaries.size();
+    for (std::size_t k = 0; sound && k < given.ends.size(); ++k) {
+      sound = given.ends[k] > (k == 0 ? 0 : given.ends[k - 1]) &&
+              given.ends[k] <= static_cast<std::int64_t>(given.text.size()) &&
+              given.boundaries[k] < boundary_count;
+    }
+    if (!sound) throw std::invalid_argument("the ends of tokens are not those of the text");
+  }
+
+  Boundary after(std::size_t end) {
+    while (next_ < given_.ends.size() && given_.ends[next_] < static_cast<std::int64_t>(end)) ++next_;
+    const bool ends = next_ < given_.ends.size() && given_.ends[next_] == static_cast<std::int64_t>(end);
+    return ends ? static_cast<Boundary>(given_.boundaries[next_]) : Boundary::inside;
+  }
+
+ private:
+  const SplitText& given_;
+  std::size_t next_ = 0;
+};
+
+const auto no_end = [](const CharacterWindow&, const TokenFound&) {};
+
+}  // namespace
+
+std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const Decoded one = decode(text, at);
+    if (kinds.kind(one.code) != blank_kind) break;
+    at += one.bytes;
+  }
+  return at;
+}
+
+TokenizerSpec::TokenizerSpec(const Stored& stored)
+    : characters_(stored.characters),
+      pairs_(stored.pairs.begin(), stored.pairs.end()),
+      words_(stored.words.begin(), stored.words.end()),
+      word_uses_(stored.uses.begin(), stored.uses.end()),
+      features_(stored.features.begin(), stored.features.end()) {
+  const std::size_t kinds = characters_.kinds();
+  if (pairs_.empty()) pairs_.assign(pair_tables * kinds * kinds, ask);
+  if (pairs_.size() != pair_tables * kinds * kinds || std::ranges::max(pairs_) > ask)
+    throw std::invalid_argument("the tokenizer's table of neighbours is damaged");
+  if (words_.size() != word_uses_.size()) throw std::invalid_argument("the tokenizer's words are damaged");
+  if (features_.size() >= std::size_t{1} << 31)
+    throw std::invalid_argument("the tokenizer has too many features");
+  index_words();
+  index_features();
+}
+
+void TokenizerSpec::index_words() {
+  for (std::size_t k = 0; k < words_.size(); ++k) uses_[words_[k]] = word_uses_[k];
+}
+
+void TokenizerSpec::index_features() {
+  for (std::size_t k = 0; k < features_.size(); ++k) column_of_[features_[k]] = static_cast<std::int32_t>(k);
+}
+
+void TokenizerSpec::learn(const SplitText& given, std::int64_t min_count, const Monitor& monitor) {
+  learn_pairs(given, monitor);
+  learn_uses(given, monitor);
+  learn_features(given, min_count, monitor);
+}
+
+void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) {
+  std::vector<std::array<std::int64_t, boundary_count>> counts(pairs_.size());
+  RightAnswers right(given);
+  const auto count = [&](const CharacterWindow& text, std::size_t at, const SentenceSoFar&) {
+    const Boundary found = right.after(text.end_of(at));
+    ++counts[pair(text, at)][static_cast<std::size_t>(found)];
+    return found;
+  };
+  scan_text(characters_, given.text, count, no_end, monitor);
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const auto most = std::ranges::max_element(counts[k]);
+    const std::int64_t all = counts[k][0] + counts[k][1] + counts[k][2];
+    const bool known = all >= fewest_pairs && (all - *most) * per_exception <= all;
+    pairs_[k] = known ? static_cast<std::uint8_t>(most - counts[k].begin()) : ask;
+  }
+}
+
+void TokenizerSpec::learn_uses(const SplitText& given, const Monitor& monitor) {
+  FlatMap<std::uint64_t, std::array<std::int32_t, 3>> counts;
+  RightAnswers right(given);
+  bool first = true;
+  const auto decide = [&](const CharacterWindow& text, std::size_t at, const SentenceSoFar&) {
+    return right.after(text.end_of(at));
+  };
+  const auto end = [&](const CharacterWindow& text, const TokenFound& token) {
+    const TextWord word = BoundaryFeatures::word_at(characters_, text, token.first);
+    auto& seen = counts[word.hash];
+    seen[0] += !word.capital;
+    seen[1] += word.capital && !first;
+    seen[2] += first;
+    first = token.boundary == Boundary::sentence;
+  };
+  scan_text(characters_, given.text, decide, end, monitor);
+  std::vector<std::pair<std::uint64_t, std::uint8_t>> found;
+  counts.for_each([&](std::uint64_t word, const std::array<std::int32_t, 3>& seen) {
+    const auto bit = [&](std::size_t k, std::uint8_t use) { return seen[k] >= fewest_uses ? use : 0; };
+    const int uses = bit(0, WordUse::lower) | bit(1, WordUse::upper_inside) | bit(2, WordUse::first);
+    if (uses != 0) found.emplace_back(word, static_cast<std::uint8_t>(uses));
+  });
+  std::ranges::sort(found);
+  for (const auto& [word, uses] : found) {
+    words_.push_back(word);
+    word_uses_.push_back(uses);
+  }
+  index_words();
+}
+
+namespace {
+
+// Calls visit(features, answer) for each decision that needs a classifier.
+template <class Visit>
+void for_each_question(const TokenizerSpec& spec, const SplitText& given, const Monitor& monitor,
+                       Visit&& visit) {
+  RightAnswers right(given);
+  const BoundaryFeatures features = spec.features();
+  std::vector<std::uint64_t> found;
+  const auto decide = [&](const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence) {
+    const Boundary answer = right.after(text.end_of(at));
+    if (spec.known_answer(text, at) == TokenizerSpec::ask) {
+      features.list(text, at, sentence, found);
+      visit(found, answer);
+    }
+    return answer;
+  };
+  scan_text(spec.characters(), given.text, decide, no_end, monitor);
+}
+
+}  // namespace
+
+void TokenizerSpec::learn_features(const SplitText& given, std::int64_t min_count, const Monitor& monitor) {
+  FlatMap<std::uint64_t, std::int64_t> counts;
+  for_each_question(*this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary) {
+    for (const std::uint64_t feature : features) {
+      if (++counts[feature] == min_count) features_.push_back(feature);
+    }
+  });
+  index_features();
+}
+
+BoundaryRows TokenizerSpec::rows(const SplitText& given, const Monitor& monitor) const {
+  BoundaryRows made;
+  std::vector<std::int32_t> columns;
+  for_each_question(*this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary answer) {
+    columns_of(features, columns);
+    made.rows.columns.insert(made.rows.columns.end(), columns.begin(), columns.end());
+    made.rows.end_row();
+    made.answers.push_back(static_cast<std::int32_t>(answer));
+  });
+  return made;
+}
+
+void TokenizerSpec::columns_of(std::span<const std::uint64_t> features,
+                               std::vector<std::int32_t>& columns) const {
+  columns.clear();
+  for (const std::uint64_t feature : features) {
+    if (const std::int32_t* column = column_of_.find(feature)) columns.push_back(*column);
+  }
+  std::ranges::sort(columns);
+}
+
+}  // namespace unkernel::parsing

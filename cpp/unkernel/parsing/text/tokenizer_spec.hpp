@@ -1,0 +1,136 @@
+// What a tokenizer has learnt, apart from the weights of its classifier: which characters next to each other
+// leave no choice, how words were used, and which features have columns.
+//
+// Most characters need no classifier: if two kinds next to each other (inside a word, say) had the same
+// answer in all but one of a thousand cases, that is the answer. Three tables say so: for two characters
+// without a blank between them, with blanks, and with blanks that have a line end.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/parsing/features/feature_rows.hpp"
+#include "unkernel/parsing/text/boundary_features.hpp"
+#include "unkernel/parsing/text/characters.hpp"
+
+namespace unkernel::parsing {
+
+// A text and its right answer: where each token ends, in bytes, ascending, and what ends there.
+struct SplitText {
+  std::string_view text;
+  std::span<const std::int64_t> ends;
+  std::span<const std::uint8_t> boundaries;
+};
+
+// A decision per row: its features, and the right answer.
+struct BoundaryRows {
+  FeatureRows rows;
+  std::vector<std::int32_t> answers;
+};
+
+class TokenizerSpec {
+ public:
+  static constexpr std::uint8_t ask = boundary_count;  // of pairs: the classifier decides
+
+  struct Stored {
+    CharacterTables characters;
+    std::span<const std::uint8_t> pairs;  // 3 x kinds x kinds
+    std::span<const std::uint64_t> words;
+    std::span<const std::uint8_t> uses;       // of these words
+    std::span<const std::uint64_t> features;  // in the order of their columns
+  };
+
+  // Throws std::invalid_argument if something is damaged.
+  explicit TokenizerSpec(const Stored& stored);
+
+  // Learns everything but the kinds of characters. Throws std::invalid_argument if the ends are none.
+  void learn(const SplitText& given, std::int64_t min_count, const Monitor& monitor);
+  // The decisions that need a classifier.
+  BoundaryRows rows(const SplitText& given, const Monitor& monitor) const;
+
+  const CharacterKinds& characters() const { return characters_; }
+  BoundaryFeatures features() const { return BoundaryFeatures(characters_, uses_); }
+  std::size_t columns() const { return features_.size(); }
+
+  // The answer for the boundary after a character, or `ask`. It is not the last of its paragraph.
+  std::uint8_t known_answer(const CharacterWindow& text, std::size_t at) const {
+    return pairs_[pair(text, at)];
+  }
+  // The columns of features, ascending.
+  void columns_of(std::span<const std::uint64_t> features, std::vector<std::int32_t>& columns) const;
+
+  std::span<const std::uint8_t> pairs() const { return pairs_; }
+  std::span<const std::uint64_t> words() const { return words_; }
+  std::span<const std::uint8_t> word_uses() const { return word_uses_; }
+  std::span<const std::uint64_t> feature_hashes() const { return features_; }
+
+ private:
+  std::size_t pair(const CharacterWindow& text, std::size_t at) const {
+    const Kind next = text[at + 1].kind;
+    const std::size_t table = next == blank_kind ? 1 : next == line_end_kind ? 2 : 0;
+    const Kind second = table == 0 ? next : text[at + 2].kind;
+    return (table * characters_.kinds() + text[at].kind) * characters_.kinds() + second;
+  }
+  void learn_pairs(const SplitText& given, const Monitor& monitor);
+  void learn_uses(const SplitText& given, const Monitor& monitor);
+  void learn_features(const SplitText& given, std::int64_t min_count, const Monitor& monitor);
+  void index_words();
+  void index_features();
+
+  CharacterKinds characters_;
+  std::vector<std::uint8_t> pairs_;
+  std::vector<std::uint64_t> words_;  // ascending
+  std::vector<std::uint8_t> word_uses_;
+  WordUses uses_;
+  std::vector<std::uint64_t> features_;
+  FlatMap<std::uint64_t, std::int32_t> column_of_;
+};
+
+// The first byte from `at` on that is no blank.
+std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at);
+
+// A token that was found: the number of its first character, its place, and what ends with it.
+struct TokenFound {
+  std::size_t first;
+  TokenPlace place;
+  Boundary boundary;
+  bool ends_paragraph;
+};
+
+// Goes through the paragraphs of a text that begins with no blank. `decide(window, at, sentence)` says what
+// happens after a character that is not the last of a paragraph; `end(window, token)` hears of each token.
+template <class Decide, class End>
+void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& decide, End&& end,
+               const Monitor& monitor) {
+  CharacterWindow window(kinds);
+  for (std::size_t begin = 0; begin < text.size(); begin = window.next_paragraph()) {
+    monitor.throw_if_stopped();
+    window.open(text, begin);
+    SentenceSoFar sentence;
+    std::size_t token_byte = begin;
+    bool last = false;
+    for (std::size_t at = 0; !last;) {
+      window.move_to(at);
+      if (at % 4096 == 0) monitor.throw_if_stopped();
+      last = at + 1 == window.last();
+      const bool apart = !last && window[at + 1].kind <= line_end_kind;
+      const Boundary found = last ? Boundary::sentence : decide(window, at, sentence);
+      if (found != Boundary::inside) {
+        const std::size_t until = window.end_of(at);
+        const std::size_t next = last ? window.next_paragraph() : apart ? window.end_of(at + 1) : until;
+        end(window, TokenFound{sentence.token_begin, {token_byte, until, next}, found, last});
+        sentence.end_token(kinds, window, at + 1, found == Boundary::sentence);
+        sentence.token_begin = at + 1 + apart;
+        token_byte = next;
+      }
+      at += 1 + apart;
+    }
+  }
+}
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,104 @@
+"""Online training of a classifier on rows that are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import RowTrainer, mean_weights
+from unkernel.engines import CompiledClassifier
+from unkernel.models import ConjunctionModel
+from unkernel.parsing.reporting import Reporter
+
+
+@dataclass(frozen=True)
+class AnsweredRows:
+    """Rows of features, each with the number of its class.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64
+    columns : ndarray of int32
+        Row r has the columns from ``offsets[r]`` to ``offsets[r + 1]``, ascending.
+    answers : ndarray of int32
+    """
+
+    offsets: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    answers: NDArray[np.int32]
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        return iter((self.offsets, self.columns, self.answers))
+
+
+def rows_of_known(
+    features: NDArray[np.uint64], answers: NDArray[np.int32], known: NDArray[np.uint64]
+) -> AnsweredRows:
+    """Rows of those features that are among the known, which ascend: their places there."""
+    places = np.searchsorted(known, features)
+    found = np.zeros(features.shape, bool)
+    if len(known):
+        found = known[np.minimum(places, len(known) - 1)] == features
+    rows = [np.unique(row[one]) for row, one in zip(places, found, strict=True)]
+    offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    columns = np.concatenate([np.zeros(0, np.int64), *rows])
+    return AnsweredRows(offsets.astype(np.int64), columns.astype(np.int32), answers)
+
+
+@dataclass(frozen=True)
+class RowLearner:
+    """Runs the averaged perceptron once per seed and averages the weights."""
+
+    degree: int
+    epochs: int
+    min_updates: int
+    seeds: Sequence[int]
+    origin: str
+    report: Reporter
+
+    def learn(
+        self, name: str, rows: AnsweredRows, dev: AnsweredRows | None, *, classes: int, columns: int
+    ) -> CompiledClassifier:
+        """The mean of all runs: of each the epoch that is best on the rows `dev`, or the last."""
+        runs = [
+            self._run(f"{name}, run {number}", rows, dev, classes, seed)
+            for number, seed in enumerate(self.seeds, 1)
+        ]
+        part = mean_weights(runs, degree=self.degree, classes=classes)
+        keys, intercept = np.asarray(part["keys"]), np.asarray(part["intercept"])
+        model = ConjunctionModel(
+            degree=self.degree,
+            sets=True,
+            feature_map="plain",
+            gamma=1.0,
+            coef0=1.0,
+            n_features=max(columns, 1),
+            columns=np.asarray(part["columns"]),
+            keys=keys,
+            weights=np.asarray(part["weights"]).reshape(len(keys), len(intercept)),
+            intercept=intercept,
+            classes=np.arange(classes),
+            origin={"learner": self.origin},
+        )
+        return CompiledClassifier(model).validate()
+
+    def _run(
+        self, name: str, rows: AnsweredRows, dev: AnsweredRows | None, classes: int, seed: int
+    ) -> dict[str, Any]:
+        trainer = RowTrainer(degree=self.degree, classes=classes, min_updates=self.min_updates, seed=seed)
+        fewest = len(dev.answers) + 1 if dev is not None else 0
+        for epoch in range(1, self.epochs + 1):
+            wrong = trainer.run_epoch(*rows)
+            words = f"{name}, epoch {epoch}: {wrong:,} of {len(rows.answers):,} wrong"
+            if dev is None:
+                self.report(words)
+                continue
+            dev_wrong = trainer.count_wrong(*dev)
+            self.report(f"{words}; dev {dev_wrong:,} of {len(dev.answers):,}")
+            if dev_wrong < fewest:
+                fewest, best = dev_wrong, trainer.weights()
+        return trainer.weights() if dev is None else best

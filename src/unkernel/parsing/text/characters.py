@@ -1,0 +1,93 @@
+"""The kinds of all characters, as a tokenizer stores them: a table of Unicode that is part of its file."""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLANK, LINE_END = 0, 1  # the second is of runs of blanks, and of no character
+_OTHER, _UPPER, _LOWER, _LETTER, _DIGIT, _MARK = range(6)  # shapes
+_SHAPES = {"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "Lm": _LETTER, "Lo": _LETTER}
+_SHAPES |= {"Nd": _DIGIT, "Mn": _MARK, "Mc": _MARK, "Me": _MARK}
+_APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts of letters with kinds of their own
+_MOST_KINDS = 256
+_OFTEN = 10  # punctuation that occurs so often has a kind of its own
+_PAGE = 256
+
+
+def character_tables(text: str) -> dict[str, NDArray[Any]]:
+    """The kinds of all characters, with those apart that this text has often."""
+    names, kinds = _general_kinds()
+    kinds = kinds.copy()
+    shapes = [_OTHER, _OTHER, *(_shape(name) for name in names)]
+    often = [c for c, times in Counter(text).most_common() if times >= _OFTEN]
+    for character in often:
+        if len(shapes) < _MOST_KINDS and kinds[ord(character)] != BLANK and not _makes_words(character):
+            kinds[ord(character)] = len(shapes)
+            shapes.append(_OTHER)
+    pages, numbers = np.unique(kinds.reshape(-1, _PAGE), axis=0, return_inverse=True)
+    return {
+        "pages": numbers.reshape(-1).astype(np.uint16),
+        "kinds": pages.reshape(-1),
+        "shapes": np.array(shapes, np.uint8),
+        "cases": _cases(),
+    }
+
+
+def _shape(name: str) -> int:
+    return _SHAPES.get(name[:2], _OTHER)
+
+
+def _makes_words(character: str) -> bool:
+    return unicodedata.category(character) in _SHAPES
+
+
+def is_blank(character: str) -> bool:
+    """Blanks as Python has them, and NUL, which a column cannot hold."""
+    return character.isspace() or character == "\0"
+
+
+@cache
+def _general_kinds() -> tuple[list[str], NDArray[np.uint8]]:
+    """The names of kinds, from number 2 on, and the kind of each code point."""
+    names: dict[str, int] = {}
+    kinds = np.zeros(sys.maxunicode + 1, np.uint8)
+    for code in range(sys.maxunicode + 1):
+        character = chr(code)
+        if not is_blank(character):
+            kinds[code] = names.setdefault(_kind_name(character), len(names) + 2)
+    return list(names), kinds
+
+
+def _kind_name(character: str) -> str:
+    category = unicodedata.category(character)
+    if category != "Lo":
+        return category
+    script = unicodedata.name(character, "").split(" ")[0].split("-")[0]
+    return f"Lo {script}" if script in _APART else category
+
+
+@cache
+def _cases() -> NDArray[np.uint32]:
+    """Pairs: a character, and the same in lower case."""
+    pairs = [(code, ord(chr(code).lower())) for code in range(128, sys.maxunicode + 1) if _has_lower(code)]
+    return np.array(pairs, np.uint32).reshape(-1)
+
+
+def _has_lower(code: int) -> bool:
+    lower = chr(code).lower()
+    return len(lower) == 1 and ord(lower) != code
+
+
+def lower(text: str, cases: NDArray[np.uint32]) -> str:
+    """The text in lower case, character by character, as the table `cases` has it."""
+    if text.isascii():
+        return text.lower()
+    own = dict(zip(cases[::2].tolist(), cases[1::2].tolist(), strict=True))
+    return "".join(c.lower() if ord(c) < 128 else chr(own.get(ord(c), ord(c))) for c in text)

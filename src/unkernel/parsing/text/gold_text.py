@@ -1,0 +1,194 @@
+"""The plain text of a treebank, with the places where its tokens and sentences end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.text.conll import Sentence, Treebank
+from unkernel.parsing.text.characters import is_blank
+
+TOKEN, SENTENCE = 1, 2  # what ends
+_PARAGRAPH = ("newpar", "newdoc")
+_LINE_WIDTH = 80
+_SENTENCES_ALIKE = 20  # in one layout, in paragraphs that are longer
+
+
+class GoldToken(NamedTuple):
+    """A token: its form, whether a blank follows, and its words, if there are several."""
+
+    form: str
+    blank_follows: bool
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoldSentence:
+    """The tokens of a sentence, and whether a paragraph begins with it."""
+
+    tokens: list[GoldToken]
+    begins_paragraph: bool
+
+
+@dataclass
+class GoldText:
+    """A text and its tokens.
+
+    Attributes
+    ----------
+    text : bytes
+    ends : ndarray of int64
+        Where each token ends, in bytes.
+    boundaries : ndarray of uint8
+        What ends there.
+    words : list of tuple of str
+        The words of each token; empty for a token that is one word.
+    """
+
+    text: bytes
+    ends: NDArray[np.int64]
+    boundaries: NDArray[np.uint8]
+    words: list[tuple[str, ...]] = field(repr=False)
+
+
+def gold_sentences(bank: Treebank) -> list[GoldSentence]:
+    """The sentences of a treebank with their tokens; blanks as ``# text`` or else ``SpaceAfter`` say."""
+    return [_sentence(one) for one in bank if len(one)]
+
+
+def _sentence(sentence: Sentence) -> GoldSentence:
+    tokens: list[GoldToken] = []
+    begins, text, until = False, None, 0
+    for line in str(sentence).split("\n"):
+        if line.startswith("#"):
+            key, _, value = line[1:].strip().partition("=")
+            begins = begins or key.split(" ")[0].strip() in _PARAGRAPH
+            text = value.strip() if key.strip() == "text" else text
+            continue
+        columns = line.split("\t")
+        if len(columns) < 2 or "." in columns[0]:
+            continue
+        follows = "SpaceAfter=No" not in columns[-1].split("|")
+        first, _, last = columns[0].partition("-")
+        if last:
+            until = int(last)
+            tokens.append(GoldToken(columns[1], follows))
+        elif int(first) > until:
+            tokens.append(GoldToken(columns[1], follows))
+        else:
+            tokens[-1] = tokens[-1]._replace(words=(*tokens[-1].words, columns[1]))
+    return GoldSentence(_clean(_aligned(tokens, text)), begins)
+
+
+def _aligned(tokens: list[GoldToken], text: str | None) -> list[GoldToken]:
+    """Blanks as the text has them; as they are if the tokens are not those of the text."""
+    if not text or not tokens:
+        return tokens
+    found, at = [], 0
+    for token in tokens:
+        if not text.startswith(token.form, at):
+            return tokens
+        at = end = at + len(token.form)
+        while at < len(text) and is_blank(text[at]):
+            at += 1
+        found.append(token._replace(blank_follows=at > end))
+    if at < len(text):
+        return tokens
+    found[-1] = found[-1]._replace(blank_follows=tokens[-1].blank_follows)
+    return found
+
+
+def _clean(tokens: Iterable[GoldToken]) -> list[GoldToken]:
+    """Without blanks at the ends of forms, and without forms that are blanks alone."""
+    stripped = (token._replace(form=token.form.strip()) for token in tokens)
+    return [token for token in stripped if token.form]
+
+
+def gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
+    """The text of sentences, with a blank between them, and a blank line before a paragraph.
+
+    `layouts` are those of paragraphs, or of parts of long ones, in turn: 0 has no line ends, 1 has one after
+    each sentence, 2 has lines of at most some width.
+    """
+    pieces: list[str] = []
+    ends, boundaries, words = [], [], []
+    size = column = 0
+    for sentence, layout, is_last in _laid_out(sentences, layouts):
+        for number, token in enumerate(sentence.tokens):
+            ends_sentence = number == len(sentence.tokens) - 1
+            size += len(token.form.encode())
+            ends.append(size)
+            boundaries.append(SENTENCE if ends_sentence else TOKEN)
+            words.append(token.words)
+            column += len(token.form)
+            blank = " " if token.blank_follows else ""
+            if blank and layout == 2 and column > _LINE_WIDTH:
+                blank, column = "\n", 0
+            if ends_sentence:
+                blank = "\n\n" if is_last else "\n" if layout == 1 else blank
+            column += len(blank)
+            size += len(blank)
+            pieces += [token.form, blank]
+    text = "".join(pieces).encode()
+    return GoldText(text, np.array(ends, np.int64), np.array(boundaries, np.uint8), words)
+
+
+def _laid_out(
+    sentences: Sequence[GoldSentence], layouts: Sequence[int]
+) -> Iterator[tuple[GoldSentence, int, bool]]:
+    turn = since = 0
+    for number, sentence in enumerate(sentences):
+        since += 1
+        if sentence.begins_paragraph or since > _SENTENCES_ALIKE:
+            turn, since = turn + 1, 0
+        following = sentences[number + 1 : number + 2]
+        is_last = not following or following[0].begins_paragraph
+        yield sentence, layouts[turn % len(layouts)], is_last
+
+
+def plain_text(bank: Treebank) -> str:
+    r"""The text of a treebank, with a blank line before each paragraph, and else a blank between sentences.
+
+    >>> bank = Treebank.from_words([["Dogs", "bark"], ["They", "bark"]])
+    >>> plain_text(bank)
+    'Dogs bark They bark\\n'
+    """
+    pieces = []
+    for number, sentence in enumerate(gold_sentences(bank)):
+        if number:
+            pieces.append("\n\n" if sentence.begins_paragraph else " ")
+        pieces += [token.form + " " * token.blank_follows for token in sentence.tokens[:-1]]
+        pieces.append(sentence.tokens[-1].form)
+    return "".join(pieces) + "\n"
+
+
+_ESCAPES = {"s": " ", "t": "\t", "n": "\n", "r": "\r", "0": "\0", "p": "|", "\\": "\\"}
+
+
+def original_text(bank: Treebank) -> str:
+    r"""The text that a tokenizer made these sentences of, with all its blanks.
+
+    Blanks are those of ``SpacesBefore=`` and ``SpacesAfter=``, none for ``SpaceAfter=No``, or else one.
+    """
+    pieces = []
+    for sentence in bank:
+        until = 0
+        for line in str(sentence).split("\n"):
+            columns = line.split("\t")
+            first, _, last = columns[0].partition("-")
+            if line.startswith("#") or len(columns) < 2 or "." in first or (not last and int(first) <= until):
+                continue
+            until = int(last) if last else until
+            misc = dict(one.partition("=")[::2] for one in columns[-1].split("|"))
+            after = "" if misc.get("SpaceAfter") == "No" else _unescaped(misc.get("SpacesAfter", " "))
+            pieces += [_unescaped(misc.get("SpacesBefore", "")), columns[1], after]
+    return "".join(pieces)
+
+
+def _unescaped(blanks: str) -> str:
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), blanks)

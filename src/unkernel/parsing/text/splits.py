@@ -1,0 +1,161 @@
+"""Which tokens are several words, and of which: learnt from a treebank.
+
+A rule makes each word of some characters of the token, counted from its begin or its end, and of others that
+are given. Tokens that training saw have rules of their own; endings (``n't``, ``'s``) have rules for others,
+where these were right for nine tokens of ten or more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+Word = tuple[int, int, str, str]  # begin, end, what follows, the same in capitals
+Rule = tuple[Word, ...]
+WHOLE = -1  # no rule
+LONGEST_TOKEN = 64
+_LONGEST_CONTEXT = 2  # characters before what is split off
+_LONGEST_ENDING = 12
+_FEWEST = 2  # different tokens that an ending is learnt from
+_SURE = 0.9  # share of these that its rule is right for
+_RARELY = 0.03  # a share of splits, or of tokens that stay whole, that is left to chance
+
+
+@dataclass(frozen=True)
+class Splits:
+    """What was learnt.
+
+    Attributes
+    ----------
+    rules : list of Rule
+    tokens : dict of int
+        Tokens in lower case: twice the number of their rule, or of ``WHOLE``, and 1 more if the words around
+        decide.
+    endings : dict of int
+        Endings in lower case, and their rules.
+    """
+
+    rules: list[Rule] = field(default_factory=list)
+    tokens: dict[str, int] = field(default_factory=dict)
+    endings: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def longest_ending(self) -> int:
+        return max(map(len, self.endings), default=0)
+
+
+def learn_splits(
+    tokens: Iterable[tuple[str, Sequence[str]]], lower: Callable[[str], str] = str.lower
+) -> Splits:
+    """Learn from tokens and their words, none for those that are one word."""
+    seen: dict[str, Counter[Rule | None]] = defaultdict(Counter)
+    for form, words in tokens:
+        if 1 < len(form) <= LONGEST_TOKEN:
+            seen[lower(form)][rule_of(form, words, lower) if len(words) > 1 else None] += 1
+    learnt = Splits()
+    numbers: dict[Rule, int] = {}
+
+    def number(rule: Rule | None) -> int:
+        if rule is None:
+            return WHOLE
+        if rule not in numbers:
+            numbers[rule] = len(learnt.rules)
+            learnt.rules.append(rule)
+        return numbers[rule]
+
+    for form, counts in seen.items():
+        if len(counts) > (None in counts):
+            rule, ask = _choice(counts)
+            learnt.tokens[form] = 2 * number(rule) + ask
+    for ending, rule in _endings(seen).items():
+        learnt.endings[ending] = number(rule)
+    _add_exceptions(learnt, seen)
+    return learnt
+
+
+def rule_of(form: str, words: Sequence[str], lower: Callable[[str], str] = str.lower) -> Rule:
+    """How the words are made of the token.
+
+    >>> rule_of("don't", ["do", "n't"])
+    ((0, -4, '', ''), (-4, -1, '', ''))
+    >>> rule_of("du", ["de", "le"])
+    ((0, 1, 'e', 'E'), (1, 1, 'le', 'LE'))
+    """
+    size, small = len(form), lower(form)
+    end, last = size, len(words) - 1
+    tail: list[Word] = []
+    while last > 0 and words[last] and small[:end].endswith(lower(words[last])):
+        begin = end - len(words[last])
+        tail.insert(0, (begin - size - 1, end - size - 1, "", ""))
+        end, last = begin, last - 1
+    head: list[Word] = []
+    begin = 0
+    for word in words[: last + 1]:
+        until = begin + _common(small[begin:end], lower(word))
+        rest = word[until - begin :]
+        rest = lower(rest) if form.isupper() else rest
+        place = until - size - 1 if last == 0 else until  # a stem of any length, or so many characters
+        head.append((begin, place, rest, rest.upper()))
+        begin = until
+    return tuple(head + tail)
+
+
+def _common(one: str, other: str) -> int:
+    """The length of what both begin with."""
+    pairs = zip(one, other, strict=False)
+    return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def _choice(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
+    """The rule of a token that was split at least once, and whether the words around decide."""
+    whole, total = counts.get(None, 0), sum(counts.values())
+    rule = max((one for one in counts if one is not None), key=lambda one: (counts[one], one))
+    if whole <= _RARELY * total:
+        return rule, False
+    return (None, False) if total - whole <= _RARELY * total else (rule, True)
+
+
+def _endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule | None]:
+    """The endings of tokens that are split behind a stem of any length; None for those that are not."""
+    candidates = {
+        form[len(form) - length :]
+        for form, counts in seen.items()
+        for rule in counts
+        if rule is not None and rule[0][1] < 0
+        for length in _lengths(-rule[0][1] - 1, len(form))
+    }
+    found: dict[str, Counter[Rule | None]] = defaultdict(Counter)
+    for form, counts in seen.items():
+        usual = max(counts, key=lambda one: (counts[one], one is not None))
+        for length in range(1, min(len(form) - 1, _LONGEST_ENDING) + 1):
+            if form[-length:] in candidates:
+                found[form[-length:]][usual] += 1
+    kept: dict[str, Rule | None] = {}
+    for ending in sorted(found, key=len):
+        rule, times = max(found[ending].items(), key=lambda one: (one[1], one[0] is not None))
+        shorter = next((kept[ending[k:]] for k in range(1, len(ending)) if ending[k:] in kept), None)
+        sure = times >= _FEWEST and times >= _SURE * sum(found[ending].values())
+        if sure and rule != shorter:
+            kept[ending] = rule
+    return kept
+
+
+def _lengths(split_off: int, size: int) -> range:
+    longest = min(split_off + _LONGEST_CONTEXT, size - 1, _LONGEST_ENDING)
+    return range(split_off, longest + 1)
+
+
+def _add_exceptions(learnt: Splits, seen: Mapping[str, Counter[Rule | None]]) -> None:
+    """Tokens that are never split, although an ending would."""
+    for form in seen:
+        ending = next(
+            (
+                form[k:]
+                for k in range(max(1, len(form) - _LONGEST_ENDING), len(form))
+                if form[k:] in learnt.endings
+            ),
+            "",
+        )
+        if form not in learnt.tokens and learnt.endings.get(ending, WHOLE) != WHOLE:
+            learnt.tokens[form] = 2 * WHOLE

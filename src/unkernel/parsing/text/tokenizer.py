@@ -1,0 +1,282 @@
+"""The estimator of tokenizers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel._core import Multiwords, TokenizerSpec, split_rows
+from unkernel.data.files import Source, name_of
+from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.engines import CompiledClassifier
+from unkernel.errors import FormatError
+from unkernel.learners.parameters import stored_parameters
+from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.parsing.row_learning import AnsweredRows, RowLearner, rows_of_known
+from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.text.characters import character_tables, lower
+from unkernel.parsing.text.gold_text import GoldText, gold_sentences, gold_text
+from unkernel.parsing.text.splits import Splits, learn_splits
+from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
+
+TreebankSource = Source | Treebank
+_LAYOUTS = (0, 0, 1, 0, 0, 2)  # most paragraphs without line ends, some with
+_BOUNDARIES, _SPLITS = 3, 2  # classes
+
+
+class Tokenizer(BaseEstimator):  # type: ignore[misc]
+    """Splits plain text into sentences, tokens and words, as a treebank does.
+
+    After each character a token may end, or a sentence with it. Where training saw no choice, as between two
+    letters of English, no decision is made; elsewhere a classifier on conjunctions of features decides, an
+    averaged perceptron: the characters around, the token so far, the words before and after, and how these
+    were used. Blank lines always end a sentence. Multiword tokens (``don't``, French ``du``) are split as in
+    training; unknown ones by their endings.
+
+    Parameters
+    ----------
+    degree : {1, 2, 3}, default=2
+        The largest number of features in a conjunction.
+    epochs : int, default=8
+        Passes over the decisions. With a `dev` treebank the best of them is kept.
+    runs : int, default=2
+        How often training starts again, with the decisions in another order; the result has the mean of the
+        weights of all runs.
+    min_count : int, default=2
+        Features that occur less often in training are left out.
+    min_updates : int, default=2
+        Conjunctions that were corrected less often are left out.
+    n_jobs : int or None, default=None
+        Threads of answers; None is 1 and -1 is all. Nothing depends on it.
+    random_state : int, RandomState or None, default=0
+        Order in which training visits decisions.
+    verbose : int, default=0
+        1 prints a line per epoch.
+
+    Attributes
+    ----------
+    model_ : TokenizerModel
+        All that was learned.
+    dev_result_ : TextResult or None
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> bank = Treebank.from_words([["Dogs", "bark", "."], ["They", "saw", "it", "."]] * 9)
+    >>> tokenizer = Tokenizer(min_count=1).fit(bank)
+    >>> [sentence.forms for sentence in tokenizer.tokenize("They bark . Dogs saw it .")]
+    [['They', 'bark', '.'], ['Dogs', 'saw', 'it', '.']]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "epochs": [Interval(Integral, 1, 10_000, closed="both")],
+        "runs": [Interval(Integral, 1, 1_000, closed="both")],
+        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
+        "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        epochs: int = 8,
+        runs: int = 2,
+        min_count: int = 2,
+        min_updates: int = 2,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.epochs = epochs
+        self.runs = runs
+        self.min_count = min_count
+        self.min_updates = min_updates
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- Training -------------------------------------------------------------------------------------
+
+    def fit(self, source: TreebankSource, *, dev: TreebankSource | None = None) -> Self:
+        """Learn from a treebank.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+            CoNLL-U. Its text is that of the comments ``# text``, or else of the forms, with blanks where
+            ``SpaceAfter=No`` is missing. ``# newpar`` and ``# newdoc`` begin paragraphs.
+        dev : path, open file or Treebank, default=None
+            Other sentences, to choose the best epoch with and to measure on: see ``dev_result_``.
+        """
+        fitted: Self = self.fit_reporting(source, dev)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_reporting(
+        self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
+    ) -> Self:
+        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
+        report = Reporter(type(self).__name__, self.verbose, on_progress)
+        bank = _treebank(source)
+        dev_bank = None if dev is None else _treebank(dev)
+        self.__dict__.pop("model_", None)  # a training that is stopped leaves no tokenizer
+        self.model_ = self._learn(bank, dev_bank, report)
+        self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
+        if dev_bank is not None:
+            report(f"on {dev_bank.name}: {self.dev_result_}")
+        return self
+
+    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
+        sentences = gold_sentences(bank)
+        text = gold_text(sentences, layouts=_LAYOUTS)
+        dev_text = None if dev is None else gold_text(gold_sentences(dev))
+        arrays = character_tables(text.text.decode())
+        spec = TokenizerSpec(arrays)
+        spec.learn(text.text, text.ends, text.boundaries, min_count=int(self.min_count))
+        arrays |= {name: np.asarray(array) for name, array in spec.learnt().items()}
+        rows = _boundary_rows(spec, text)
+        report(
+            f"{len(sentences):,} sentences, {len(text.ends):,} tokens, {len(rows.answers):,} decisions, "
+            f"{spec.columns:,} features"
+        )
+        dev_rows = None if dev_text is None else _boundary_rows(spec, dev_text)
+        learner = self._learner(report)
+        boundaries = learner.learn("boundaries", rows, dev_rows, classes=_BOUNDARIES, columns=spec.columns)
+        tokens = [(token.form, token.words) for sentence in sentences for token in sentence.tokens]
+        splits = learn_splits(tokens, partial(lower, cases=arrays["cases"]))
+        arrays |= _split_arrays(spec, splits)
+        questions = _SplitQuestions(spec, new_multiwords(splits.rules, arrays, splits.longest_ending))
+        split, arrays["split_features"] = self._learn_splits(questions, text, dev_text, learner)
+        return TokenizerModel.of(
+            arrays,
+            splits.rules,
+            splits.longest_ending,
+            {"boundaries": boundaries, "splits": split},
+            stored_parameters(self),
+        )
+
+    def _learn_splits(
+        self, questions: _SplitQuestions, text: GoldText, dev: GoldText | None, learner: RowLearner
+    ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
+        """What decides about tokens that are split in some places, and its features; None if none are."""
+        features, answers = questions.of(text)
+        names, counts = np.unique(features, return_counts=True)
+        known = names[counts >= self.min_count]
+        if len(answers) == 0:
+            return None, known
+        rows = rows_of_known(features, answers, known)
+        dev_rows = None if dev is None else rows_of_known(*questions.of(dev), known)
+        dev_rows = dev_rows if dev_rows is not None and len(dev_rows.answers) else None
+        return learner.learn("multiword tokens", rows, dev_rows, classes=_SPLITS, columns=len(known)), known
+
+    def _learner(self, report: Reporter) -> RowLearner:
+        seeds = check_random_state(self.random_state).randint(2**31, size=int(self.runs))
+        return RowLearner(
+            degree=int(self.degree),
+            epochs=int(self.epochs),
+            min_updates=int(self.min_updates),
+            seeds=seeds.tolist(),
+            origin=type(self).__name__,
+            report=report,
+        )
+
+    # --- What was learned -----------------------------------------------------------------------------
+
+    @property
+    def _fitted(self) -> TokenizerModel:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    @property
+    def n_features_(self) -> int:
+        """The number of features that training has seen often enough."""
+        return self._fitted.n_features_
+
+    def tokenize(self, text: str, *, n_jobs: int | None = None) -> Treebank:
+        """:meth:`TokenizerModel.tokenize`; by default with the threads of the tokenizer."""
+        return self._fitted.tokenize(text, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
+
+    def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> Any:
+        """:meth:`TokenizerModel.evaluate`; by default with the threads of the tokenizer."""
+        return self._fitted.evaluate(source, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
+
+    def to_model(self) -> TokenizerModel:
+        """What was learned; it needs numpy alone."""
+        return self._fitted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        self._fitted.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file of this kind into an estimator that can be fitted again.
+
+        Raises
+        ------
+        FormatError
+            If the file is of another kind, or is damaged.
+        """
+        model = TokenizerModel.load(path)
+        try:
+            tokenizer = cls(**model.parameters)
+            tokenizer._validate_params()
+        except (TypeError, ValueError) as error:
+            raise FormatError(name_of(path), 0, 0, f"the tokenizer is damaged: {error}") from error
+        tokenizer.model_, tokenizer.dev_result_ = model, None
+        return tokenizer
+
+
+@dataclass(frozen=True)
+class _SplitQuestions:
+    """The tokens of texts that are split in some places and not in others."""
+
+    spec: TokenizerSpec
+    multiwords: Multiwords
+
+    def of(self, given: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+        """Their features, one row each, and whether they are split."""
+        found = split_rows(self.spec, self.multiwords, given.text, given.ends, given.boundaries)
+        tokens = np.asarray(found["tokens"])
+        answers = np.array([len(given.words[token]) > 1 for token in tokens], np.int32)
+        features = np.asarray(found["features"])
+        return features.reshape(len(tokens), -1 if len(tokens) else 0), answers
+
+
+def _treebank(source: TreebankSource) -> Treebank:
+    bank = source if isinstance(source, Treebank) else read_conllu(source)
+    check_not_empty(bank.name, bank.n_words)
+    return bank
+
+
+def _boundary_rows(spec: TokenizerSpec, text: GoldText) -> AnsweredRows:
+    rows = spec.rows(text.text, text.ends, text.boundaries)
+    return AnsweredRows(*(np.asarray(rows[name]) for name in ("offsets", "columns", "answers")))
+
+
+def _split_arrays(spec: TokenizerSpec, splits: Splits) -> dict[str, NDArray[Any]]:
+    return {
+        "tokens": np.asarray(spec.token_keys(list(splits.tokens))),
+        "token_rules": np.array(list(splits.tokens.values()), np.int32),
+        "endings": np.asarray(spec.ending_keys(list(splits.endings))),
+        "ending_rules": np.array(list(splits.endings.values()), np.int32),
+        "split_features": np.zeros(0, np.uint64),
+    }

@@ -1,0 +1,211 @@
+"""What a fitted tokenizer has learned. Needs numpy alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import Multiwords, TokenizerSpec, tokenize
+from unkernel.data.files import Source
+from unkernel.data.text.columns import text_of
+from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.threads import thread_count
+from unkernel.engines.classifier import CompiledClassifier
+from unkernel.models import container
+from unkernel.parsing.saved_model import Arrays, SavedModel
+from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
+from unkernel.parsing.text.gold_text import plain_text
+from unkernel.parsing.text.result import TextResult, compare_text
+from unkernel.parsing.text.splits import LONGEST_TOKEN, Rule
+
+_BOUNDARIES, _SPLITS = "boundaries", "splits"
+_CHARACTERS = {"pages": np.uint16, "kinds": np.uint8, "shapes": np.uint8, "cases": np.uint32}
+_LEARNT = {"pairs": np.uint8, "words": np.uint64, "uses": np.uint8, "features": np.uint64}
+_MULTIWORDS = {
+    "tokens": np.uint64,
+    "token_rules": np.int32,
+    "endings": np.uint64,
+    "ending_rules": np.int32,
+    "split_features": np.uint64,
+}
+_TEXT_NAME = "<text>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenizerModel(SavedModel):
+    """Splits text. :class:`Tokenizer` fits it, and ``unkernel.load`` reads it from a file.
+
+    Attributes
+    ----------
+    arrays : dict of ndarray
+        The kinds of characters, what was learnt of pairs of them and of words, the features, and the
+        multiword tokens.
+    rules : list of Rule
+        How multiword tokens are split.
+    longest_ending : int
+        Characters of the longest ending that has a rule.
+    boundary_classifier_, split_classifier_ : CompiledClassifier, and CompiledClassifier or None
+        What decides where tokens and sentences end; and which tokens are split, where that depends.
+    parameters : dict
+        The parameters of the estimator that fitted it.
+    """
+
+    kind = "tokenizer"
+    noun = "tokenizer"
+    estimator = "Tokenizer"
+
+    spec: TokenizerSpec
+    multiwords: Multiwords
+    arrays: Arrays
+    rules: list[Rule]
+    longest_ending: int
+    boundary_classifier_: CompiledClassifier
+    split_classifier_: CompiledClassifier | None
+    parameters: dict[str, Any]
+
+    @property
+    def n_features_(self) -> int:
+        """Features that training has seen often enough."""
+        return int(self.spec.columns + self.multiwords.columns)
+
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The classifiers that decide, by name."""
+        splits = {} if self.split_classifier_ is None else {_SPLITS: self.split_classifier_}
+        return {_BOUNDARIES: self.boundary_classifier_} | splits
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def tokenize(self, text: str, *, n_jobs: int | None = None) -> Treebank:
+        """Split a text into sentences, tokens and words.
+
+        Parameters
+        ----------
+        text : str
+            Any text: every character of it is in the answer. A text of blanks alone has no sentence.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all. The answer does not depend on it.
+
+        Returns
+        -------
+        Treebank
+            Sentences with the columns ID, FORM and MISC; all others are ``_``. :func:`original_text` gives
+            the text back.
+
+        Raises
+        ------
+        ValueError
+            If the text has half of a surrogate pair, which stands for no character.
+        """
+        return Treebank._of(text_of(self._answered(encoded(text), n_jobs), "conllu", name=_TEXT_NAME))
+
+    def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
+        """Split the text of a treebank, and compare.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+            Its text is that of its comments ``# text``, with a blank line before each paragraph
+            (``# newpar``, ``# newdoc``), and one blank between other sentences.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all.
+
+        Returns
+        -------
+        TextResult
+        """
+        bank = source if isinstance(source, Treebank) else read_conllu(source)
+        check_not_empty(bank.name, bank.n_words)
+        text = plain_text(bank).encode()
+        self._engines()  # built on first use, which is not part of the time of answering
+        start = time.process_time()
+        found = self._answered(text, n_jobs)
+        seconds = time.process_time() - start
+        return compare_text(bank, Treebank._of(text_of(found, "conllu")), seconds=seconds)
+
+    def _answered(self, text: bytes, n_jobs: int | None) -> bytes:
+        return tokenize(self.spec, self.multiwords, *self._engines(), text, threads=thread_count(n_jobs))
+
+    def _engines(self) -> tuple[Any, Any]:
+        splits = self.split_classifier_
+        return self.boundary_classifier_._engine, None if splits is None else splits._engine
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, settings = store_classifiers(self.parts_)
+        rules = [[list(word) for word in rule] for rule in self.rules]
+        return arrays | self.arrays, settings | {"rules": rules, "longest_ending": self.longest_ending}
+
+    @classmethod
+    def _restored(
+        cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
+    ) -> Self:
+        own = {
+            key: np.array(container.proper_array(name, arrays, key, [np.dtype(kind)], 1))
+            for key, kind in (_CHARACTERS | _LEARNT | _MULTIWORDS).items()
+        }
+        rules = container.setting(name, settings, "rules", list, _are_rules)
+        longest = container.setting(name, settings, "longest_ending", int, lambda k: 0 <= k <= LONGEST_TOKEN)
+        parts = restore_classifiers(name, arrays, settings)
+        made = [tuple((word[0], word[1], word[2], word[3]) for word in rule) for rule in rules]
+        return cls.of(own, made, longest, parts, parameters)
+
+    @classmethod
+    def of(
+        cls,
+        arrays: Arrays,
+        rules: list[Rule],
+        longest_ending: int,
+        parts: Mapping[str, CompiledClassifier | None],
+        parameters: dict[str, Any],
+    ) -> Self:
+        """A model of what was learnt; ValueError if that does not fit together."""
+        boundaries, splits = parts.get(_BOUNDARIES), parts.get(_SPLITS)
+        if boundaries is None or not {_BOUNDARIES, _SPLITS} >= set(parts):
+            raise ValueError("its classifiers are not those of a tokenizer")
+        spec = TokenizerSpec({key: arrays[key] for key in _CHARACTERS | _LEARNT})
+        multiwords = new_multiwords(rules, arrays, longest_ending)
+        model = cls(spec, multiwords, arrays, rules, longest_ending, boundaries, splits, parameters)
+        model._answered(b"", None)  # ValueError if the classifiers have other classes
+        return model
+
+
+def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longest_ending: int) -> Multiwords:
+    """The multiword tokens of these arrays."""
+    table = {key: arrays[key] for key in _MULTIWORDS}
+    return Multiwords([list(rule) for rule in rules], table, longest_ending=longest_ending)
+
+
+def encoded(text: str) -> bytes:
+    """The text in UTF-8; ValueError if it cannot be."""
+    if not isinstance(text, str):
+        raise TypeError(f"a text must be a str, got {type(text).__name__}: decode bytes first")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"character {error.start} of the text, {text[error.start]!r}, is half of a surrogate pair and "
+            "stands for no character: read the text with errors='replace', or leave it out"
+        ) from None
+
+
+def _are_rules(rules: list[Any]) -> bool:
+    return all(isinstance(rule, list) and all(map(_is_word, rule)) for rule in rules)
+
+
+def _is_word(word: Any) -> bool:
+    if not isinstance(word, list) or len(word) != 4:
+        return False
+    places, rests = word[:2], word[2:]
+    return all(_is_place(one) for one in places) and all(isinstance(rest, str) for rest in rests)
+
+
+def _is_place(place: Any) -> bool:
+    return isinstance(place, int) and not isinstance(place, bool) and abs(place) <= 2 * LONGEST_TOKEN
