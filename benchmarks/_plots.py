@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from harness.report import Saved
 
@@ -51,6 +52,18 @@ def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]
             yield f"{file.benchmark}, {task}, {figure_name}", axes, list(curves.values())
 
 
+def label_plainly(axis: Any) -> None:
+    """0.1 and 20 in the place of powers of ten; numbers between those where they are few."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, value: float, place: int | None = None) -> str:
+            return f"{value:g}" if super().__call__(value, place) else ""
+
+    axis.set_major_formatter(Plain())
+    axis.set_minor_formatter(Plain(minor_thresholds=(1.5, 0.5)))
+
+
 def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
     """Write the curves that have points; says where, or why not."""
     try:
@@ -67,8 +80,11 @@ def draw(path: Path, title: str, axes: Axes, curves: list[Curve]) -> None:
             plot.annotate(words, at, xytext=(5, 4), textcoords="offset points", fontsize=7)
     plot.set(xscale=axes.x_scale, yscale=axes.y_scale, xlabel=axes.x, ylabel=axes.y)
     plot.set_title(title, parse_math=False)
+    for axis, scale in ((plot.xaxis, axes.x_scale), (plot.yaxis, axes.y_scale)):
+        if scale == "log":
+            label_plainly(axis)
     plot.grid(True, which="both", alpha=0.2)
-    plot.legend()
+    figure.legend(loc="outside upper center", ncols=2, frameon=False)  # where it hides no curve
     path.parent.mkdir(parents=True, exist_ok=True)
     rcParams["svg.hashsalt"] = path.stem  # the same figures make the same file
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
