@@ -36,6 +36,7 @@ void bind_cutplane(nb::module_& module);
 void bind_tree(nb::module_& module);
 void bind_chunks(nb::module_& module);
 void bind_tokenizer(nb::module_& module);
+void bind_sequences(nb::module_& module);
 void bind_arc_eager(nb::module_& module);
 void bind_bunsetsu(nb::module_& module);
 

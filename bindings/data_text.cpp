@@ -154,6 +154,20 @@ nb::bytes write_column(const ColumnText& text, int column, const Array<std::int3
   return to_bytes(written);
 }
 
+// Several columns: their numbers, and as for one the values of words and the names of these.
+using NamedValues = std::tuple<int, Array<std::int32_t>, std::vector<std::string>>;
+
+nb::bytes write_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {
+  std::vector<data::ColumnValues> given;
+  for (const auto& [column, values, names] : columns) given.push_back({column, {view(values), names}});
+  std::string written;
+  {
+    const Unlocked unlocked;
+    written = data::write_columns(text, given);
+  }
+  return to_bytes(written);
+}
+
 void bind_places(nb::class_<ColumnText>& type) {
   type.def(
           "first_token",
@@ -228,7 +242,8 @@ void bind_columns(nb::module_& module) {
           [](const ColumnText& text, const std::string& check) { text.check_trees(tree_check(check)); },
           nb::arg("check"), nb::call_guard<Unlocked>())
       .def("write_trees", &write_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
-      .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"));
+      .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"))
+      .def("write_columns", &write_columns, nb::arg("columns"));
   bind_places(type);
   module.def(
       "whole_sentences",

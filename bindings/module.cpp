@@ -91,6 +91,7 @@ NB_MODULE(_core, module) {
   bind_poly(module);
   bind_cutplane(module);
   bind_tree(module);
+  bind_sequences(module);
   bind_chunks(module);
   bind_tokenizer(module);
   bind_arc_eager(module);

@@ -12,11 +12,8 @@
 
 #include "bindings.hpp"
 #include "bound_engine.hpp"
-#include "tables.hpp"
 #include "unkernel/parsing/chunks/decoder.hpp"
 #include "unkernel/parsing/chunks/tags.hpp"
-#include "unkernel/parsing/sequences/features.hpp"
-#include "unkernel/parsing/sequences/templates.hpp"
 
 namespace unkernel::bindings {
 namespace {
@@ -113,44 +110,6 @@ auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>
       nb::make_tuple(to_numpy(std::move(counts), {types, 3}), score.equal_tags));
 }
 
-auto as_tuple(parsing::FeatureRows&& rows) {
-  return nb::typed<nb::tuple, nb::any, nb::any>(
-      nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
-}
-
-auto rows_of(const SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
-             bool backward) {
-  constexpr std::int32_t most = 1 << 30;  // codes are a little larger
-  if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
-      std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
-    throw std::invalid_argument("the answers do not fit the text");
-  }
-  parsing::FeatureRows rows;
-  watched([&](const Monitor& monitor) { rows = features.rows(text, view(answers), backward, monitor); });
-  return as_tuple(std::move(rows));
-}
-
-// The parts of speech that training has seen; none if the templates do not use them.
-auto known_pos(const SequenceFeatures& features) {
-  const data::NameTable* known = features.known_pos();
-  return names_of(known == nullptr ? data::NameTable() : *known);
-}
-
-auto learn(SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
-           bool backward, std::int64_t min_count) {
-  if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
-  if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
-      std::ranges::any_of(view(answers),
-                          [](auto k) { return k < 0 || k >= parsing::most_sequence_classes; })) {
-    throw std::invalid_argument("the answers do not fit the text");
-  }
-  parsing::FeatureRows rows;
-  watched([&](const Monitor& monitor) {
-    rows = features.learn(text, view(answers), backward, min_count, monitor);
-  });
-  return as_tuple(std::move(rows));
-}
-
 auto chunk_text(const ColumnText& text, const SequenceFeatures& features, const BoundEngine& engine,
                 const Array<ChunkTag>& classes, const std::string& scheme, bool backward, std::size_t beam,
                 int threads) {
@@ -162,75 +121,9 @@ auto chunk_text(const ColumnText& text, const SequenceFeatures& features, const 
   return to_numpy(std::move(tags));
 }
 
-// --- Features in files ------------------------------------------------------------------------------------
-
-std::string numbered(const char* name, std::size_t number) { return name + std::to_string(number); }
-
-Table features_arrays(const SequenceFeatures& features) {
-  Table table;
-  for (std::size_t a = 0; a < features.values().size(); ++a) {
-    const data::NameTable& names = features.values()[a];
-    table[numbered("value_bytes.", a).c_str()] =
-        give(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
-    table[numbered("value_ends.", a).c_str()] = give(std::vector(names.ends()));
-  }
-  auto tables = features.tables();
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    table[numbered("ids.", t).c_str()] = give(std::move(tables[t].ids));
-    for (std::size_t k = 0; k < tables[t].joins.size(); ++k) {
-      table[numbered((numbered("joins.", t) + ".").c_str(), k).c_str()] = give(std::move(tables[t].joins[k]));
-    }
-  }
-  return table;
-}
-
-data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
-  const auto bytes = array<std::uint8_t>(table, numbered("value_bytes.", attribute).c_str());
-  return data::NameTable::of(std::string(bytes.begin(), bytes.end()),
-                             array<std::int64_t>(table, numbered("value_ends.", attribute).c_str()));
-}
-
-parsing::SequenceTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {
-  const auto copy = [](const auto& span) { return std::vector(span.begin(), span.end()); };
-  parsing::SequenceTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
-  for (std::size_t k = 0; k + 1 < values; ++k) {
-    arrays.joins.push_back(
-        copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
-  }
-  return arrays;
-}
-
-void create(SequenceFeatures* self, std::string_view templates, const std::string& file) {
-  new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file));
-}
-
-SequenceFeatures restored_features(std::string_view text, const std::string& file, const Table& table,
-                                   std::int32_t features) {
-  parsing::SequenceTemplates templates = parsing::read_sequence_templates(text, file);
-  std::vector<data::NameTable> values;
-  for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
-  std::vector<parsing::SequenceTableArrays> tables;
-  for (const auto* part : {&templates.fixed, &templates.dynamic}) {
-    for (const parsing::SequenceTemplate& each : *part)
-      tables.push_back(stored_table(table, tables.size(), each.size()));
-  }
-  return SequenceFeatures(std::move(templates), std::move(values), tables, features);
-}
-
 }  // namespace
 
 void bind_chunks(nb::module_& module) {
-  nb::class_<SequenceFeatures>(module, "SequenceFeatures")
-      .def("__init__", &create, nb::arg("templates"), nb::arg("file"))
-      .def_prop_ro("features", &SequenceFeatures::features)
-      .def_prop_ro("needs_pos", &SequenceFeatures::needs_pos)
-      .def_prop_ro("known_pos", &known_pos)
-      .def("arrays", &features_arrays)
-      .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
-      .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
-           nb::arg("min_count"));
-  module.def("restored_chunk_features", &restored_features, nb::arg("templates"), nb::arg("file"),
-             nb::arg("arrays"), nb::arg("features"));
   module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));
   module.def("chunk_tag_names", &chunk_tag_names, nb::arg("types"));
   module.def("recode_chunks", &recode_chunks, nb::arg("first_tokens"), nb::arg("tags"), nb::arg("scheme"));

@@ -27,6 +27,7 @@ from unkernel.data.text.chunks import read_chunks
 from unkernel.data.text.conll import read_conllu, read_conllu_parts, read_conllx
 from unkernel.parsing.arc_eager.model import new_spec
 from unkernel.parsing.bunsetsu.templates import template_names
+from unkernel.parsing.chunks.model import FEATURE_SOURCES
 from unkernel.parsing.template_files import read_templates
 from unkernel.records.files import Block, delimited, open_records, read_training
 from unkernel.records.files.columns import column_types
@@ -200,7 +201,7 @@ def learn_chunk_templates(path: Path) -> None:
     from unkernel._core import SequenceFeatures
 
     text, name = read_templates(path, {})
-    features = SequenceFeatures(text, name)
+    features = SequenceFeatures(text, name, **FEATURE_SOURCES)
     corpus = read_chunks(GOLDEN / "chunks.txt", tagged=True)[:3]
     features.learn(corpus._text, np.arange(corpus.n_words, dtype=np.int32) % 3, backward=False, min_count=1)
 

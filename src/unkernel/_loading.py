@@ -9,7 +9,7 @@ from unkernel.models import registry
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-    from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel
+    from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel, TaggerModel
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
 _KINDS = {
@@ -29,6 +29,7 @@ _KINDS = {
     ),
     "chunker": ("a chunker", "unkernel.parsing.chunks.model:ChunkModel.from_container"),
     "tokenizer": ("a tokenizer", "unkernel.parsing.text.tokenizer_model:TokenizerModel.from_container"),
+    "tagger": ("a tagger", "unkernel.parsing.text.tagger_model:TaggerModel.from_container"),
 }
 
 for _name, (_description, _loader) in _KINDS.items():
@@ -41,8 +42,16 @@ def load(
     verify: Literal["lazy"] | bool = "lazy",
     mmap: bool = True,
     limit: float | str | None = None,
-) -> CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel:
-    """Read a ``.uk`` file and make it ready: a classifier, a parser or a chunker.
+) -> (
+    CompiledClassifier
+    | RecordClassifier
+    | TreeClassifier
+    | ArcEagerModel
+    | BunsetsuModel
+    | ChunkModel
+    | TaggerModel
+):
+    """Read a ``.uk`` file and make it ready: a classifier, a parser, a chunker or a tagger.
 
     The file is mapped into memory, and so shared among the processes that load it. Replace a model by saving
     or moving another over it, never by copying into it: what is mapped would change under those who use it,
@@ -71,7 +80,8 @@ def load(
 
     Returns
     -------
-    CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel or ChunkModel
+    CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel, ChunkModel or
+    TaggerModel
 
     Raises
     ------

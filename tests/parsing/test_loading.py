@@ -22,12 +22,15 @@ from unkernel.parsing import (
     BunsetsuParser,
     Chunker,
     ChunkModel,
+    Tagger,
+    TaggerModel,
 )
 
 KINDS = {
     ArcEagerParser: (ArcEagerModel, "trees", read_conllu),
     BunsetsuParser: (BunsetsuModel, "bunsetsu", read_bunsetsu),
     Chunker: (ChunkModel, "chunks", lambda file: read_chunks(file, tagged=True)),
+    Tagger: (TaggerModel, "trees", read_conllu),
 }
 GOLDEN = Path(__file__).parent / "golden"
 MODELS = [model for model, _, _ in KINDS.values()]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from unkernel.parsing.streams import Parsed, parse_stream
     from unkernel.parsing.text.gold_text import original_text
     from unkernel.parsing.text.result import Score, TextResult, compare_text
+    from unkernel.parsing.text.tagger import Tagger
+    from unkernel.parsing.text.tagger_model import TaggerModel, TagResult
     from unkernel.parsing.text.tokenizer import Tokenizer
     from unkernel.parsing.text.tokenizer_model import TokenizerModel
 else:
@@ -46,6 +48,9 @@ else:
             "ParserModel": "unkernel.parsing.parser_model",
             "Score": "unkernel.parsing.text.result",
             "Step": "unkernel.parsing.reporting",
+            "TagResult": "unkernel.parsing.text.tagger_model",
+            "Tagger": "unkernel.parsing.text.tagger",
+            "TaggerModel": "unkernel.parsing.text.tagger_model",
             "TextResult": "unkernel.parsing.text.result",
             "Tokenizer": "unkernel.parsing.text.tokenizer",
             "TokenizerModel": "unkernel.parsing.text.tokenizer_model",
@@ -75,6 +80,9 @@ __all__ = [
     "ParserModel",
     "Score",
     "Step",
+    "TagResult",
+    "Tagger",
+    "TaggerModel",
     "TextResult",
     "Tokenizer",
     "TokenizerModel",

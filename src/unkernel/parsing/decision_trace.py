@@ -88,3 +88,34 @@ def _words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
     for place, sentence in enumerate(corpus):
         for word, form in enumerate(sentence.words, 1):
             yield place, word, form
+
+
+def decided_tags(
+    tagged: Treebank, columns: Sequence[Any], found: Sequence[NDArray[np.int32]]
+) -> Iterator[tuple[Decided, Row]]:
+    """What a tagger decided, column by column, where there was a choice.
+
+    Parameters
+    ----------
+    tagged : Treebank
+        With the tags that were found.
+    columns : sequence of LearnedColumn
+    found : sequence of ndarray
+        The classes of all words, column by column.
+    """
+    words = [
+        (place, word, form)
+        for place, sentence in enumerate(tagged)
+        for word, form in enumerate(sentence.forms, 1)
+    ]
+    for column, answers in zip(columns, found, strict=True):
+        rows = column.features.rows(tagged._text, answers, backward=False)
+        offsets, features = map(np.asarray, rows)
+        parts = {tuple(case): part for case, part in column.cases}
+        for number, (place, word, form) in enumerate(words):
+            part = parts.get(tuple(int(own[number]) for own in found[: column.split]), 0)
+            if column.classifiers[part] is None:
+                continue
+            chosen = column.classes[part].index(answers[number])
+            row = features[offsets[number] : offsets[number + 1]]
+            yield Decided(place, column.name, (word,), (form,), f"{column.name}.{part}", chosen, None), row

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import RowTrainer, mean_weights
+from unkernel._core import RowTrainer
 from unkernel.engines import CompiledClassifier
-from unkernel.models import ConjunctionModel
+from unkernel.parsing.online import classifier_of_runs
 from unkernel.parsing.reporting import Reporter
 
 
@@ -68,23 +68,13 @@ class RowLearner:
             self._run(f"{name}, run {number}", rows, dev, classes, seed)
             for number, seed in enumerate(self.seeds, 1)
         ]
-        part = mean_weights(runs, degree=self.degree, classes=classes)
-        keys, intercept = np.asarray(part["keys"]), np.asarray(part["intercept"])
-        model = ConjunctionModel(
+        return classifier_of_runs(
+            runs,
             degree=self.degree,
-            sets=True,
-            feature_map="plain",
-            gamma=1.0,
-            coef0=1.0,
-            n_features=max(columns, 1),
-            columns=np.asarray(part["columns"]),
-            keys=keys,
-            weights=np.asarray(part["weights"]).reshape(len(keys), len(intercept)),
-            intercept=intercept,
             classes=np.arange(classes),
-            origin={"learner": self.origin},
+            columns=columns,
+            learner=self.origin,
         )
-        return CompiledClassifier(model).validate()
 
     def _run(
         self, name: str, rows: AnsweredRows, dev: AnsweredRows | None, classes: int, seed: int

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from reference.chunking import Sentence, numbered_rows, templates_of
 from unkernel import FormatError
-from unkernel._core import SequenceFeatures, restored_chunk_features
+from unkernel._core import SequenceFeatures as Features
+from unkernel._core import restored_sequence_features
 from unkernel.data import ChunkCorpus
+from unkernel.parsing.chunks.model import FEATURE_SOURCES
 
 ADDRESSES = [
     "word[0]",
@@ -31,10 +33,14 @@ template = st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3).map("+".
 templates = st.lists(template, min_size=1, max_size=6, unique=True).map("\n".join)
 
 
+def chunk_features(templates, file):
+    return Features(templates, file, **FEATURE_SOURCES)
+
+
 def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min_count: int = 1):
     corpus = ChunkCorpus.from_words([s.words for s in sentences], [s.pos for s in sentences])
     answers = np.array([tag for s in sentences for tag in s.tags], np.int32)
-    features = SequenceFeatures(text, "own.txt")
+    features = chunk_features(text, "own.txt")
     offsets, columns = features.learn(corpus._text, answers, backward=backward, min_count=min_count)
     return features, [columns[a:b].tolist() for a, b in pairwise(offsets)]
 
@@ -55,7 +61,7 @@ def test_features_survive_storing(text, given_sentences):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
     features, _ = learned(text, sentences)
     arrays = features.arrays()
-    again = restored_chunk_features(text, "own.txt", arrays, features.features).arrays()
+    again = restored_sequence_features(text, "own.txt", arrays, features.features, **FEATURE_SOURCES).arrays()
     assert arrays.keys() == again.keys()
     assert all(np.array_equal(arrays[name], again[name]) for name in arrays)
 
@@ -64,7 +70,7 @@ def test_comments_blank_lines_and_spaces():
     text = "# all\n\n  word[0] + pos[-1]   # both\r\n\ttag[-1]\n"
     features, _ = learned(text, [Sentence(["a"], ["N"], [0])])
     assert features.features == 2
-    assert features.needs_pos
+    assert features.known(0) is not None
 
 
 @pytest.mark.parametrize(
@@ -95,13 +101,13 @@ def test_comments_blank_lines_and_spaces():
 )
 def test_errors_name_the_file_the_line_and_the_column(line, column, reason):
     with pytest.raises(FormatError, match=reason) as caught:
-        SequenceFeatures(f"# mine\npos[1]\n{line}\n", "own.txt")
+        chunk_features(f"# mine\npos[1]\n{line}\n", "own.txt")
     assert (caught.value.file, caught.value.line, caught.value.column) == ("own.txt", 3, column)
 
 
 def test_a_file_without_templates_is_refused():
     with pytest.raises(FormatError, match="there is no template"):
-        SequenceFeatures("# nothing\n", "own.txt")
+        chunk_features("# nothing\n", "own.txt")
 
 
 def test_too_many_templates_are_refused():
@@ -109,21 +115,21 @@ def test_too_many_templates_are_refused():
         f"word[{i % 10}]+word[{i // 10 % 10}]+word[{i // 100 % 10}]+word[{i // 1000}]" for i in range(1001)
     )
     with pytest.raises(FormatError, match="more than 1000 templates"):
-        SequenceFeatures(text, "own.txt")
+        chunk_features(text, "own.txt")
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(FormatError):
-        SequenceFeatures(text, "own.txt")
+        chunk_features(text, "own.txt")
 
 
 def test_answers_must_fit_the_text():
     corpus = ChunkCorpus.from_words([["a", "b"]])
     for answers in ([0], [0, -1]):
         with pytest.raises(ValueError, match="answers do not fit"):
-            SequenceFeatures("word[0]", "own.txt").learn(
+            chunk_features("word[0]", "own.txt").learn(
                 corpus._text, np.array(answers, np.int32), backward=False, min_count=1
             )
 
@@ -159,4 +165,4 @@ def test_damaged_tables_are_refused(name, damage):
     else:
         arrays[name] = damage(arrays[name])
     with pytest.raises(ValueError, match=r"twice|out of range|inside|overlap|no (proper )?array"):
-        restored_chunk_features(text, "own.txt", arrays, features.features)
+        restored_sequence_features(text, "own.txt", arrays, features.features, **FEATURE_SOURCES)

@@ -84,8 +84,8 @@ struct OwnedChunker {
     std::vector<std::int32_t> answers;
     for (const ChunkTag tag : tags)
       answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
-    SequenceFeatures learned(read_sequence_templates(templates, "templates"));
-    (void)learned.learn(words, answers, backward, 1, Monitor());
+    SequenceFeatures learned(read_sequence_templates(templates, "templates", chunk_names()), chunk_sources());
+    (void)learned.learn({.text = words, .backward = backward}, answers, 1, Monitor());
     for (const NameTable& own : learned.values()) values.push_back({own.bytes(), own.ends()});
     tables = learned.tables();
     features = learned.features();
@@ -135,10 +135,11 @@ const std::array<OwnedChunker, 3>& sound_chunkers() {
 
 // As the reader of files has them.
 SequenceFeatures restored(const OwnedChunker& stored) {
-  SequenceTemplates templates = read_sequence_templates(stored.templates, "templates");
+  SequenceTemplates templates = read_sequence_templates(stored.templates, "templates", chunk_names());
   std::vector<NameTable> values;
   for (const OwnedNames& names : stored.values) values.push_back(NameTable::of(names.bytes, names.ends));
-  return SequenceFeatures(std::move(templates), std::move(values), stored.tables, stored.features);
+  return SequenceFeatures(std::move(templates), chunk_sources(), std::move(values), stored.tables,
+                          stored.features);
 }
 
 const ColumnText& texts() {
@@ -172,12 +173,12 @@ void check_explained(const OwnedChunker& stored, const SequenceFeatures& feature
     answers.push_back(
         known == stored.classes.end() ? -1 : static_cast<std::int32_t>(known - stored.classes.begin()));
   }
-  const FeatureRows rows = features.rows(texts(), answers, stored.backward, Monitor());
+  const FeatureRows rows = features.rows({.text = texts(), .backward = stored.backward}, answers, Monitor());
   check_rows(rows, features.features());
   if (!store_again) return;
-  const SequenceFeatures again(read_sequence_templates(stored.templates, "templates"), features.values(),
-                               features.tables(), features.features());
-  const FeatureRows same = again.rows(texts(), answers, stored.backward, Monitor());
+  const SequenceFeatures again(read_sequence_templates(stored.templates, "templates", chunk_names()),
+                               chunk_sources(), features.values(), features.tables(), features.features());
+  const FeatureRows same = again.rows({.text = texts(), .backward = stored.backward}, answers, Monitor());
   CHECK(same.offsets == rows.offsets && same.columns == rows.columns);
 }
 

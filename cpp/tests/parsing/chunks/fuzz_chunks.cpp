@@ -52,9 +52,10 @@ void check_answers(const ColumnText& text, const SequenceTemplates& templates, s
   std::vector<std::int32_t> answers;
   for (const ChunkTag tag : tags)
     answers.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(classes, tag) - classes.begin()));
-  SequenceFeatures features(templates);
+  SequenceFeatures features(templates, chunk_sources());
   const unkernel::Monitor monitor;
-  features.learn(text, answers, backward, 1 + static_cast<std::int64_t>(classes.size() % 2), monitor);
+  features.learn({.text = text, .backward = backward}, answers,
+                 1 + static_cast<std::int64_t>(classes.size() % 2), monitor);
   const HashEngine engine(classes.size() == 2 ? 1 : classes.size(), features.features());
   const ChunkModel model{features, engine, classes, scheme, backward, 1 + hash / 8 % 5};
   std::vector<ChunkTag> found = chunk_text(text, model, {1, &monitor});
@@ -70,7 +71,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string all(input.text());
   const std::size_t cut = all.find("%%\n");
   try {
-    const SequenceTemplates templates = read_sequence_templates(all.substr(0, cut), "templates");
+    const SequenceTemplates templates =
+        read_sequence_templates(all.substr(0, cut), "templates", chunk_names());
     if (cut == std::string::npos) return 0;
     const ColumnText text(
         all.substr(cut + 3), "text",

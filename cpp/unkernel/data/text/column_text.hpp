@@ -142,4 +142,11 @@ std::string write_trees(const ColumnText& text, std::span<const std::int32_t> he
 // std::invalid_argument.
 std::string write_column(const ColumnText& text, int column, const TokenNames& values);
 
+// The same for several columns, whose numbers ascend; none is appended.
+struct ColumnValues {
+  int column;
+  TokenNames values;
+};
+std::string write_columns(const ColumnText& text, std::span<const ColumnValues> columns);
+
 }  // namespace unkernel::data

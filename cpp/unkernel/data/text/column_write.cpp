@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/data/text/utf8.hpp"
@@ -119,23 +121,32 @@ std::string write_trees(const ColumnText& text, std::span<const std::int32_t> he
 }
 
 std::string write_column(const ColumnText& text, int column, const TokenNames& values) {
-  const bool chunks = text.format() == ColumnFormat::chunks;
-  const bool is_behind = chunks && column == text.columns();
-  if (column < 0 || (column >= text.columns() && !is_behind)) {
-    throw std::invalid_argument("there is no column " + std::to_string(column) + "; the text has " +
-                                std::to_string(text.columns()));
-  }
-  if (!chunks && (column == conll::id || column == conll::head)) {
-    throw std::invalid_argument("the numbers of words and heads cannot be replaced like this");
-  }
+  if (text.format() != ColumnFormat::chunks || column != text.columns())
+    return write_columns(text, std::array{ColumnValues{column, values}});
   check_names(text, values);
   Copy copy(text);
-  for (std::int64_t token = 0; token < text.tokens(); ++token) {
-    if (is_behind) {
-      copy.insert_behind(text.field(token, column - 1), separator(text, token), name_of(values, token));
-    } else {
-      copy.replace(text.field(token, column), name_of(values, token));
+  for (std::int64_t token = 0; token < text.tokens(); ++token)
+    copy.insert_behind(text.field(token, column - 1), separator(text, token), name_of(values, token));
+  return copy.finish();
+}
+
+std::string write_columns(const ColumnText& text, std::span<const ColumnValues> columns) {
+  const bool has_heads = text.format() != ColumnFormat::chunks;
+  int before = -1;
+  for (const auto& [column, values] : columns) {
+    if (column < 0 || column >= text.columns()) {
+      throw std::invalid_argument("there is no column " + std::to_string(column) + "; the text has " +
+                                  std::to_string(text.columns()));
     }
+    if (has_heads && (column == conll::id || column == conll::head))
+      throw std::invalid_argument("the numbers of words and heads cannot be replaced like this");
+    if (std::exchange(before, column) >= column) throw std::invalid_argument("columns must ascend");
+    check_names(text, values);
+  }
+  Copy copy(text);
+  for (std::int64_t token = 0; token < text.tokens(); ++token) {
+    for (const auto& [column, values] : columns)
+      copy.replace(text.field(token, column), name_of(values, token));
   }
   return copy.finish();
 }

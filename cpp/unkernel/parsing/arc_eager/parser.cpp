@@ -5,36 +5,10 @@
 #include <string>
 
 #include "unkernel/base/parallel.hpp"
+#include "unkernel/parsing/features/part_scorer.hpp"
 
 namespace unkernel::parsing {
 namespace {
-
-// Scores of one part's engine. Two classes share one score, which is positive for the second.
-class PartScorer {
- public:
-  PartScorer(const engines::Engine* engine, std::size_t classes)
-      : engine_(engine), scores_(std::max<std::size_t>(classes, 2), 0.0) {
-    if (engine_ != nullptr) worker_ = engine_->worker();
-  }
-
-  std::span<const double> score(std::span<const std::int32_t> columns) {
-    if (engine_ != nullptr) engine_->score(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
-    return scores_;
-  }
-  // Scores of which only the identity of the largest is reliable.
-  std::span<const double> decide(std::span<const std::int32_t> columns) {
-    if (engine_ != nullptr)
-      engine_->score_until_decided(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
-    return scores_;
-  }
-
- private:
-  double* out() { return scores_.data() + (engine_->scores() == 1 ? 1 : 0); }
-
-  const engines::Engine* engine_;
-  std::unique_ptr<engines::Worker> worker_;
-  std::vector<double> scores_;
-};
 
 class EngineScorer {
  public:

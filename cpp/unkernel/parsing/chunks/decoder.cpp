@@ -52,7 +52,7 @@ class Decoder {
         scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
-    model_.features.read(text_, sentence, model_.backward, words_, room_);
+    model_.features.read({.text = text_, .backward = model_.backward}, sentence, words_, room_);
     taggings_.clear();
     begins_.assign(1, 0);
     for (std::size_t i = 0; i < tags.size(); ++i) {

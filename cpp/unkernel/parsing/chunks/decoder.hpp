@@ -25,6 +25,10 @@ namespace unkernel::parsing {
 
 constexpr std::size_t widest_beam = 64;  // a limit, so that no file can make answers take forever
 
+// The attribute of templates that a chunker adds, and where it is: parts of speech, in the second column.
+inline SequenceNames chunk_names() { return {.columns = {"pos"}, .lexicons = {}}; }
+inline SequenceSources chunk_sources() { return {.word_column = 0, .columns = {1}, .lexicons = {}}; }
+
 struct ChunkModel {
   const SequenceFeatures& features;
   const engines::Engine& engine;

@@ -10,8 +10,6 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr int word_column = 0;
-constexpr int pos_column = 1;
 constexpr std::uint64_t code_bits = 32;  // of stored joins
 constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
 
@@ -70,14 +68,22 @@ void Sequence::reset(std::size_t attributes, std::size_t words) {
                 behind_last);
 }
 
-SequenceFeatures::SequenceFeatures(SequenceTemplates templates)
+SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources sources)
     : templates_(std::move(templates)),
+      sources_(std::move(sources)),
       all_(all_templates(templates_)),
-      values_(templates_.attributes.size()) {}
+      values_(templates_.attributes.size()) {
+  check_sources();
+}
 
-SequenceFeatures::SequenceFeatures(SequenceTemplates templates, std::vector<data::NameTable> values,
+SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources sources,
+                                   std::vector<data::NameTable> values,
                                    std::span<const SequenceTableArrays> tables, std::int32_t features)
-    : templates_(std::move(templates)), all_(all_templates(templates_)), values_(std::move(values)) {
+    : templates_(std::move(templates)),
+      sources_(std::move(sources)),
+      all_(all_templates(templates_)),
+      values_(std::move(values)) {
+  check_sources();
   if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0)
     throw std::invalid_argument("the tables of features do not match the templates");
   for (const data::NameTable& names : values_) check_are_text(names);
@@ -107,9 +113,21 @@ std::vector<TemplateRanges> SequenceFeatures::ranges() const {
   return ranges;
 }
 
-const data::NameTable* SequenceFeatures::known_pos() const {
-  const auto found =
-      std::ranges::find(templates_.attributes, SequenceAttributeKind::pos, &SequenceAttribute::kind);
+void SequenceFeatures::check_sources() const {
+  for (const Lexicon& lexicon : sources_.lexicons) {
+    check_are_text(lexicon.words);
+    check_are_text(lexicon.values);
+    const auto known = static_cast<std::int32_t>(lexicon.values.size());
+    if (lexicon.value_of.size() != lexicon.words.size() ||
+        std::ranges::any_of(lexicon.value_of,
+                            [&](std::int32_t value) { return value < 0 || value >= known; }))
+      throw std::invalid_argument("a lexicon has not one value per word");
+  }
+}
+
+const data::NameTable* SequenceFeatures::known(std::size_t column) const {
+  const SequenceAttribute wanted{SequenceAttributeKind::column, static_cast<int>(column)};
+  const auto found = std::ranges::find(templates_.attributes, wanted);
   return found == templates_.attributes.end()
              ? nullptr
              : &values_[static_cast<std::size_t>(found - templates_.attributes.begin())];
@@ -182,31 +200,57 @@ std::vector<SequenceTableArrays> SequenceFeatures::tables() const {
 
 // --- Rows ----------------------------------------------------------------------------------------------
 
+std::int32_t SequenceFeatures::value_of(const Lexicon& lexicon, std::string_view word,
+                                        std::string& room) const {
+  room.clear();
+  append_small(word, room);
+  const std::int32_t found = lexicon.words.find(room);
+  return found < 0 ? -1 : lexicon.value_of[static_cast<std::size_t>(found)];
+}
+
 template <class Number>
-void SequenceFeatures::read_with(const data::ColumnText& text, std::int64_t sentence, bool backward,
-                                 Sequence& to, std::string& room, const Number& number) const {
+void SequenceFeatures::read_with(const SequenceText& source, std::int64_t sentence, Sequence& to,
+                                 std::string& room, const Number& number) const {
+  const data::ColumnText& text = source.text;
   const std::int64_t first = text.first_token(sentence);
   const std::int64_t last = text.first_token(sentence + 1) - 1;
   const auto words = static_cast<std::size_t>(last - first + 1);
   to.reset(templates_.attributes.size(), words);
-  const bool has_pos = text.columns() > pos_column;
+  const auto field = [&](std::int64_t token, int column) -> std::string_view {
+    for (const GivenColumn& given : source.given) {
+      if (given.column != column) continue;
+      const std::int32_t value = given.values[static_cast<std::size_t>(token)];
+      return value < 0 ? std::string_view() : given.names.name(value);
+    }
+    return column < text.columns() ? text.field(token, column) : std::string_view();
+  };
   for (std::size_t i = 0; i < words; ++i) {
     const std::int64_t token =
-        backward ? last - static_cast<std::int64_t>(i) : first + static_cast<std::int64_t>(i);
-    const std::string_view word = text.field(token, word_column);
-    const std::string_view pos = has_pos ? text.field(token, pos_column) : std::string_view();
+        source.backward ? last - static_cast<std::int64_t>(i) : first + static_cast<std::int64_t>(i);
+    const std::string_view word = text.field(token, sources_.word_column);
     for (std::size_t a = 0; a < templates_.attributes.size(); ++a) {
-      room.clear();
-      append_value(templates_.attributes[a], word, pos, room);
-      const std::int32_t found = number(a, room);
+      const SequenceAttribute& attribute = templates_.attributes[a];
+      const auto which = static_cast<std::size_t>(attribute.number);
+      std::int32_t found = -1;
+      if (attribute.kind == SequenceAttributeKind::lexicon) {
+        const Lexicon& lexicon = sources_.lexicons[which];
+        const std::int32_t value = value_of(lexicon, word, room);
+        found = number(a, value < 0 ? std::string_view() : lexicon.values.name(value));
+      } else if (attribute.kind == SequenceAttributeKind::column) {
+        found = number(a, field(token, sources_.columns[which]));
+      } else {
+        room.clear();
+        append_value(attribute, word, room);
+        found = number(a, room);
+      }
       to.set(a, i, found < 0 ? unknown : first_code + found);
     }
   }
 }
 
-void SequenceFeatures::read(const data::ColumnText& text, std::int64_t sentence, bool backward, Sequence& to,
+void SequenceFeatures::read(const SequenceText& text, std::int64_t sentence, Sequence& to,
                             std::string& room) const {
-  read_with(text, sentence, backward, to, room,
+  read_with(text, sentence, to, room,
             [&](std::size_t a, std::string_view value) { return values_[a].find(value); });
 }
 
@@ -225,15 +269,17 @@ void SequenceFeatures::row(const Sequence& sentence, std::size_t word, std::vect
   std::ranges::sort(ids);
 }
 
-FeatureRows SequenceFeatures::rows(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                                   bool backward, const Monitor& monitor) const {
+FeatureRows SequenceFeatures::rows(const SequenceText& source, std::span<const std::int32_t> answers,
+                                   const Monitor& monitor) const {
+  const data::ColumnText& text = source.text;
+  const bool backward = source.backward;
   FeatureRows rows;
   Sequence sentence;
   std::string room;
   std::vector<std::int32_t> ids;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
-    read(text, s, backward, sentence, room);
+    read(source, s, sentence, room);
     set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
              sentence);
     for (std::size_t i = 0; i < sentence.words(); ++i) {
@@ -245,13 +291,15 @@ FeatureRows SequenceFeatures::rows(const data::ColumnText& text, std::span<const
   return rows;
 }
 
-FeatureRows SequenceFeatures::learn(const data::ColumnText& text, std::span<const std::int32_t> answers,
-                                    bool backward, std::int64_t min_count, const Monitor& monitor) {
+FeatureRows SequenceFeatures::learn(const SequenceText& source, std::span<const std::int32_t> answers,
+                                    std::int64_t min_count, const Monitor& monitor) {
+  const data::ColumnText& text = source.text;
+  const bool backward = source.backward;
   Sequence sentence;
   std::string room;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
-    read_with(text, s, backward, sentence, room,
+    read_with(source, s, sentence, room,
               [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
   }
   for (const std::int32_t answer : answers) tags_ = std::max(tags_, answer + 1);
@@ -262,7 +310,7 @@ FeatureRows SequenceFeatures::learn(const data::ColumnText& text, std::span<cons
   rows.columns.reserve(answers.size() * all_.size());
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
-    read(text, s, backward, sentence, room);
+    read(source, s, sentence, room);
     set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
              sentence);
     for (std::size_t i = 0; i < sentence.words(); ++i) {

@@ -59,21 +59,48 @@ struct SequenceTableArrays {
   std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
 };
 
+// What is known of some words, written in lower case: one of several values.
+struct Lexicon {
+  data::NameTable words;
+  std::vector<std::int32_t> value_of;  // of each word
+  data::NameTable values;
+};
+
+// Where the words and the columns of the templates are in a text, and what the lexicons say.
+struct SequenceSources {
+  int word_column = 0;
+  std::vector<int> columns;  // in the order of SequenceNames
+  std::vector<Lexicon> lexicons;
+};
+
+// A column that stands in the place of one of the text: its values, as numbers of names, for all tokens.
+struct GivenColumn {
+  int column;
+  std::span<const std::int32_t> values;  // -1 for none
+  const data::NameTable& names;
+};
+
+// A text to read sentences of.
+struct SequenceText {
+  const data::ColumnText& text;
+  std::span<const GivenColumn> given{};
+  bool backward = false;
+};
+
 class SequenceFeatures {
  public:
-  explicit SequenceFeatures(SequenceTemplates templates);
+  SequenceFeatures(SequenceTemplates templates, SequenceSources sources);
   // Restores stored features. Throws std::invalid_argument if the parts are inconsistent.
-  SequenceFeatures(SequenceTemplates templates, std::vector<data::NameTable> values,
+  SequenceFeatures(SequenceTemplates templates, SequenceSources sources, std::vector<data::NameTable> values,
                    std::span<const SequenceTableArrays> tables, std::int32_t features);
 
   // Numbers the features of a text in order of first occurrence, and drops those that occur fewer than
   // `min_count` times. `answers` are the classes of all words, which serve as tags of previous words.
-  FeatureRows learn(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
-                    std::int64_t min_count, const Monitor& monitor);
+  FeatureRows learn(const SequenceText& text, std::span<const std::int32_t> answers, std::int64_t min_count,
+                    const Monitor& monitor);
 
   // Reads a sentence of a text, without tags.
-  void read(const data::ColumnText& text, std::int64_t sentence, bool backward, Sequence& to,
-            std::string& room) const;
+  void read(const SequenceText& text, std::int64_t sentence, Sequence& to, std::string& room) const;
   // The code of a class as a tag; `unknown` for classes that training has not seen.
   std::int32_t tag_code(std::int32_t answer) const {
     return answer >= 0 && answer < tags_ ? first_code + answer : unknown;
@@ -82,7 +109,7 @@ class SequenceFeatures {
   void row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
   // The rows of all words of a text, in its order, as they arise while these answers are given; -1 for no
   // class.
-  FeatureRows rows(const data::ColumnText& text, std::span<const std::int32_t> answers, bool backward,
+  FeatureRows rows(const SequenceText& text, std::span<const std::int32_t> answers,
                    const Monitor& monitor) const;
 
   std::int32_t features() const { return index_.columns(); }
@@ -92,14 +119,17 @@ class SequenceFeatures {
   std::size_t tags_seen() const;
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<SequenceTableArrays> tables() const;
-  bool needs_pos() const { return known_pos() != nullptr; }
-  // The parts of speech seen in training; null if the templates do not use them.
-  const data::NameTable* known_pos() const;
+  const SequenceSources& sources() const { return sources_; }
+  // The values of a column that training has seen; null if the templates do not use the column.
+  const data::NameTable* known(std::size_t column) const;
 
  private:
   template <class Number>
-  void read_with(const data::ColumnText& text, std::int64_t sentence, bool backward, Sequence& to,
-                 std::string& room, const Number& number) const;
+  void read_with(const SequenceText& text, std::int64_t sentence, Sequence& to, std::string& room,
+                 const Number& number) const;
+  // The number of the value that a lexicon has for a word, or -1.
+  std::int32_t value_of(const Lexicon& lexicon, std::string_view word, std::string& room) const;
+  void check_sources() const;
   // Sets the codes of a sentence's tags.
   void set_tags(std::span<const std::int32_t> answers, bool backward, Sequence& sentence) const;
   std::vector<TemplateRanges> ranges() const;
@@ -108,6 +138,7 @@ class SequenceFeatures {
   void store_table(std::size_t which, SequenceTableArrays& arrays) const;
 
   SequenceTemplates templates_;
+  SequenceSources sources_;
   std::vector<SequenceTemplate> all_;  // static ones, then dynamic ones; tags are the last attribute
   std::vector<data::NameTable> values_;
   std::int32_t tags_ = 0;  // number of classes seen in training

@@ -13,7 +13,6 @@ namespace {
 constexpr std::pair<std::string_view, SequenceAttributeKind> plain_names[] = {
     {"word", SequenceAttributeKind::word},
     {"lower", SequenceAttributeKind::lower},
-    {"pos", SequenceAttributeKind::pos},
     {"shape", SequenceAttributeKind::shape},
     {"tag", SequenceAttributeKind::tag}};
 constexpr std::pair<std::string_view, SequenceAttributeKind> counted_names[] = {
@@ -25,7 +24,8 @@ constexpr TemplateLimits limits{
 // Interprets the names of a template text.
 class SequenceTemplateReader {
  public:
-  SequenceTemplateReader(std::string_view text, const std::string& file) : text_(file, text, limits) {}
+  SequenceTemplateReader(std::string_view text, const std::string& file, const SequenceNames& names)
+      : text_(file, text, limits), names_(names) {}
 
   SequenceTemplates read() {
     for (const TemplateLine& line : text_.lines()) {
@@ -66,6 +66,12 @@ class SequenceTemplateReader {
 
   SequenceAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
     if (const auto kind = named(plain_names, name.text)) return {*kind, 0};
+    using enum SequenceAttributeKind;
+    for (const auto& [kind, own] :
+         {std::pair{column, &names_.columns}, std::pair{lexicon, &names_.lexicons}}) {
+      const auto found = std::ranges::find(*own, name.text);
+      if (found != own->end()) return {kind, static_cast<int>(found - own->begin())};
+    }
     const auto counted = named(counted_names, name.text.substr(0, 6));
     if (counted && name.text.size() == 7 && name.text[6] >= '1' && name.text[6] <= '9')
       return {*counted, name.text[6] - '0'};
@@ -74,40 +80,44 @@ class SequenceTemplateReader {
 
   [[noreturn]] void fail_attribute(const TemplateLine& line, std::int64_t column,
                                    std::string_view name) const {
-    text_.fail(
-        line, column,
-        message({"'", name,
-                 "' is no attribute: there are word, lower, pos, shape, prefix1 to prefix9, suffix1 to "
-                 "suffix9 and tag"}));
+    std::string others;
+    for (const auto* own : {&names_.columns, &names_.lexicons}) {
+      for (const std::string& one : *own) others += one + ", ";
+    }
+    text_.fail(line, column,
+               message({"'", name, "' is no attribute: there are word, lower, ", others,
+                        "shape, prefix1 to prefix9, suffix1 to suffix9 and tag"}));
   }
 
   TemplateText text_;
+  const SequenceNames& names_;
   SequenceTemplates templates_;
   std::vector<SequenceTemplate> seen_;
 };
+
+}  // namespace
+
+SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file,
+                                          const SequenceNames& names) {
+  return SequenceTemplateReader(text, file, names).read();
+}
 
 void append_small(std::string_view word, std::string& to) {
   for (const char c : word) to.push_back(small(c));
 }
 
-}  // namespace
-
-SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file) {
-  return SequenceTemplateReader(text, file).read();
-}
-
-void append_value(const SequenceAttribute& attribute, std::string_view word, std::string_view pos,
-                  std::string& to) {
-  const auto letters = static_cast<std::size_t>(attribute.letters);
+void append_value(const SequenceAttribute& attribute, std::string_view word, std::string& to) {
+  const auto letters = static_cast<std::size_t>(attribute.number);
   switch (attribute.kind) {
     case SequenceAttributeKind::word: to.append(word); break;
     case SequenceAttributeKind::lower: append_small(word, to); break;
-    case SequenceAttributeKind::pos: to.append(pos); break;
     case SequenceAttributeKind::shape:
       append_shape(word, {.beyond_ascii = 'x', .longest = std::string::npos}, to);
       break;
     case SequenceAttributeKind::prefix: append_small(data::first_characters(word, letters), to); break;
     case SequenceAttributeKind::suffix: append_small(data::last_characters(word, letters), to); break;
+    case SequenceAttributeKind::column:
+    case SequenceAttributeKind::lexicon:
     case SequenceAttributeKind::tag: break;
   }
 }

@@ -4,11 +4,11 @@
 //   suffix3[0]          the last three letters of this one
 //   word[0]+tag[-1]     both at once, as one feature
 //
-// One template per line. Attributes are word, lower (the word with ASCII letters in lower case), pos, shape
-// (X an upper-case letter, x a lower-case letter, d a digit; runs collapsed), prefix1 .. prefix9 and suffix1
-// .. suffix9 (of `lower`; characters, not bytes) and tag, the tag assigned to a previous word. Positions
-// count in reading direction: -1 is the word read just before, which is the one to the right if text is read
-// backward.
+// One template per line. Attributes are word, lower (the word with ASCII letters in lower case), shape (X an
+// upper-case letter, x a lower-case letter, d a digit; runs collapsed), prefix1 .. prefix9 and suffix1 ..
+// suffix9 (of `lower`; characters, not bytes), tag, the tag assigned to a previous word, and those that a
+// task adds: columns of the text, such as pos, and lexicons, which know a value of words. Positions count in
+// reading direction: -1 is the word read just before, which is the one to the right if text is read backward.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@
 
 namespace unkernel::parsing {
 
-enum class SequenceAttributeKind { word, lower, pos, shape, prefix, suffix, tag };
+enum class SequenceAttributeKind { word, lower, column, lexicon, shape, prefix, suffix, tag };
 
 struct SequenceAttribute {
   SequenceAttributeKind kind;
-  int letters;  // for prefixes and suffixes, else 0
+  int number;  // letters of prefixes and suffixes; which of the columns or lexicons; else 0
   bool operator==(const SequenceAttribute&) const = default;
 };
 
@@ -47,11 +47,19 @@ struct SequenceTemplates {
   std::vector<SequenceTemplate> dynamic;      // those that use tags
 };
 
-// Throws FormatError with file, line and column.
-SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file);
+// The attributes that a task has beside those of words.
+struct SequenceNames {
+  std::vector<std::string> columns;
+  std::vector<std::string> lexicons;
+};
 
-// Appends the attribute's value for a word and its part of speech.
-void append_value(const SequenceAttribute& attribute, std::string_view word, std::string_view pos,
-                  std::string& to);
+// Throws FormatError with file, line and column.
+SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file,
+                                          const SequenceNames& names);
+
+// Appends the value of an attribute that depends on a word alone.
+void append_value(const SequenceAttribute& attribute, std::string_view word, std::string& to);
+// Appends a word with ASCII letters in lower case.
+void append_small(std::string_view word, std::string& to);
 
 }  // namespace unkernel::parsing

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from unkernel._core import ArcEagerSpec, OnlineTrainer, mean_weights
+from unkernel._core import ArcEagerSpec, OnlineTrainer
 from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.parsing.arc_eager.result import result_of
+from unkernel.parsing.online import Weights, classifier_of_runs
 from unkernel.parsing.reporting import Reporter
 
-Weights = dict[str, NDArray[Any]]
 Classifiers = list[CompiledClassifier | None]
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
 _SAMPLE_ROWS = 4096
@@ -100,29 +100,17 @@ class OnlineLearner:
         self, runs: Sequence[list[Weights]], classes: list[list[int]], columns: int
     ) -> Classifiers:
         return [
-            self._from_weights(own, np.array(chosen), columns) if len(chosen) > 1 else None
+            classifier_of_runs(
+                own,
+                degree=self.degree,
+                classes=np.array(chosen),
+                columns=columns,
+                learner="ArcEagerParser",
+            )
+            if len(chosen) > 1
+            else None
             for *own, chosen in zip(*runs, classes, strict=True)
         ]
-
-    def _from_weights(self, runs: list[Weights], classes: NDArray[Any], columns: int) -> CompiledClassifier:
-        part = mean_weights(runs, degree=self.degree, classes=len(classes))
-        keys = np.asarray(part["keys"])
-        intercept = np.asarray(part["intercept"])
-        model = ConjunctionModel(
-            degree=self.degree,
-            sets=True,
-            feature_map="plain",
-            gamma=1.0,
-            coef0=1.0,
-            n_features=max(columns, 1),
-            columns=np.asarray(part["columns"]),
-            keys=keys,
-            weights=np.asarray(part["weights"]).reshape(len(keys), len(intercept)),
-            intercept=intercept,
-            classes=classes,
-            origin={"learner": "ArcEagerParser"},
-        )
-        return CompiledClassifier(model).validate()
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from unkernel.parsing.base import BaseParser
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
+    FEATURE_SOURCES,
     SCHEMES,
     WIDEST_BEAM,
     ChunkModel,
@@ -41,7 +42,7 @@ _TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yam
 
 def default_gamma(features: SequenceFeatures) -> float:
     """What is accurate on CoNLL-2000, and without parts of speech on names, too."""
-    return 0.1 if features.needs_pos else 0.05
+    return 0.05 if features.known(0) is None else 0.1
 
 
 class Chunker(BaseParser[ChunkSource]):
@@ -179,7 +180,7 @@ class Chunker(BaseParser[ChunkSource]):
 
     def _learned(self, corpus: ChunkCorpus, report: Reporter) -> ChunkModel:
         templates, name = read_templates(self._templates_for(corpus), _TEMPLATES)
-        features = SequenceFeatures(templates, name)
+        features = SequenceFeatures(templates, name, **FEATURE_SOURCES)
         check_pos(features, corpus, "; or give templates without pos")
         tags, types = read_tags(corpus, [])
         recoded = np.asarray(recode_chunks(corpus.offsets, tags, self.scheme))

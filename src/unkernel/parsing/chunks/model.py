@@ -17,7 +17,7 @@ from unkernel._core import (
     chunk_tag_names,
     chunk_text,
     recode_chunks,
-    restored_chunk_features,
+    restored_sequence_features,
 )
 from unkernel.data import allowance
 from unkernel.data.files import Source
@@ -46,6 +46,7 @@ WIDEST_BEAM = 64
 _FEATURES = "features."
 _TAGS = "tags"
 _POS_COLUMN = 1
+FEATURE_SOURCES: dict[str, Any] = {"word_column": 0, "columns": [("pos", _POS_COLUMN)]}
 _POS_ADVICE = "give the part of speech of each word in its second column, or lists of words with tags"
 _TAG = re.compile("O|[BIES](-.*)?")
 # Features of fewer support vectors stay with the support vectors: their conjunctions, with one weight per
@@ -195,10 +196,10 @@ class ChunkModel(ParserModel):
     def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
         """The parts of speech are missing, or many were not in training."""
         check_pos(self.features, corpus)
-        if not (self.features.needs_pos and corpus.n_words):
+        known = self.features.known(0)
+        if known is None or not corpus.n_words:
             return []
         codes, names = corpus.symbols(_POS_COLUMN)
-        known = self.features.known_pos
         fault = tag_fault("2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
         return [] if fault is None else [fault]
 
@@ -282,7 +283,7 @@ class ChunkModel(ParserModel):
         engine = container.setting(name, settings, "engine", str, ENGINES.__contains__)
         model = cls(
             templates=templates,
-            features=restored_chunk_features(templates, name, own, count),
+            features=restored_sequence_features(templates, name, own, count, **FEATURE_SOURCES),
             types=container.setting(name, settings, "types", list, _are_names),
             classes=np.array(container.proper_array(name, arrays, "classes", [np.dtype(np.int32)], 1)),
             scheme=container.setting(name, settings, "scheme", str, SCHEMES.__contains__),
@@ -335,7 +336,7 @@ def _are_names(names: list[Any]) -> bool:
 
 def check_pos(features: SequenceFeatures, corpus: ChunkCorpus, advice: str = "") -> None:
     """Raise ValueError for a text of words alone if the templates use parts of speech."""
-    if not (features.needs_pos and len(corpus) and corpus.n_columns - corpus.tagged < 2):
+    if not (features.known(0) is not None and len(corpus) and corpus.n_columns - corpus.tagged < 2):
         return
     expected, missing = "a word and its part of speech", "the part of speech"
     if corpus.tagged:

@@ -1,0 +1,323 @@
+// Words in sequences: features, online training, and tagging.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "bound_engine.hpp"
+#include "tables.hpp"
+#include "unkernel/parsing/sequences/features.hpp"
+#include "unkernel/parsing/sequences/online_training.hpp"
+#include "unkernel/parsing/sequences/templates.hpp"
+#include "unkernel/parsing/tagging/tagger.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using data::ColumnText;
+using parsing::SequenceFeatures;
+using parsing::SequenceTrainer;
+
+constexpr std::int64_t many_tokens = 2000;  // a fraction of a second for the slowest models
+
+// --- Features ---------------------------------------------------------------------------------------------
+
+// Words of a lexicon, and the value of each.
+using LexiconLists = std::pair<std::vector<std::string>, std::vector<std::string>>;
+using NamedColumns = std::vector<std::pair<std::string, int>>;
+using NamedLexicons = std::vector<std::pair<std::string, LexiconLists>>;
+
+struct Sources {
+  parsing::SequenceNames names;
+  parsing::SequenceSources sources;
+};
+
+parsing::Lexicon lexicon_of(const LexiconLists& lists) {
+  parsing::Lexicon lexicon;
+  for (const std::string& word : lists.first) lexicon.words.add(word);
+  for (const std::string& value : lists.second) lexicon.value_of.push_back(lexicon.values.add(value));
+  if (lexicon.words.size() != lists.first.size()) throw std::invalid_argument("a word is in a lexicon twice");
+  return lexicon;
+}
+
+Sources sources_of(int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
+  constexpr int most_columns = 1000;  // far beyond all formats
+  Sources made{{}, {.word_column = word_column, .columns = {}, .lexicons = {}}};
+  for (const auto& [name, column] : columns) {
+    if (column < 0 || column > most_columns) throw std::invalid_argument("a column is out of range");
+    made.names.columns.push_back(name);
+    made.sources.columns.push_back(column);
+  }
+  for (const auto& [name, lists] : lexicons) {
+    made.names.lexicons.push_back(name);
+    made.sources.lexicons.push_back(lexicon_of(lists));
+  }
+  return made;
+}
+
+void check_columns(const SequenceFeatures& features, const ColumnText& text) {
+  const int column = features.sources().word_column;
+  if (text.tokens() > 0 && (column < 0 || column >= text.columns()))
+    throw std::invalid_argument("the text has no column " + std::to_string(column));
+}
+
+auto as_tuple(parsing::FeatureRows&& rows) {
+  return nb::typed<nb::tuple, nb::any, nb::any>(
+      nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
+}
+
+auto rows_of(const SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+             bool backward) {
+  check_columns(features, text);
+  constexpr std::int32_t most = 1 << 30;  // codes are a little larger
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
+      std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
+    throw std::invalid_argument("the answers do not fit the text");
+  }
+  parsing::FeatureRows rows;
+  watched([&](const Monitor& monitor) {
+    rows = features.rows({.text = text, .backward = backward}, view(answers), monitor);
+  });
+  return as_tuple(std::move(rows));
+}
+
+// The values of a column that training has seen; None if the templates do not use it.
+std::optional<Names> known(const SequenceFeatures& features, std::size_t column) {
+  const data::NameTable* names = features.known(column);
+  return names == nullptr ? std::nullopt : std::optional<Names>(names_of(*names));
+}
+
+auto learn(SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+           bool backward, std::int64_t min_count) {
+  check_columns(features, text);
+  if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
+  if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
+      std::ranges::any_of(view(answers),
+                          [](auto k) { return k < 0 || k >= parsing::most_sequence_classes; })) {
+    throw std::invalid_argument("the answers do not fit the text");
+  }
+  parsing::FeatureRows rows;
+  watched([&](const Monitor& monitor) {
+    rows = features.learn({.text = text, .backward = backward}, view(answers), min_count, monitor);
+  });
+  return as_tuple(std::move(rows));
+}
+
+// --- Features in files ------------------------------------------------------------------------------------
+
+std::string numbered(const char* name, std::size_t number) { return name + std::to_string(number); }
+
+Table features_arrays(const SequenceFeatures& features) {
+  Table table;
+  for (std::size_t a = 0; a < features.values().size(); ++a) {
+    const data::NameTable& names = features.values()[a];
+    table[numbered("value_bytes.", a).c_str()] =
+        give(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
+    table[numbered("value_ends.", a).c_str()] = give(std::vector(names.ends()));
+  }
+  auto tables = features.tables();
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    table[numbered("ids.", t).c_str()] = give(std::move(tables[t].ids));
+    for (std::size_t k = 0; k < tables[t].joins.size(); ++k) {
+      table[numbered((numbered("joins.", t) + ".").c_str(), k).c_str()] = give(std::move(tables[t].joins[k]));
+    }
+  }
+  return table;
+}
+
+data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
+  const auto bytes = array<std::uint8_t>(table, numbered("value_bytes.", attribute).c_str());
+  return data::NameTable::of(std::string(bytes.begin(), bytes.end()),
+                             array<std::int64_t>(table, numbered("value_ends.", attribute).c_str()));
+}
+
+parsing::SequenceTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {
+  const auto copy = [](const auto& span) { return std::vector(span.begin(), span.end()); };
+  parsing::SequenceTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
+  for (std::size_t k = 0; k + 1 < values; ++k) {
+    arrays.joins.push_back(
+        copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
+  }
+  return arrays;
+}
+
+void create(SequenceFeatures* self, std::string_view templates, const std::string& file, int word_column,
+            const NamedColumns& columns, const NamedLexicons& lexicons) {
+  Sources given = sources_of(word_column, columns, lexicons);
+  new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file, given.names),
+                              std::move(given.sources));
+}
+
+SequenceFeatures restored_features(std::string_view text, const std::string& file, const Table& table,
+                                   std::int32_t features, int word_column, const NamedColumns& columns,
+                                   const NamedLexicons& lexicons) {
+  Sources given = sources_of(word_column, columns, lexicons);
+  parsing::SequenceTemplates templates = parsing::read_sequence_templates(text, file, given.names);
+  std::vector<data::NameTable> values;
+  for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
+  std::vector<parsing::SequenceTableArrays> tables;
+  for (const auto* part : {&templates.fixed, &templates.dynamic}) {
+    for (const parsing::SequenceTemplate& each : *part)
+      tables.push_back(stored_table(table, tables.size(), each.size()));
+  }
+  return SequenceFeatures(std::move(templates), std::move(given.sources), std::move(values), tables,
+                          features);
+}
+
+void bind_features(nb::module_& module) {
+  nb::class_<SequenceFeatures>(module, "SequenceFeatures")
+      .def("__init__", &create, nb::arg("templates"), nb::arg("file"), nb::kw_only(), nb::arg("word_column"),
+           nb::arg("columns"), nb::arg("lexicons") = NamedLexicons{})
+      .def_prop_ro("features", &SequenceFeatures::features)
+      .def("known", &known, nb::arg("column"))
+      .def("arrays", &features_arrays)
+      .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
+      .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
+           nb::arg("min_count"));
+  module.def("restored_sequence_features", &restored_features, nb::arg("templates"), nb::arg("file"),
+             nb::arg("arrays"), nb::arg("features"), nb::kw_only(), nb::arg("word_column"),
+             nb::arg("columns"), nb::arg("lexicons") = NamedLexicons{});
+}
+
+// --- Training ---------------------------------------------------------------------------------------------
+
+std::vector<std::int32_t> copy(const Array<std::int32_t>& numbers) {
+  return {view(numbers).begin(), view(numbers).end()};
+}
+
+void bind_trainer(nb::module_& module) {
+  nb::class_<SequenceTrainer>(module, "SequenceTrainer")
+      .def(
+          "__init__",
+          [](SequenceTrainer* self, const SequenceFeatures& features, const ColumnText& text,
+             const Array<std::int32_t>& answers, const Array<std::int32_t>& parts,
+             const std::vector<std::vector<std::int32_t>>& classes, int degree, std::uint32_t min_updates,
+             int gold_epochs, std::uint64_t seed) {
+            check_columns(features, text);
+            new (self) SequenceTrainer(features, text, {copy(answers), copy(parts)}, classes,
+                                       {degree, min_updates, gold_epochs, seed});
+          },
+          nb::arg("features"), nb::arg("text"), nb::arg("answers"), nb::arg("parts"), nb::arg("classes"),
+          nb::kw_only(), nb::arg("degree"), nb::arg("min_updates"), nb::arg("gold_epochs"), nb::arg("seed"),
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("run_epoch",
+           [](SequenceTrainer& self) {
+             parsing::SequenceEpoch counts;
+             watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); });
+             return nb::typed<nb::tuple, int, int>(nb::make_tuple(counts.words, counts.wrong));
+           })
+      .def(
+          "answers",
+          [](SequenceTrainer& self, const ColumnText& text, const Array<std::int32_t>& parts) {
+            std::vector<std::int32_t> found;
+            watched([&](const Monitor& monitor) { found = self.answers(text, view(parts), monitor); });
+            return to_numpy(std::move(found));
+          },
+          nb::arg("text"), nb::arg("parts"))
+      .def(
+          "weights",
+          [](const SequenceTrainer& self, std::size_t part) {
+            if (part >= self.parts().size()) throw std::out_of_range("there is no such part");
+            parsing::RunAverages run;
+            {
+              const Unlocked unlocked;
+              run = self.parts()[part].averages();
+            }
+            return table_of(std::pair{"keys", std::move(run.keys)},
+                            std::pair{"weights", std::move(run.weights)});
+          },
+          nb::arg("part"));
+}
+
+// --- Tagging ----------------------------------------------------------------------------------------------
+
+// A column of a tagger, as Python has it.
+struct BoundTagColumn {
+  const SequenceFeatures& features;
+  int text_column;
+  data::NameTable names;
+  std::vector<std::vector<std::int32_t>> classes;
+  std::size_t split;
+  std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>> cases;  // and their parts
+};
+
+data::NameTable names_table(const std::vector<std::string>& names) {
+  data::NameTable table;
+  for (const std::string& name : names) table.add(name);
+  if (table.size() != names.size()) throw std::invalid_argument("a class is given twice");
+  return table;
+}
+
+using BoundEngines = std::vector<const BoundEngine*>;
+
+parsing::TagColumn tag_column(const BoundTagColumn& bound, const BoundEngines& engines) {
+  parsing::TagColumn column{
+      bound.features, bound.text_column, bound.names, bound.classes, {}, bound.split, {}};
+  for (const BoundEngine* engine : engines)
+    column.engines.push_back(engine == nullptr ? nullptr : &engine->engine());
+  for (const auto& [classes, part] : bound.cases) {
+    if (classes.size() != bound.split)
+      throw std::invalid_argument("a case has not the classes it is split by");
+    column.part_of[parsing::case_of(classes)] = part + 1;
+  }
+  return column;
+}
+
+using EngineList = nb::typed<nb::list, nb::any>;
+
+EngineList tag_text(const ColumnText& text, const std::vector<const BoundTagColumn*>& bound,
+                    const std::vector<EngineList>& engines, int threads) {
+  if (engines.size() != bound.size()) throw std::invalid_argument("there must be engines for every column");
+  std::vector<parsing::TagColumn> columns;
+  for (std::size_t k = 0; k < bound.size(); ++k) {
+    check_columns(bound[k]->features, text);
+    BoundEngines own;
+    for (const nb::handle one : engines[k])
+      own.push_back(one.is_none() ? nullptr : nb::cast<const BoundEngine*>(one));
+    columns.push_back(tag_column(*bound[k], own));
+  }
+  std::vector<std::vector<std::int32_t>> found;
+  watched_if(text.tokens() > many_tokens,
+             [&](const Monitor& monitor) { found = parsing::tag_text(text, columns, {threads, &monitor}); });
+  EngineList result;
+  for (auto& own : found) result.append(to_numpy(std::move(own)));
+  return result;
+}
+
+void bind_tagger(nb::module_& module) {
+  nb::class_<BoundTagColumn>(module, "TagColumn")
+      .def(
+          "__init__",
+          [](BoundTagColumn* self, const SequenceFeatures& features, int text_column,
+             const std::vector<std::string>& names, const std::vector<std::vector<std::int32_t>>& classes,
+             std::size_t split,
+             const std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>& cases) {
+            new (self) BoundTagColumn{features, text_column, names_table(names), classes, split, cases};
+          },
+          nb::arg("features"), nb::kw_only(), nb::arg("text_column"), nb::arg("names"), nb::arg("classes"),
+          nb::arg("split"), nb::arg("cases"), nb::keep_alive<1, 2>());
+  module.def("tag_text", &tag_text, nb::arg("text"), nb::arg("columns"), nb::arg("engines"), nb::kw_only(),
+             nb::arg("threads"));
+}
+
+}  // namespace
+
+void bind_sequences(nb::module_& module) {
+  bind_features(module);
+  bind_trainer(module);
+  bind_tagger(module);
+}
+
+}  // namespace unkernel::bindings

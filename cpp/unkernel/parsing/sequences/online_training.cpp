@@ -1,0 +1,119 @@
+#include "unkernel/parsing/sequences/online_training.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace unkernel::parsing {
+namespace {
+
+std::size_t place_of(const std::vector<std::int32_t>& classes, std::int32_t one) {
+  return static_cast<std::size_t>(std::ranges::lower_bound(classes, one) - classes.begin());
+}
+
+void check_parts(std::span<const std::int32_t> parts, std::int64_t tokens, std::size_t limit) {
+  if (parts.size() != static_cast<std::size_t>(tokens) || std::ranges::any_of(parts, [&](auto part) {
+        return part < 0 || static_cast<std::size_t>(part) >= limit;
+      }))
+    throw std::invalid_argument("the parts do not fit the text");
+}
+
+}  // namespace
+
+SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::ColumnText& text,
+                                 SequenceAnswers answers, std::vector<std::vector<std::int32_t>> classes,
+                                 const SequenceTrainingOptions& options)
+    : features_(features),
+      text_(text),
+      answers_(std::move(answers)),
+      classes_(std::move(classes)),
+      options_(options),
+      random_(options.seed),
+      order_(static_cast<std::size_t>(text.sentences())) {
+  check_parts(answers_.parts, text.tokens(), classes_.size());
+  if (answers_.classes.size() != answers_.parts.size())
+    throw std::invalid_argument("the answers do not fit the text");
+  for (std::size_t token = 0; token < answers_.classes.size(); ++token) {
+    const auto& own = classes_[static_cast<std::size_t>(answers_.parts[token])];
+    if (!std::ranges::binary_search(own, answers_.classes[token]))
+      throw std::invalid_argument("a part does not have the class of its word");
+  }
+  if (features.features() > AveragedWeights::most_columns)
+    throw std::invalid_argument("there are " + std::to_string(features.features()) +
+                                " features, but online learning supports at most " +
+                                std::to_string(AveragedWeights::most_columns) + ": raise min_count");
+  std::iota(order_.begin(), order_.end(), 0);
+  for (const auto& own : classes_)
+    weights_.emplace_back(options.degree, own.size(), options.min_updates,
+                          std::numeric_limits<std::int32_t>::max());
+}
+
+SequenceEpoch SequenceTrainer::run_epoch(const Monitor& monitor) {
+  random_.shuffle(std::span(order_));
+  SequenceEpoch counts;
+  for (const std::int64_t sentence : order_) {
+    monitor.throw_if_stopped();
+    learn_sentence(sentence, counts);
+  }
+  ++epochs_;
+  return counts;
+}
+
+void SequenceTrainer::learn_sentence(std::int64_t sentence, SequenceEpoch& counts) {
+  features_.read({.text = text_}, sentence, words_, room_);
+  const std::int64_t first = text_.first_token(sentence);
+  for (std::size_t i = 0; i < words_.words(); ++i) {
+    const std::int32_t given = learn_word(i, first + static_cast<std::int64_t>(i), counts);
+    words_.set_tag(i, features_.tag_code(given));
+  }
+}
+
+// Returns the class that the following words see.
+std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts) {
+  const auto place = static_cast<std::size_t>(token);
+  const auto part = static_cast<std::size_t>(answers_.parts[place]);
+  const std::vector<std::int32_t>& classes = classes_[part];
+  if (classes.size() == 1) return classes.front();
+  AveragedWeights& weights = weights_[part];
+  features_.row(words_, word, row_);
+  const std::span<const float> scores = weights.score(row_);
+  weights.next_example();
+  const std::size_t right = place_of(classes, answers_.classes[place]);
+  std::size_t wrong = right == 0 ? 1 : 0;  // the best of the others
+  for (std::size_t k = 0; k < scores.size(); ++k) {
+    if (k != right && scores[k] > scores[wrong]) wrong = k;
+  }
+  ++counts.words;
+  if (scores[wrong] < scores[right]) return classes[right];
+  ++counts.wrong;
+  weights.update(right, wrong);
+  return classes[epochs_ < options_.gold_epochs ? right : wrong];
+}
+
+std::vector<std::int32_t> SequenceTrainer::answers(const data::ColumnText& text,
+                                                   std::span<const std::int32_t> parts,
+                                                   const Monitor& monitor) {
+  check_parts(parts, text.tokens(), classes_.size());
+  for (AveragedWeights& weights : weights_) weights.settle_averages();
+  std::vector<std::int32_t> found;
+  for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
+    monitor.throw_if_stopped();
+    features_.read({.text = text}, sentence, words_, room_);
+    for (std::size_t i = 0; i < words_.words(); ++i) {
+      const auto part = static_cast<std::size_t>(parts[found.size()]);
+      std::size_t best = 0;
+      if (classes_[part].size() > 1) {
+        features_.row(words_, i, row_);
+        const std::span<const double> scores = weights_[part].averaged_score(row_);
+        best = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
+      }
+      found.push_back(classes_[part][best]);
+      words_.set_tag(i, features_.tag_code(found.back()));
+    }
+  }
+  return found;
+}
+
+}  // namespace unkernel::parsing

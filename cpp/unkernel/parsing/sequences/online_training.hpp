@@ -1,0 +1,74 @@
+// Learns the classes of words online, from its own mistakes: the averaged perceptron (online/
+// averaged_weights.hpp), word by word in reading direction.
+//
+// From epoch `gold_epochs` on, the words that follow see the classes that were given, right or wrong, as they
+// will when it answers. Decisions may be split into parts, each of which has weights of its own and chooses
+// among its own classes.
+//
+// The result depends on the seed alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
+#include "unkernel/parsing/sequences/features.hpp"
+
+namespace unkernel::parsing {
+
+// For each token its class, and the part that decides.
+struct SequenceAnswers {
+  std::vector<std::int32_t> classes;
+  std::vector<std::int32_t> parts;
+};
+
+struct SequenceTrainingOptions {
+  int degree;
+  std::uint32_t min_updates;
+  int gold_epochs;
+  std::uint64_t seed;
+};
+
+// How many words had a choice, and got the wrong class.
+struct SequenceEpoch {
+  std::int64_t words = 0;
+  std::int64_t wrong = 0;
+};
+
+class SequenceTrainer {
+ public:
+  // The features must have learnt from this text; both must outlive the trainer. Throws
+  // std::invalid_argument unless every answer is among the ascending classes of its part.
+  SequenceTrainer(const SequenceFeatures& features, const data::ColumnText& text, SequenceAnswers answers,
+                  std::vector<std::vector<std::int32_t>> classes, const SequenceTrainingOptions& options);
+
+  SequenceEpoch run_epoch(const Monitor& monitor);
+  // The classes that the current averages give; `parts` has the part of each token.
+  std::vector<std::int32_t> answers(const data::ColumnText& text, std::span<const std::int32_t> parts,
+                                    const Monitor& monitor);
+
+  const std::vector<AveragedWeights>& parts() const { return weights_; }
+
+ private:
+  void learn_sentence(std::int64_t sentence, SequenceEpoch& counts);
+  std::int32_t learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts);
+
+  const SequenceFeatures& features_;
+  const data::ColumnText& text_;
+  SequenceAnswers answers_;
+  std::vector<std::vector<std::int32_t>> classes_;
+  SequenceTrainingOptions options_;
+  Random random_;
+  int epochs_ = 0;
+  std::vector<std::int64_t> order_;
+  std::vector<AveragedWeights> weights_;
+  Sequence words_;
+  std::string room_;
+  std::vector<std::int32_t> row_;
+};
+
+}  // namespace unkernel::parsing

@@ -1,0 +1,52 @@
+"""Classifiers from the weights that online learners have averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import mean_weights
+from unkernel.engines import CompiledClassifier
+from unkernel.models import ConjunctionModel
+
+Weights = dict[str, NDArray[Any]]
+
+
+def classifier_of_runs(
+    runs: Sequence[Weights], *, degree: int, classes: NDArray[Any], columns: int, learner: str
+) -> CompiledClassifier:
+    """The classifier that has the mean of the weights of some runs.
+
+    Parameters
+    ----------
+    runs : sequence of dict
+        Keys and weights of each run.
+    degree : int
+    classes : ndarray
+        What it chooses among, ascending.
+    columns : int
+        The number of features.
+    learner : str
+        Which estimator has learnt it.
+    """
+    part = mean_weights(list(runs), degree=degree, classes=len(classes))
+    keys = np.asarray(part["keys"])
+    intercept = np.asarray(part["intercept"])
+    model = ConjunctionModel(
+        degree=degree,
+        sets=True,
+        feature_map="plain",
+        gamma=1.0,
+        coef0=1.0,
+        n_features=max(columns, 1),
+        columns=np.asarray(part["columns"]),
+        keys=keys,
+        weights=np.asarray(part["weights"]).reshape(len(keys), len(intercept)),
+        intercept=intercept,
+        classes=classes,
+        origin={"learner": learner},
+    )
+    return CompiledClassifier(model).validate()

@@ -1,0 +1,61 @@
+"""Dictionary forms as edits of words: what a lemmatizer chooses among.
+
+An edit takes the word as it is, in lower case or with a capital first letter, cuts letters off both ends and
+adds others: ``running`` becomes ``run`` by cutting four letters off its end. One edit serves many words, also
+ones that training has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+_CASES: dict[str, Callable[[str], str]] = {
+    "k": lambda form: form,  # kept
+    "l": str.lower,
+    "c": str.capitalize,
+}
+_WHOLE = "="
+
+
+@lru_cache(maxsize=1 << 16)
+def edit_of(form: str, lemma: str) -> str:
+    """The edit that makes a dictionary form of a word; the shortest of its kind.
+
+    Examples
+    --------
+    >>> edit_of("running", "run"), edit_of("Dogs", "dog"), edit_of("gemacht", "machen")
+    ('k:0:4:0:', 'l:0:1:0:', 'k:2:1:0:en')
+    """
+    found = [_edit(case, change(form), lemma) for case, change in _CASES.items()]
+    possible = [edit for edit in found if edit is not None]
+    return min(possible, key=len) if possible else _WHOLE + lemma
+
+
+def _edit(case: str, form: str, lemma: str) -> str | None:
+    match = SequenceMatcher(None, form, lemma, autojunk=False).find_longest_match()
+    if not match.size:
+        return None
+    before = lemma[: match.b]
+    behind = lemma[match.b + match.size :]
+    return f"{case}:{match.a}:{len(form) - match.a - match.size}:{len(before)}:{before}{behind}"
+
+
+@lru_cache(maxsize=1 << 16)
+def edited(edit: str, form: str) -> str:
+    """Apply an edit; a word that is too short for it stays as it is.
+
+    Examples
+    --------
+    >>> edited("l:0:1:0:", "Cats"), edited("=be", "were"), edited("k:0:4:0:", "a")
+    ('cat', 'be', 'a')
+    """
+    if edit.startswith(_WHOLE):
+        return edit[len(_WHOLE) :]
+    case, cut_before, cut_behind, added_before, added = edit.split(":", 4)
+    changed = _CASES[case](form)
+    begin, end = int(cut_before), len(changed) - int(cut_behind)
+    if begin >= end:
+        return form
+    return added[: int(added_before)] + changed[begin:end] + added[int(added_before) :]

@@ -1,0 +1,384 @@
+"""What a fitted tagger has learned. Needs numpy alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import SequenceFeatures, TagColumn, restored_sequence_features, tag_text
+from unkernel.data.text.columns import rewritten
+from unkernel.data.text.conll import COLUMNS, Treebank
+from unkernel.data.threads import thread_count
+from unkernel.engines.classifier import CompiledClassifier
+from unkernel.models import container
+from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
+from unkernel.parsing.feature_names import ChunkFeatureNames
+from unkernel.parsing.parser_model import Arrays, ParserModel
+from unkernel.parsing.scoring import check_not_empty, per_second, percentage
+from unkernel.parsing.stored_classifiers import (
+    packed_strings,
+    restore_classifiers,
+    store_classifiers,
+    unpacked_strings,
+)
+from unkernel.parsing.tag_check import TagFault
+from unkernel.parsing.text.lemmas import edited
+
+if TYPE_CHECKING:
+    from unkernel.parsing.explaining import Decided
+
+TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are found
+LEMMA = "lemma"
+Lexicons = list[tuple[str, tuple[list[str], list[str]]]]
+_WORD_COLUMN = COLUMNS.index("form")
+_EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
+
+
+def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
+    """Where the features of a column find words, the columns before it, and what is known of words."""
+    return {
+        "word_column": _WORD_COLUMN,
+        "columns": [(name, COLUMNS.index(name)) for name in names],
+        "lexicons": lexicons,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedColumn:
+    """How one column is filled.
+
+    Attributes
+    ----------
+    name : str
+        What the column is called: ``"upos"``.
+    templates : str
+        The text of the feature templates.
+    before : tuple of str
+        The columns that are filled before it, and are among its features.
+    features : SequenceFeatures
+    lexicons : list
+        What the templates know of words: name, words and values.
+    names : list of str
+        The classes: tags, or edits that make lemmas.
+    split : int
+        By how many of the first columns its decisions are split into parts.
+    cases : list of (list of int, int)
+        Classes of those columns, and the part that decides for them.
+    classes : list of list of int
+        The classes that each part chooses among.
+    classifiers : list of CompiledClassifier or None
+        What decides, part by part; None for parts with a single class.
+    """
+
+    name: str
+    templates: str
+    before: tuple[str, ...]
+    features: SequenceFeatures
+    lexicons: Lexicons
+    names: list[str]
+    split: int
+    cases: list[tuple[list[int], int]]
+    classes: list[list[int]]
+    classifiers: list[CompiledClassifier | None]
+
+    @cached_property
+    def native(self) -> TagColumn:
+        """The same for the core."""
+        return TagColumn(
+            self.features,
+            text_column=COLUMNS.index(self.name),
+            names=self.names,
+            classes=self.classes,
+            split=self.split,
+            cases=self.cases,
+        )
+
+    def engines(self) -> list[Any]:
+        """What scores, part by part."""
+        return [None if one is None else one._engine for one in self.classifiers]
+
+
+@dataclass(frozen=True)
+class TagResult:
+    """What :meth:`Tagger.evaluate` found.
+
+    Attributes
+    ----------
+    accuracy : dict of float
+        Percentage of words with the right value, column by column.
+    all : float
+        Percentage of words of which all columns are right.
+    n_sentences, n_words : int
+    seconds : float
+        CPU time; reading and comparing are not part of it.
+    """
+
+    accuracy: dict[str, float]
+    all: float
+    n_sentences: int
+    n_words: int
+    seconds: float
+
+    @property
+    def words_per_second(self) -> float:
+        return per_second(self.n_words, self.seconds)
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{name} {share:.2f} %" for name, share in self.accuracy.items())
+        return (
+            f"{shares}, all {self.all:.2f} % of {self.n_words:,} words; {self.words_per_second:,.0f} words/s"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TaggerModel(ParserModel):
+    """Fills columns of a treebank. :class:`Tagger` fits it, and ``unkernel.load`` reads it from a file.
+
+    Attributes
+    ----------
+    columns : list of LearnedColumn
+        In the order in which they are filled.
+    parameters : dict
+        The parameters of the estimator that fitted it.
+    """
+
+    kind = "tagger"
+    noun = "tagger"
+    estimator = "Tagger"
+
+    columns: list[LearnedColumn]
+    parameters: dict[str, Any]
+
+    @property
+    def columns_(self) -> list[str]:
+        """The columns that it fills."""
+        return [column.name for column in self.columns]
+
+    @property
+    def n_features_(self) -> int:
+        """Features of all columns, together."""
+        return sum(int(column.features.features) for column in self.columns)
+
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The classifiers that decide, such as ``"xpos.3"``, without parts that have a single class."""
+        return {
+            f"{column.name}.{number}": part
+            for column in self.columns
+            for number, part in enumerate(column.classifiers)
+            if part is not None
+        }
+
+    def class_names(self, part: str) -> list[str]:
+        """The values that a part chooses among."""
+        name, _, number = part.partition(".")
+        column = self._column(name)
+        return [column.names[one] for one in column.classes[int(number)]]
+
+    def feature_names(self, part: str) -> Callable[[int], str]:
+        """The names of a part's features, such as ``suffix3[0]=ing``."""
+        column = self._column(part.partition(".")[0])
+        features = column.features
+        return ChunkFeatureNames(column.templates, features.arrays(), int(features.features), column.names)
+
+    def _column(self, name: str) -> LearnedColumn:
+        return next(column for column in self.columns if column.name == name)
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def tag(self, source: TreebankSource | Sequence[Sequence[str]], *, n_jobs: int | None = None) -> Treebank:
+        """Fill the columns of a treebank.
+
+        Parameters
+        ----------
+        source : path, open file, Treebank or lists of words
+            What its columns have is replaced; every other byte stays.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all. The answers do not depend on it.
+
+        Returns
+        -------
+        Treebank
+        """
+        bank = treebank_of(source)
+        return Treebank._of(rewritten(bank._text, self._answered(bank, n_jobs)))
+
+    parse = tag
+
+    def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TagResult:
+        """Tag a treebank and compare with the tags that it has.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all.
+
+        Returns
+        -------
+        TagResult
+        """
+        bank = treebank_of(source)
+        check_not_empty(bank.name, bank.n_words)
+        engines = [column.engines() for column in self.columns]  # built on first use, which is not counted
+        assert len(engines) == len(self.columns)
+        start = time.process_time()
+        found = self.tag(bank, n_jobs=n_jobs)
+        seconds = time.process_time() - start
+        right = {name: _same(bank, found, name) for name in self.columns_}
+        return TagResult(
+            accuracy={name: _share(own) for name, own in right.items()},
+            all=_share(np.logical_and.reduce(list(right.values()))),
+            n_sentences=len(bank),
+            n_words=bank.n_words,
+            seconds=seconds,
+        )
+
+    def tag_faults(self, corpus: Treebank) -> list[TagFault]:
+        """None: words are all that it needs."""
+        return []
+
+    def _found(self, bank: Treebank, n_jobs: int | None = None) -> list[NDArray[np.int32]]:
+        """The classes of all words, column by column."""
+        found = tag_text(
+            bank._text,
+            [column.native for column in self.columns],
+            [column.engines() for column in self.columns],
+            threads=thread_count(n_jobs),
+        )
+        return [np.asarray(own) for own in found]
+
+    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
+        return self._written(bank, self._found(bank, n_jobs)) if bank.n_words else bank.to_bytes()
+
+    def _written(self, bank: Treebank, found: list[NDArray[np.int32]]) -> bytes:
+        values = []
+        for column, own in zip(self.columns, found, strict=True):
+            numbers, names = (own, column.names) if column.name != LEMMA else _lemmas(bank, own, column.names)
+            values.append((COLUMNS.index(column.name), numbers, names))
+        return bytes(bank._text.write_columns(sorted(values, key=lambda one: one[0])))
+
+    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+        from unkernel.parsing.decision_trace import decided_tags
+
+        bank = treebank_of(source)
+        if not bank.n_words:
+            return iter(())
+        found = self._found(bank)
+        tagged = Treebank._of(rewritten(bank._text, self._written(bank, found)))
+        return decided_tags(tagged, self.columns, found)
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, settings = store_classifiers(self.parts_)
+        stored = []
+        for column in self.columns:
+            arrays |= {
+                f"{column.name}.features.{key}": np.asarray(array)
+                for key, array in column.features.arrays().items()
+            }
+            arrays[f"{column.name}.names"] = packed_strings(column.names)
+            for lexicon, (words, values) in column.lexicons:
+                arrays[f"{column.name}.{lexicon}.words"] = packed_strings(words)
+                arrays[f"{column.name}.{lexicon}.values"] = packed_strings(values)
+            stored.append(
+                {
+                    "name": column.name,
+                    "templates": column.templates,
+                    "features": int(column.features.features),
+                    "lexicons": [name for name, _ in column.lexicons],
+                    "split": column.split,
+                    "cases": column.cases,
+                    "classes": column.classes,
+                }
+            )
+        return arrays, settings | {"columns": stored}
+
+    @classmethod
+    def _restored(
+        cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
+    ) -> Self:
+        stored = container.setting(name, settings, "columns", list, _are_columns)
+        parts = restore_classifiers(name, arrays, settings)
+        model = cls([], parameters)
+        for one in stored:
+            model.columns.append(_restored_column(name, one, model.columns_, arrays, parts))
+        model._found(treebank_of([]))  # ValueError if the classifiers are not those of the parts
+        return model
+
+
+def _restored_column(
+    file: str, stored: dict[str, Any], before: list[str], arrays: Arrays, parts: dict[str, CompiledClassifier]
+) -> LearnedColumn:
+    name, templates = stored["name"], str(stored["templates"])
+    lexicons: Lexicons = [
+        (
+            str(lexicon),
+            (
+                unpacked_strings(file, arrays, f"{name}.{lexicon}.words"),
+                unpacked_strings(file, arrays, f"{name}.{lexicon}.values"),
+            ),
+        )
+        for lexicon in stored["lexicons"]
+    ]
+    prefix = f"{name}.features."
+    own = {
+        key.removeprefix(prefix): np.ascontiguousarray(array)
+        for key, array in arrays.items()
+        if key.startswith(prefix)
+    }
+    features = restored_sequence_features(
+        templates, file, own, int(stored["features"]), **feature_sources(before, lexicons)
+    )
+    names = unpacked_strings(file, arrays, f"{name}.names")
+    if name == LEMMA and not all(map(_EDIT.fullmatch, names)):
+        raise ValueError("an edit of words is damaged")
+    return LearnedColumn(
+        name=name,
+        templates=templates,
+        before=tuple(before),
+        features=features,
+        lexicons=lexicons,
+        names=names,
+        split=int(stored["split"]),
+        cases=[([int(one) for one in classes], int(part)) for classes, part in stored["cases"]],
+        classes=[[int(one) for one in own] for own in stored["classes"]],
+        classifiers=[parts.get(f"{name}.{number}") for number in range(len(stored["classes"]))],
+    )
+
+
+def _are_columns(columns: list[Any]) -> bool:
+    names = [one.get("name") for one in columns if isinstance(one, dict)]
+    return 0 < len(names) == len(columns) == len(set(names)) and set(names) <= set(TAGGED)
+
+
+def _lemmas(
+    bank: Treebank, edits: NDArray[np.int32], names: list[str]
+) -> tuple[NDArray[np.int32], list[str]]:
+    """The lemmas of all words, as numbers of different ones."""
+    forms, form_names = bank.symbols("form")
+    pairs, inverse = np.unique(edits.astype(np.int64) << 32 | forms, return_inverse=True)
+    lemmas = [edited(names[pair >> 32], form_names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
+    return inverse.astype(np.int32), lemmas
+
+
+def _same(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
+    """Which words have the right value."""
+    codes, names = gold.symbols(column)
+    other, other_names = found.symbols(column)
+    place = {name: number for number, name in enumerate(names)}
+    numbers = np.array([place.get(name, -1) for name in other_names], np.int32)
+    same: NDArray[np.bool_] = numbers[other] == codes
+    return same
+
+
+def _share(right: NDArray[np.bool_]) -> float:
+    return percentage(int(np.count_nonzero(right)), len(right))

@@ -1,0 +1,187 @@
+"""The tagger beside its slow twin, on generated treebanks; its files; what it refuses."""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import unkernel
+from reference.tagging import Column
+from unkernel import FormatError
+from unkernel.data import Treebank, read_conllu
+from unkernel.parsing import Tagger, TaggerModel
+from unkernel.parsing.template_files import read_templates
+from unkernel.parsing.text import tagger as module
+
+FORMS = ["a", "B", "ab", "Ab", "c1", "é", "running", "-"]
+COLUMNS = ("upos", "xpos", "feats")
+SPLITS = {"upos": 0, "xpos": 1, "feats": 2}
+
+
+@st.composite
+def banks(draw):
+    word = st.tuples(
+        st.sampled_from(FORMS),
+        st.sampled_from("NVX"),
+        st.sampled_from("nv"),
+        st.sampled_from(["_", "P=1", "P=2"]),
+    )
+    sentence = st.lists(word, min_size=1, max_size=6)
+    sentences = draw(st.lists(sentence, min_size=1, max_size=6))
+    return [[dict(zip(("form", *COLUMNS), one, strict=True)) for one in own] for own in sentences]
+
+
+def treebank(sentences):
+    lines = []
+    for sentence in sentences:
+        for number, word in enumerate(sentence, 1):
+            fields = [str(number), word["form"], "_", *(word[name] for name in COLUMNS), *["_"] * 4]
+            lines.append("\t".join(fields))
+        lines.append("")
+    return read_conllu(io.StringIO("\n".join(lines) + "\n"))
+
+
+@given(
+    train=banks(),
+    test=banks(),
+    degree=st.integers(1, 3),
+    min_count=st.integers(1, 2),
+    min_updates=st.integers(1, 3),
+    epochs=st.integers(1, 4),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=60)
+def test_tags_like_the_slow_twin(*, train, test, degree, min_count, min_updates, epochs, seed):
+    options = {"degree": degree, "min_count": min_count, "min_updates": min_updates, "epochs": epochs}
+    bank = treebank(train)
+    wanted = [name for name in COLUMNS if set(bank.symbols(name)[1]) - {"_"}]
+    tagger = Tagger(wanted, random_state=seed, **options).fit(bank)
+    own_seed = int(np.random.RandomState(seed).randint(2**31, size=1)[0])
+    expected = [[dict(word) for word in sentence] for sentence in test]
+    before = []
+    for name in wanted:
+        templates = read_templates("next" if before else "first", module._TEMPLATES)[0]
+        templates += "".join(f"{one}[0]\n" for one in before)
+        split = min(SPLITS[name], len(before))
+        column = Column(name, templates, list(before), split, gold=2, seed=own_seed, **options)
+        column.learn(train)
+        for sentence in expected:
+            column.find(sentence)
+        before.append(name)
+    found = tagger.tag(treebank(test))
+    for name in wanted:
+        got = [getattr(sentence, name) for sentence in found]
+        assert got == [[word[name] for word in sentence] for sentence in expected]
+
+
+BANK = Treebank.from_words(
+    [["They", "saw", "dogs"], ["Dogs", "bark"], ["She", "runs"]],
+    [["PRON", "VERB", "NOUN"], ["NOUN", "VERB"], ["PRON", "VERB"]],
+    xpos=[["PRP", "VBD", "NNS"], ["NNS", "VBP"], ["PRP", "VBZ"]],
+    lemmas=[["they", "see", "dog"], ["dog", "bark"], ["she", "run"]],
+)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    return Tagger(min_count=1, min_updates=1).fit(BANK)
+
+
+def test_what_the_treebank_lacks_is_not_learnt(tagger):
+    assert tagger.columns_ == ["upos", "xpos", "lemma"]
+    assert Tagger(["xpos"], min_count=1, min_updates=1).fit(BANK).columns_ == ["xpos"]
+    with pytest.raises(ValueError, match="has no feats to learn from"):
+        Tagger(["feats"]).fit(BANK)
+    with pytest.raises(ValueError, match="columns are some of upos, xpos, feats, lemma, got 'head'"):
+        Tagger(["head"]).fit(BANK)
+    with pytest.raises(ValueError, match="has no tags to learn from"):
+        Tagger().fit(Treebank.from_words([["a"]]))
+    with pytest.raises(ValueError, match="there are no sentences"):
+        Tagger().fit(Treebank.from_words([]))
+
+
+def test_answers(tagger):
+    assert tagger.evaluate(BANK).all == 100.0
+    found = tagger.tag([["They", "bark"]])
+    assert found[0].upos == ["PRON", "VERB"] and found[0].lemmas == ["they", "bark"]
+    assert tagger.tag([]).to_bytes() == b""
+    assert str(tagger.evaluate(BANK)).startswith("upos 100.00 %, xpos 100.00 %, lemma 100.00 %, all 100.00 %")
+
+
+def test_other_columns_and_comments_stay(tagger):
+    lines = [
+        "# a comment",
+        "1-2\tab" + "\t_" * 8,
+        "1\ta\t_\tX\t_\tF=1\t2\tdep\t_\tm",
+        "2\tb\t_\tX\t_\t_\t0\troot\t_\t_",
+    ]
+    text = "\n".join([*lines, "", ""]).encode()
+    found = tagger.tag(read_conllu(io.BytesIO(text)))
+    assert found[0].feats == ["F=1", "_"] and found[0].heads == [2, 0] and found[0].misc == ["m", "_"]
+    assert found.to_bytes().startswith(b"# a comment\n1-2\tab\t")
+
+
+def test_any_number_of_threads(tagger):
+    many = BANK[[0, 1, 2] * 200]
+    assert tagger.tag(many, n_jobs=3).to_bytes() == tagger.tag(many).to_bytes()
+
+
+def test_files(tagger, tmp_path):
+    tagger.save(tmp_path / "t.uk")
+    for again in (
+        unkernel.load(tmp_path / "t.uk"),
+        TaggerModel.load(tmp_path / "t.uk"),
+        Tagger.load(tmp_path / "t.uk"),
+        pickle.loads(pickle.dumps(tagger.model_)),
+    ):
+        assert again.tag(BANK).to_bytes() == tagger.tag(BANK).to_bytes()
+    unkernel.load(tmp_path / "t.uk").save(tmp_path / "again.uk")
+    assert (tmp_path / "again.uk").read_bytes() == (tmp_path / "t.uk").read_bytes()
+
+
+def changed(settings, **others):
+    columns = [dict(one) for one in settings["columns"]]
+    columns[1] |= others
+    return settings | {"columns": columns}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"name": "upos"},
+        {"name": "head"},
+        {"split": 2},
+        {"split": -1},
+        {"cases": [[[0, 0], 0]]},
+        {"cases": [[[0], 7]]},
+        {"classes": [[0]]},
+        {"classes": [[], [], []]},
+        {"classes": [[99], [0], [1]]},
+        {"features": 3},
+        {"templates": "word[0]"},
+        {"templates": "nonsense[0]"},
+        {"lexicons": []},
+        {"lexicons": ["other"]},
+    ],
+)
+def test_damaged_files_are_refused(tagger, others):
+    _, arrays, settings = tagger.to_container()
+    with pytest.raises(FormatError):
+        TaggerModel.from_container("t.uk", arrays, changed(settings, **others))
+
+
+def test_damaged_edits_are_refused(tagger):
+    _, arrays, settings = tagger.to_container()
+    edits = np.frombuffer(b"k:x\n" * len(tagger.model_.columns[2].names), np.uint8)
+    damaged = arrays | {"lemma.names": edits}
+    with pytest.raises(FormatError, match="edit"):
+        TaggerModel.from_container("t.uk", damaged, settings)
+
+
+def test_explanations_name_what_decided(tagger):
+    found = tagger.explain([["Dogs", "bark"]])
+    assert {one.kind for one in found} >= {"upos"}
+    assert tagger.heaviest(3)

@@ -1,0 +1,147 @@
+"""Tagging, slow and obvious: columns found one after another, a word at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from reference.chunking import small, templates_of
+from reference.chunking import value as word_value
+from reference.online import Random, Weights
+
+LEAST, RARE = 5, 0.02  # of words whose tags are known, and of tags that are left out
+
+
+def seen_tags(sentences, column):
+    """Frequent words in lower case, and their tags by falling frequency."""
+    first_seen = {}
+    tags = {}
+    for sentence in sentences:
+        for word in sentence:
+            first_seen.setdefault(word[column], len(first_seen))
+            tags.setdefault(small(word["form"]), Counter())[word[column]] += 1
+    return {
+        word: "|".join(
+            sorted(
+                (tag for tag in own if own[tag] >= RARE * own.total()),
+                key=lambda tag: (-own[tag], first_seen[tag]),
+            )
+        )
+        for word, own in tags.items()
+        if own.total() >= LEAST
+    }
+
+
+class Column:
+    """One column: learnt from sentences, whose words are dicts of columns, and found in others."""
+
+    def __init__(self, name, templates, before, split, *, degree, min_count, min_updates, epochs, gold, seed):
+        self.name, self.templates, self.before = name, templates_of(templates), before
+        self.split = before[:split]
+        self.degree, self.min_count, self.min_updates = degree, min_count, min_updates
+        self.epochs, self.gold, self.random = epochs, gold, Random(seed)
+
+    def learn(self, sentences):
+        self.seen = seen_tags(sentences, self.name)
+        self.classes = list(dict.fromkeys(word[self.name] for s in sentences for word in s))
+        self.values = {
+            part: {self.value(part, word) for s in sentences for word in s}
+            for template in self.templates
+            for part, _ in template
+            if part != "tag"
+        }
+        counts = Counter(
+            feature for s in sentences for i in range(len(s)) for feature in self.features(s, i, s)
+        )
+        kept = [feature for feature, count in counts.items() if count >= self.min_count]
+        self.numbers = {feature: number for number, feature in enumerate(kept)}
+        number = self.classes.index
+        self.parts = {}
+        for case in sorted({self.case(word) for s in sentences for word in s}, key=self._order(sentences)):
+            found = {number(w[self.name]) for s in sentences for w in s if self.case(w) == case}
+            self.parts[case] = sorted(found)
+        self.weights = {
+            case: Weights(self.degree, len(own), self.min_updates, 2**31) for case, own in self.parts.items()
+        }
+        order = list(range(len(sentences)))
+        for epoch in range(self.epochs):
+            self.random.shuffle(order)
+            for place in order:
+                self.learn_sentence(sentences[place], epoch)
+
+    def _order(self, sentences):
+        """Cases are sorted by the numbers of their values in the order of first sight."""
+        numbers = {
+            name: {v: n for n, v in enumerate(dict.fromkeys(w[name] for s in sentences for w in s))}
+            for name in self.split
+        }
+        return lambda case: [numbers[name][value] for name, value in zip(self.split, case, strict=True)]
+
+    def case(self, word):
+        return tuple(word[name] for name in self.split)
+
+    def value(self, attribute, word):
+        if attribute == "seen":
+            return self.seen.get(small(word["form"]), "")
+        if attribute in self.before:
+            return word[attribute]
+        return word_value(attribute, word["form"], "")
+
+    def features(self, sentence, i, tagged):
+        def one(attribute, offset):
+            at = i + offset
+            if not 0 <= at < len(sentence):
+                return ("<", ">")[at >= 0] * 2
+            if attribute == "tag":
+                return ("tag", tagged[at][self.name])
+            return "=" + self.value(attribute, sentence[at])
+
+        return [(n, tuple(one(*place) for place in template)) for n, template in enumerate(self.templates)]
+
+    def row(self, sentence, i, tagged):
+        found = self.features(sentence, i, tagged)
+        return sorted(self.numbers[feature] for feature in found if feature in self.numbers)
+
+    def learn_sentence(self, sentence, epoch):
+        tagged = [dict(word) for word in sentence]
+        for i, word in enumerate(sentence):
+            classes, weights = self.parts[self.case(word)], self.weights[self.case(word)]
+            if len(classes) == 1:
+                continue
+            row = self.row(sentence, i, tagged)
+            scores = weights.scores(row)
+            weights.examples += 1
+            right = classes.index(self.classes.index(word[self.name]))
+            wrong = max((k for k in range(len(classes)) if k != right), key=scores.__getitem__)
+            if scores[wrong] >= scores[right]:
+                weights.update(row, right, wrong)
+                if epoch >= self.gold:
+                    tagged[i][self.name] = self.classes[classes[wrong]]
+
+    def find(self, sentence):
+        """Set the column of each word."""
+        first = next(iter(self.parts))
+        for word in sentence:
+            word[self.name] = None
+        for i, word in enumerate(sentence):
+            case = self.case(word) if self.case(word) in self.parts else first
+            classes = self.parts[case]
+            place = 0
+            if len(classes) > 1:
+                place = int(np.argmax(self._averaged(case, self.row(sentence, i, sentence))))
+            word[self.name] = self.classes[classes[place]]
+
+    def _averaged(self, case, row):
+        weights = self.weights[case]
+        kept = set(weights.kept())
+        averages = {c: weights.average(c) for c in kept}
+        largest = max((np.abs(average).max() for average in averages.values()), default=0.0)
+        unit = 2.0**-10
+        while largest * (2 if weights.n_classes == 2 else 1) > unit * 32766:
+            unit *= 2
+        total = np.zeros(weights.n_classes)
+        for conjunction in weights.conjunctions(row):
+            if conjunction in kept:
+                total += np.rint(averages[conjunction] / unit) * unit
+        return total
