@@ -133,6 +133,14 @@ const data::NameTable* SequenceFeatures::known(std::size_t column) const {
              : &values_[static_cast<std::size_t>(found - templates_.attributes.begin())];
 }
 
+bool SequenceFeatures::look_around() const {
+  return std::ranges::any_of(all_, [&](const SequenceTemplate& each) {
+    return std::ranges::any_of(each, [&](const SequenceAddress& address) {
+      return address.offset != 0 || address.attribute == values_.size();
+    });
+  });
+}
+
 std::size_t SequenceFeatures::tags_seen() const {
   int farthest = 0;
   for (const SequenceTemplate& each : templates_.dynamic) {

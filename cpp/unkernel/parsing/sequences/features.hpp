@@ -117,6 +117,8 @@ class SequenceFeatures {
   std::int32_t tags() const { return tags_; }
   // How many words before a word the features may look at the tags of.
   std::size_t tags_seen() const;
+  // Whether the features of a word depend on other words or their tags.
+  bool look_around() const;
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<SequenceTableArrays> tables() const;
   const SequenceSources& sources() const { return sources_; }

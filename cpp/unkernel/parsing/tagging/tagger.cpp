@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
 
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/parsing/features/part_scorer.hpp"
@@ -39,7 +40,8 @@ void check(std::span<const TagColumn> columns) {
 // Decides the words of one column; the buffers of one thread, reused from sentence to sentence.
 class ColumnDecider {
  public:
-  explicit ColumnDecider(const TagColumn& column) : column_(column) {
+  explicit ColumnDecider(const TagColumn& column)
+      : column_(column), by_word_(!column.features.look_around()) {
     for (std::size_t part = 0; part < column.classes.size(); ++part)
       parts_.emplace_back(column.engines[part], column.classes[part].size());
   }
@@ -66,12 +68,31 @@ class ColumnDecider {
   std::int32_t decide_word(std::size_t word, std::size_t part) {
     const std::vector<std::int32_t>& classes = column_.classes[part];
     if (classes.size() == 1) return classes.front();
+    if (!by_word_) return decide_by_scores(word, part);
+    key_.clear();
+    append_bytes(static_cast<std::int32_t>(part));
+    for (std::size_t a = 0; a < column_.features.values().size(); ++a) append_bytes(*words_.at(a, word));
+    if (known_.size() == most_known) known_.clear();
+    const auto [place, is_new] = known_.try_emplace(key_, 0);
+    if (is_new) place->second = decide_by_scores(word, part);
+    return place->second;
+  }
+
+  void append_bytes(std::int32_t code) { key_.append(reinterpret_cast<const char*>(&code), sizeof code); }
+
+  std::int32_t decide_by_scores(std::size_t word, std::size_t part) {
+    const std::vector<std::int32_t>& classes = column_.classes[part];
     column_.features.row(words_, word, row_);
     const std::span<const double> scores = parts_[part].decide(row_);
     return classes[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
   }
 
+  static constexpr std::size_t most_known = std::size_t{1} << 16;
+
   const TagColumn& column_;
+  bool by_word_;  // decisions depend on the word alone, and are remembered
+  std::unordered_map<std::string, std::int32_t> known_;
+  std::string key_;
   std::vector<PartScorer> parts_;
   Sequence words_;
   std::string room_;
