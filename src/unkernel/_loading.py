@@ -9,7 +9,7 @@ from unkernel.models import registry
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-    from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel, TaggerModel
+    from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel, TaggerModel, TokenizerModel
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
 _KINDS = {
@@ -50,8 +50,9 @@ def load(
     | BunsetsuModel
     | ChunkModel
     | TaggerModel
+    | TokenizerModel
 ):
-    """Read a ``.uk`` file and make it ready: a classifier, a parser, a chunker or a tagger.
+    """Read a ``.uk`` file and make it ready: a classifier, a parser, or a part of one.
 
     The file is mapped into memory, and so shared among the processes that load it. Replace a model by saving
     or moving another over it, never by copying into it: what is mapped would change under those who use it,
@@ -80,8 +81,8 @@ def load(
 
     Returns
     -------
-    CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel, ChunkModel or
-    TaggerModel
+    CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel, ChunkModel,
+    TaggerModel or TokenizerModel
 
     Raises
     ------

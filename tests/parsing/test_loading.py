@@ -24,6 +24,8 @@ from unkernel.parsing import (
     ChunkModel,
     Tagger,
     TaggerModel,
+    Tokenizer,
+    TokenizerModel,
 )
 
 KINDS = {
@@ -31,6 +33,7 @@ KINDS = {
     BunsetsuParser: (BunsetsuModel, "bunsetsu", read_bunsetsu),
     Chunker: (ChunkModel, "chunks", lambda file: read_chunks(file, tagged=True)),
     Tagger: (TaggerModel, "trees", read_conllu),
+    Tokenizer: (TokenizerModel, "trees", read_conllu),
 }
 GOLDEN = Path(__file__).parent / "golden"
 MODELS = [model for model, _, _ in KINDS.values()]

@@ -124,7 +124,7 @@ class SavedModel(ABC):
     def check_columns(self) -> None:
         """Raise ValueError if a classifier has columns that no feature has."""
         for name, part in self.parts_.items():
-            if part.n_features_in_ > self.n_features_:
+            if part.n_features_in_ > max(self.n_features_, 1):  # a classifier has one column at least
                 raise ValueError(
                     f"its classifier {name!r} has {part.n_features_in_} columns, and there are "
                     f"{self.n_features_} features"
