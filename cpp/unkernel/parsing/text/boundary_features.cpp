@@ -77,7 +77,7 @@ void SentenceSoFar::end_token(const CharacterKinds& kinds, const CharacterWindow
     *this = SentenceSoFar();
   } else {
     ++tokens;
-    before = {hashes.lower.value(), before[0], before[1]};
+    before = {hashes.lower.value(), before[0]};
     before_shape = hashes.shape.value();
     in_quotes ^= code == '"';
     brackets += code == '(' ? 1 : code == ')' ? -1 : 0;
@@ -101,52 +101,88 @@ TextWord BoundaryFeatures::word_at(const CharacterKinds& kinds, const CharacterW
   return word;
 }
 
-void BoundaryFeatures::list(const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence,
-                            std::vector<std::uint64_t>& features) const {
-  List list(features);
-  const auto code = [&](std::size_t number) { return std::uint64_t{text[number].code}; };
-  const auto kind = [&](std::size_t number) { return std::uint64_t{text[number].kind}; };
-  for (std::size_t k = 0; k < 4; ++k) list.add(at >= k ? code(at - k) : 0);
-  for (std::size_t k = 1; k < 5; ++k) list.add(code(at + k));
-  const std::uint64_t left = at > 0 ? kind(at - 1) : 255, left2 = at > 1 ? kind(at - 2) : 255;
-  list.add(left, kind(at));
-  list.add(kind(at + 1), kind(at + 2));
-  list.add(left, kind(at), kind(at + 1));
-  list.add(left2 << 8 | left, kind(at), kind(at + 1) << 8 | kind(at + 2));
-  list.add(kind(at + 1), kind(at + 2), kind(at + 3));
+namespace {
 
-  const Hashes token = hashes_of(kinds_, text, sentence.token_begin, at + 1);
+// Where a decision is made.
+struct Place {
+  const CharacterKinds& kinds;
+  const CharacterWindow& text;
+  std::size_t at;
+
+  std::uint64_t code(std::size_t number) const { return text[number].code; }
+  std::uint64_t kind(std::size_t number) const { return text[number].kind; }
+  std::uint64_t kind_before(std::size_t distance) const { return at >= distance ? kind(at - distance) : 255; }
+  Hashes hashes(std::size_t begin, std::size_t end) const { return hashes_of(kinds, text, begin, end); }
+};
+
+void list_characters(const Place& place, List& list) {
+  const std::size_t at = place.at;
+  for (std::size_t k = 0; k < 4; ++k) list.add(at >= k ? place.code(at - k) : 0);
+  for (std::size_t k = 1; k < 5; ++k) list.add(place.code(at + k));
+  const std::uint64_t left = place.kind_before(1), own = place.kind(at);
+  const std::uint64_t right = place.kind(at + 1), second = place.kind(at + 2);
+  list.add(left, own);
+  list.add(right, second);
+  list.add(left, own, right);
+  list.add(place.kind_before(2) << 8 | left, own, right << 8 | second);
+  list.add(right, second, place.kind(at + 3));
+}
+
+// The token so far, and those before it.
+void list_tokens(const Place& place, const SentenceSoFar& sentence, List& list) {
+  const Hashes token = place.hashes(sentence.token_begin, place.at + 1);
   list.add(token.exact.value());
   list.add(token.lower.value());
   list.add(token.shape.value());
-  list.add(bucket(at + 1 - sentence.token_begin));
+  list.add(bucket(place.at + 1 - sentence.token_begin));
   list.add(bucket(sentence.tokens));
   list.add(sentence.before[0]);
   list.add(sentence.before[1]);
   list.add(sentence.before_shape);
   list.add(sentence.in_quotes, sentence.brackets > 0);
+}
 
-  const std::size_t begin = run_begin(text, at), end = run_end(text, at + 1);
-  const Hashes run = hashes_of(kinds_, text, begin, end);
+// The characters around up to the next blanks.
+void list_run(const Place& place, List& list) {
+  const std::size_t at = place.at;
+  const std::size_t begin = run_begin(place.text, at), end = run_end(place.text, at + 1);
+  const Hashes run = place.hashes(begin, end);
   list.add(run.lower.value());
   list.add(run.shape.value());
-  list.add(hashes_of(kinds_, text, at + 1, end).lower.value());
-  list.add(at + 1 - begin > 2 ? hashes_of(kinds_, text, at - 2, at + 1).lower.value() : 0);
+  list.add(place.hashes(at + 1, end).lower.value());
+  list.add(at + 1 - begin > 2 ? place.hashes(at - 2, at + 1).lower.value() : 0);
+}
 
-  const bool apart = is_blank(text[at + 1]);
-  const std::size_t next = apart ? at + 2 : at + 1;
-  const TextWord word = word_at(kinds_, text, next);
-  const std::uint8_t* use = uses_.find(word.hash);
+// The next two words.
+void list_next(const Place& place, const WordUses& uses, List& list) {
+  const CharacterWindow& text = place.text;
+  const bool apart = is_blank(text[place.at + 1]);
+  const std::size_t next = place.at + (apart ? 2 : 1);
+  const TextWord word = BoundaryFeatures::word_at(place.kinds, text, next);
+  const std::uint8_t* use = uses.find(word.hash);
   const std::uint64_t known = use == nullptr ? 0 : *use;
   list.add(word.hash);
-  list.add(word.shape, kind(word.end));
-  list.add(known << 1 | word.capital, apart);
-  const std::size_t next_run = run_end(text, next);
-  list.add(hashes_of(kinds_, text, next, next_run).lower.value());
-  list.add(hashes_of(kinds_, text, next, next_run).shape.value());
-  const TextWord second = word_at(kinds_, text, is_blank(text[word.end]) ? word.end + 1 : word.end);
+  list.add(word.shape, place.kind(word.end));
+  list.add(known << 1 | (word.capital ? 1 : 0), apart);
+  const Hashes run = place.hashes(next, run_end(text, next));
+  list.add(run.lower.value());
+  list.add(run.shape.value());
+  const std::size_t after = is_blank(text[word.end]) ? word.end + 1 : word.end;
+  const TextWord second = BoundaryFeatures::word_at(place.kinds, text, after);
   list.add(second.hash);
-  list.add(second.shape, kind(second.end));
+  list.add(second.shape, place.kind(second.end));
+}
+
+}  // namespace
+
+void BoundaryFeatures::list(const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence,
+                            std::vector<std::uint64_t>& features) const {
+  List list(features);
+  const Place place{kinds_, text, at};
+  list_characters(place, list);
+  list_tokens(place, sentence, list);
+  list_run(place, list);
+  list_next(place, uses_, list);
 }
 
 }  // namespace unkernel::parsing

@@ -53,7 +53,7 @@ struct TextWord {
 struct SentenceSoFar {
   std::size_t token_begin = 0;            // the first character of the token
   std::size_t tokens = 0;                 // before it
-  std::array<std::uint64_t, 3> before{};  // hashes of the last of them, in lower case, the nearest first
+  std::array<std::uint64_t, 2> before{};  // hashes of the last of them, in lower case, the nearest first
   std::uint64_t before_shape = 0;
   bool in_quotes = false;
   int brackets = 0;

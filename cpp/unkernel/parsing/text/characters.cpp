@@ -37,15 +37,20 @@ CharacterKinds::CharacterKinds(const CharacterTables& tables)
   if (shapes_.size() < 2 || shapes_.size() > 256 || tables.cases.size() % 2 != 0) damaged();
   if (std::ranges::max(pages_) >= kinds_.size() >> 8 || std::ranges::max(kinds_) >= shapes_.size()) damaged();
   if (std::ranges::max(shapes_) > static_cast<std::uint8_t>(Shape::mark)) damaged();
-  for (std::size_t k = 0; k < tables.cases.size(); k += 2) lower_[tables.cases[k]] = tables.cases[k + 1];
+  low_lower_.resize(low_codes);
+  for (std::uint32_t code = 0; code < low_codes; ++code)
+    low_lower_[code] = code - 'A' < 26 ? code + 32 : code;
+  for (std::size_t k = 0; k < tables.cases.size(); k += 2) {
+    const std::uint32_t code = tables.cases[k];
+    (code < low_codes ? low_lower_[code] : lower_[code]) = tables.cases[k + 1];
+  }
 }
 
-Decoded decode(std::string_view text, std::size_t at) {
+Decoded decode_several_bytes(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t k) {
     return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + k]));
   };
   const std::uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
   if (first >= 0xC2 && first < 0xE0 && continues(text, at, 2)) return {(first & 31) << 6 | (byte(1) & 63), 2};
   if (first >= 0xE0 && first < 0xF0 && continues(text, at, 3))
     return {(first & 15) << 12 | (byte(1) & 63) << 6 | (byte(2) & 63), 3};

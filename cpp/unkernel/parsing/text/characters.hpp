@@ -48,16 +48,19 @@ class CharacterKinds {
   }
   Shape shape(Kind kind) const { return static_cast<Shape>(shapes_[kind]); }
   std::uint32_t lower(std::uint32_t code) const {
-    if (code < 128) return code - 'A' < 26 ? code + 32 : code;
+    if (code < low_codes) return low_lower_[code];
     const std::uint32_t* found = lower_.find(code);
     return found == nullptr ? code : *found;
   }
 
  private:
+  static constexpr std::uint32_t low_codes = 0x600;  // Latin, Greek, Cyrillic: letters with cases, mostly
+
   std::vector<std::uint16_t> pages_;
   std::vector<std::uint8_t> kinds_;
   std::vector<std::uint8_t> shapes_;
-  FlatMap<std::uint64_t, std::uint32_t> lower_;
+  std::vector<std::uint32_t> low_lower_;
+  FlatMap<std::uint64_t, std::uint32_t> lower_;  // of the other codes
 };
 
 // One character, with the number of bytes it takes. Bytes that are no UTF-8 are characters of their own.
@@ -65,7 +68,11 @@ struct Decoded {
   std::uint32_t code;
   std::uint32_t bytes;
 };
-Decoded decode(std::string_view text, std::size_t at);
+Decoded decode_several_bytes(std::string_view text, std::size_t at);
+inline Decoded decode(std::string_view text, std::size_t at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  return first < 0x80 ? Decoded{first, 1} : decode_several_bytes(text, at);
+}
 
 // A character of a paragraph, or a run of blanks: its first byte, and what it is.
 struct Character {
@@ -102,6 +109,8 @@ class CharacterWindow {
   const Character& operator[](std::size_t number) const {
     return number - first_ < characters_.size() ? characters_[number - first_] : nothing;
   }
+  // How many characters are in memory.
+  std::size_t kept() const { return characters_.size(); }
   // Where a character ends, in bytes.
   std::size_t end_of(std::size_t number) const {
     return number + 1 < last() ? characters_[number + 1 - first_].begin : next_;

@@ -89,13 +89,18 @@ Multiwords::Multiwords(const Stored& stored) : rules_(stored.rules) {
 
 Multiwords::Choice Multiwords::choice(const CharacterKinds& kinds, std::string_view token) const {
   if (rules_.empty() || token.size() < 2) return {};
-  const Codes codes(token);
+  Codes codes(token);
   if (codes.count > longest_token) return {};
-  if (const Choice* known = tokens_.find(token_key(kinds, token))) return *known;
+  TextHash whole_token;
+  for (std::size_t k = 0; k < codes.count; ++k) {
+    codes.codes[k] = kinds.lower(codes.codes[k]);
+    whole_token.add(codes.codes[k]);
+  }
+  if (const Choice* known = tokens_.find(key_of(whole_token))) return *known;
   Choice found;
   TextHash hash;
   for (std::size_t length = 1; length <= std::min(longest_ending_, codes.count - 1); ++length) {
-    hash.add(kinds.lower(codes.codes[codes.count - length]));
+    hash.add(codes.codes[codes.count - length]);
     if (const std::int32_t* rule = endings_.find(key_of(hash))) found.rule = *rule;
   }
   return found;

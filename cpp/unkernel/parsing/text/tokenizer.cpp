@@ -52,8 +52,16 @@ class Splitter {
     features_of_.list(window, at, sentence, features_);
     parts_.spec.columns_of(features_, columns_);
     double scores[boundary_count];
-    parts_.boundaries.score(engines::SparseRow<std::int32_t>{columns_}, *boundary_worker_, scores);
-    std::size_t best = must_end ? 1 : 0;
+    const engines::SparseRow<std::int32_t> row{columns_};
+    parts_.boundaries.score_until_decided(row, *boundary_worker_, scores);
+    const Boundary best = best_from(Boundary::inside, scores);
+    if (!must_end || best != Boundary::inside) return best;
+    parts_.boundaries.score(row, *boundary_worker_, scores);  // now the second best counts
+    return best_from(Boundary::token, scores);
+  }
+
+  static Boundary best_from(Boundary first, const double* scores) {
+    auto best = static_cast<std::size_t>(first);
     for (std::size_t k = best + 1; k < boundary_count; ++k) best = scores[k] > scores[best] ? k : best;
     return static_cast<Boundary>(best);
   }

@@ -7,7 +7,7 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::int64_t fewest_pairs = 10;  // fewer say nothing
+constexpr std::int64_t fewest_pairs = 200;  // fewer say too little of exceptions
 constexpr std::int64_t per_exception = 1000;
 constexpr std::int64_t fewest_uses = 3;
 constexpr std::size_t pair_tables = 3;
@@ -80,6 +80,7 @@ void TokenizerSpec::learn(const SplitText& given, std::int64_t min_count, const 
   learn_features(given, min_count, monitor);
 }
 
+// A mark that training did not see belongs to the character before it.
 void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) {
   std::vector<std::array<std::int64_t, boundary_count>> counts(pairs_.size());
   RightAnswers right(given);
@@ -89,11 +90,15 @@ void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) 
     return found;
   };
   scan_text(characters_, given.text, count, no_end, monitor);
+  const std::size_t kinds = characters_.kinds();
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const auto most = std::ranges::max_element(counts[k]);
     const std::int64_t all = counts[k][0] + counts[k][1] + counts[k][2];
     const bool known = all >= fewest_pairs && (all - *most) * per_exception <= all;
     pairs_[k] = known ? static_cast<std::uint8_t>(most - counts[k].begin()) : ask;
+    const bool mark_follows =
+        k < kinds * kinds && characters_.shape(static_cast<Kind>(k % kinds)) == Shape::mark;
+    if (all == 0 && mark_follows) pairs_[k] = static_cast<std::uint8_t>(Boundary::inside);
   }
 }
 
@@ -151,11 +156,14 @@ void for_each_question(const TokenizerSpec& spec, const SplitText& given, const 
 
 void TokenizerSpec::learn_features(const SplitText& given, std::int64_t min_count, const Monitor& monitor) {
   FlatMap<std::uint64_t, std::int64_t> counts;
+  std::vector<std::vector<std::uint64_t>> of_place;  // in the list of features
   for_each_question(*this, given, monitor, [&](const std::vector<std::uint64_t>& features, Boundary) {
-    for (const std::uint64_t feature : features) {
-      if (++counts[feature] == min_count) features_.push_back(feature);
+    of_place.resize(features.size());
+    for (std::size_t k = 0; k < features.size(); ++k) {
+      if (++counts[features[k]] == min_count) of_place[k].push_back(features[k]);
     }
   });
+  for (const auto& some : of_place) features_.insert(features_.end(), some.begin(), some.end());
   index_features();
 }
 
@@ -177,7 +185,8 @@ void TokenizerSpec::columns_of(std::span<const std::uint64_t> features,
   for (const std::uint64_t feature : features) {
     if (const std::int32_t* column = column_of_.find(feature)) columns.push_back(*column);
   }
-  std::ranges::sort(columns);
+  // Features are numbered in the order of the list, unless two have the same hash.
+  if (!std::ranges::is_sorted(columns)) std::ranges::sort(columns);
 }
 
 }  // namespace unkernel::parsing
