@@ -1,0 +1,111 @@
+"""Plain text into sentences, tokens and words, against UDPipe.
+
+    python benchmarks/tokenizing.py [--quick] [--save] [TASK ...]
+
+"en_ewt_full" and "fr_sequoia" are treebanks of Universal Dependencies. Both sides train on the same treebank
+and choose their best epoch on its dev part: Tokenizer as it comes, and the tokenizer of UDPipe 1
+(ufal.udpipe) with its default options, without tagger and parser. Then they split the text of the test part:
+that of the comments `# text`, with a blank line before each paragraph, and one blank between other sentences.
+F1 of tokens, sentences and words are those of the CoNLL 2018 shared task. UDPipe trains for tens of minutes,
+and is left out by --quick.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from harness import Report, main
+from harness.processes import LeftOutError, result_of
+from harness.state import version_of
+from unkernel import datasets
+from unkernel.data import Treebank, read_conllu
+from unkernel.data.text.columns import text_of
+from unkernel.parsing import TextResult, Tokenizer, compare_text
+from unkernel.parsing.text.gold_text import plain_text
+
+TASKS = ["en_ewt_full", "fr_sequoia"]
+QUICK = ["fr_sequoia"]
+LONGEST = 3600.0  # seconds of training
+
+
+def parts(task: str) -> list[Treebank]:
+    """To train on, to choose with, and to measure on."""
+    folder = datasets.folder()
+    if folder is None or not (folder / "treebanks").is_dir():
+        raise LeftOutError("UNKERNEL_DATA names no folder with treebanks")
+    names = (f"{task}-{part}.conllu.xz" for part in ("train", "dev", "test"))
+    return [read_conllu(folder / "treebanks" / name) for name in names]
+
+
+def figures(result: TextResult, training: float) -> dict[str, float]:
+    scores = {name: getattr(result, name).f1 for name in ("tokens", "sentences", "words")}
+    return scores | {"training": training, "words_per_second": result.words_per_second}
+
+
+def tokenizer_of_ours(task: str) -> dict[str, float]:
+    train, dev, test = parts(task)
+    begin = time.process_time()
+    tokenizer = Tokenizer().fit(train, dev=dev)
+    spent = time.process_time() - begin
+    runs = [tokenizer.evaluate(test) for _ in range(5)]
+    return figures(max(runs, key=lambda run: run.words_per_second), spent)
+
+
+def udpipe(task: str) -> dict[str, float]:
+    import ufal.udpipe as peer
+
+    train, dev, test = parts(task)
+    error = peer.ProcessingError()
+    begin = time.process_time()
+    made = peer.Trainer.train(
+        "morphodita_parsito", sentences(peer, train), sentences(peer, dev), "", "none", "none", error
+    )
+    spent = time.process_time() - begin
+    if error.occurred():
+        raise LeftOutError(error.message)
+    with tempfile.NamedTemporaryFile(suffix=".udpipe") as file:
+        file.write(made)
+        file.flush()
+        model = peer.Model.load(file.name)
+    pipeline = peer.Pipeline(model, "tokenize", peer.Pipeline.NONE, peer.Pipeline.NONE, "conllu")
+    text = plain_text(test)
+    begin = time.process_time()
+    found = pipeline.process(text, error)
+    seconds = time.process_time() - begin
+    answer = Treebank._of(text_of(found.encode(), "conllu"))
+    return figures(compare_text(test, answer, seconds=seconds), spent)
+
+
+def sentences(peer: Any, bank: Treebank) -> Any:
+    """As UDPipe has them."""
+    reader = peer.InputFormat.newConlluInputFormat()
+    reader.setText(bank.to_bytes().decode())
+    found = peer.Sentences()
+    while reader.nextSentence(sentence := peer.Sentence()):
+        found.push_back(sentence)
+    return found
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    contenders = {"unkernel": "tokenizer_of_ours"} | ({} if report.quick else {"UDPipe": "udpipe"})
+    for task in tasks:
+        for contender, call in contenders.items():
+            try:
+                add(report, task, contender, result_of("tokenizing", f"{call}({task!r})", seconds=LONGEST))
+            except LeftOutError as error:
+                report.leave_out(f"{task}, {contender}", error)
+
+
+def add(report: Report, task: str, contender: str, found: dict[str, float]) -> None:
+    version = "" if contender == "unkernel" else version_of("ufal.udpipe")
+    for name in ("tokens", "sentences", "words"):
+        report.add(task, contender, name, "F1", found[name], version=version)
+    report.add(task, contender, "training", "CPU s", found["training"], version=version)
+    report.add(task, contender, "splitting", "words/s", found["words_per_second"], version=version)
+
+
+if __name__ == "__main__":
+    main(measure, TASKS, quick=QUICK)
