@@ -111,6 +111,20 @@ def test_answers(tagger):
     assert str(tagger.evaluate(BANK)).startswith("upos 100.00 %, xpos 100.00 %, lemma 100.00 %, all 100.00 %")
 
 
+def test_the_best_epoch_of_a_dev_treebank_is_kept():
+    """Epochs that make the dev treebank worse change nothing."""
+    rng = np.random.default_rng(0)
+    words = [[str(word) for word in rng.choice(FORMS, 5)] for _ in range(30)]
+    noisy = Treebank.from_words(words, [[str(tag) for tag in rng.choice(["N", "V", "X"], 5)] for _ in words])
+    options = {"min_count": 1, "min_updates": 1, "random_state": 3}
+    dev = noisy[:10]
+    shares = [Tagger(epochs=epochs, **options).fit(noisy[10:]).evaluate(dev).all for epochs in range(1, 7)]
+    kept = Tagger(epochs=6, **options).fit(noisy[10:], dev=dev)
+    assert kept.dev_result_.all == max(shares) > min(shares)
+    with pytest.raises(ValueError, match="there are no sentences"):
+        Tagger(**options).fit(noisy, dev=Treebank.from_words([]))
+
+
 def test_other_columns_and_comments_stay(tagger):
     lines = [
         "# a comment",

@@ -139,6 +139,8 @@ class Tagger(BaseParser[TreebankSource]):
         bank = treebank_of(source)
         check_not_empty(bank.name, bank.n_words)
         dev_bank = None if dev is None else treebank_of(dev)
+        if dev_bank is not None:
+            check_not_empty(dev_bank.name, dev_bank.n_words)
         wanted = self._wanted(bank)
         report(f"{len(bank):,} sentences, {bank.n_words:,} words; {', '.join(wanted)}")
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no tagger, not the former one
@@ -204,7 +206,8 @@ class _ColumnLearner:
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
         split = min(_SPLITS.get(name, 0), len(before))
         cases, parts, classes = _parts([one.numbers for one in self._before[:split]], answers.numbers)
-        runs = self._runs(name, features, answers, parts, classes)
+        dev = None if self.dev is None else self._dev_answers(name, answers.names, split, cases)
+        runs = self._runs(name, features, (answers.numbers, parts, classes), dev)
         self.columns.append(
             LearnedColumn(
                 name=name,
@@ -232,15 +235,28 @@ class _ColumnLearner:
         )
         self._before.append(answers)
 
+    def _dev_answers(
+        self, name: str, names: list[str], split: int, cases: list[tuple[list[int], int]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The right classes in the dev treebank, -1 for others, and the part that decides for each word."""
+        assert self.dev is not None
+        before = [
+            _numbers_in(one.names, _answers(self.dev, column.name))
+            for one, column in zip(self._before[:split], self.columns, strict=False)
+        ]
+        parts = {tuple(case): part for case, part in cases}
+        found = [parts.get(case, 0) for case in zip(*(own.tolist() for own in before), strict=True)]
+        own = np.array(found if split else np.zeros(self.dev.n_words), np.int32)
+        return _numbers_in(names, _answers(self.dev, name)), own
+
     def _runs(
         self,
         name: str,
         features: SequenceFeatures,
-        answers: _Answers,
-        parts: NDArray[np.int32],
-        classes: list[list[int]],
+        task: tuple[NDArray[np.int32], NDArray[np.int32], list[list[int]]],
+        dev: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
     ) -> list[list[Weights]]:
-        """The weights of each part, run by run."""
+        """The weights of each part, run by run: of the epoch that is best on the dev part, or the last."""
         tagger = self.tagger
         seeds = check_random_state(tagger.random_state).randint(2**31, size=int(tagger.runs))
         runs = []
@@ -248,22 +264,37 @@ class _ColumnLearner:
             trainer = SequenceTrainer(
                 features,
                 self.bank._text,
-                answers.numbers,
-                parts,
-                classes,
+                *task,
                 degree=int(tagger.degree),
                 min_updates=int(tagger.min_updates),
                 gold_epochs=_GOLD_EPOCHS,
                 seed=int(seed),
             )
-            for epoch in range(1, int(tagger.epochs) + 1):
-                start = time.process_time()
-                words, wrong = trainer.run_epoch()
-                which = f"{name}, run {run}, epoch {epoch}" if tagger.runs > 1 else f"{name}, epoch {epoch}"
-                spent = time.process_time() - start
-                self.report(f"{which}: {percentage(wrong, max(words, 1)):.2f} % wrong ({spent:.1f} s)")
-            runs.append([trainer.weights(part) for part in range(len(classes))])
+            which = f"{name}, run {run}" if tagger.runs > 1 else name
+            runs.append(self._run(which, trainer, len(task[2]), dev))
         return runs
+
+    def _run(
+        self,
+        which: str,
+        trainer: SequenceTrainer,
+        parts: int,
+        dev: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+    ) -> list[Weights]:
+        best = -1.0
+        for epoch in range(1, int(self.tagger.epochs) + 1):
+            start = time.process_time()
+            words, wrong = trainer.run_epoch()
+            text = f"{which}, epoch {epoch}: {percentage(wrong, max(words, 1)):.2f} % wrong"
+            right = 0.0 if epoch == int(self.tagger.epochs) else -1.0  # without a dev treebank: the last
+            if dev is not None and self.dev is not None:
+                found = np.asarray(trainer.answers(self.dev._text, dev[1]))
+                right = percentage(int(np.count_nonzero(found == dev[0])), len(found))
+                text += f"; dev {right:.2f} % right"
+            if right > best:
+                best, weights = right, [trainer.weights(part) for part in range(parts)]
+            self.report(f"{text} ({time.process_time() - start:.1f} s)")
+        return weights
 
 
 def _answers(bank: Treebank, name: str) -> _Answers:
@@ -275,6 +306,12 @@ def _answers(bank: Treebank, name: str) -> _Answers:
     edits = [edit_of(form_names[pair >> 32], names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
     known = {edit: number for number, edit in enumerate(dict.fromkeys(edits))}
     return _Answers(np.array([known[edit] for edit in edits], np.int32)[inverse], list(known))
+
+
+def _numbers_in(names: list[str], answers: _Answers) -> NDArray[np.int32]:
+    """Answers as numbers of other names; -1 for those that are not among them."""
+    places = {name: number for number, name in enumerate(names)}
+    return np.array([places.get(name, -1) for name in answers.names], np.int32)[answers.numbers]
 
 
 def _seen(bank: Treebank, answers: _Answers) -> tuple[list[str], list[str]]:
