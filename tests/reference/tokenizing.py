@@ -217,14 +217,12 @@ class State:
     """What was decided in the sentence so far."""
 
     def __init__(self):
-        self.tokens, self.before, self.before_shape = 0, [0, 0], 0
+        self.tokens, self.before, self.before_shape = 0, 0, 0
         self.in_quotes, self.brackets = False, 0
 
     def end_token(self, tokenizer, characters):
         self.tokens += 1
-        _, lower, shape = hashes(tokenizer.characters, characters)
-        self.before = [lower, self.before[0]]
-        self.before_shape = shape
+        self.before, self.before_shape = hashes(tokenizer.characters, characters)
         only = characters[0][0] if len(characters) == 1 else ""
         self.in_quotes ^= only == '"'
         self.brackets += {"(": 1, ")": -1}.get(only, 0)
@@ -235,12 +233,12 @@ def code_of(one):
 
 
 def hashes(characters, some):
-    """Of the last characters: as they are, in lower case, and their shapes without repetitions."""
+    """Of the last characters: in lower case, and their shapes without repetitions."""
     some = some[-LONGEST:]
     shapes = [characters.shape(chr(code_of(one)), one[1]) for one in some]
     changes = [shape for k, shape in enumerate(shapes) if k == 0 or shape != shapes[k - 1]]
     lower = [characters.lower(chr(code_of(one))) for one in some]
-    return hashed(code_of(one) for one in some), hashed(lower), hashed(changes)
+    return hashed(lower), hashed(changes)
 
 
 def bucket(count):
@@ -258,7 +256,7 @@ def word_at(characters, run, at):
 
     while makes_words(at) and end < len(run) and end - at < LONGEST and makes_words(end):
         end += 1
-    _, lower, shape = hashes(characters, run[at:end])
+    lower, shape = hashes(characters, run[at:end])
     return lower, shape, end, characters.shapes[run[at][1]] == UPPER
 
 
@@ -288,8 +286,6 @@ def boundary_features(tokenizer, run, at, begin, state):
         add(code(at - k))
     for k in range(1, 5):
         add(code(at + k))
-    add(kind(at - 1), kind(at))
-    add(kind(at + 1), kind(at + 2))
     add(kind(at - 1), kind(at), kind(at + 1))
     add(kind(at - 2) << 8 | kind(at - 1), kind(at), kind(at + 1) << 8 | kind(at + 2))
     add(kind(at + 1), kind(at + 2), kind(at + 3))
@@ -297,28 +293,24 @@ def boundary_features(tokenizer, run, at, begin, state):
         add(value)
     add(bucket(at + 1 - begin))
     add(bucket(state.tokens))
-    add(state.before[0])
-    add(state.before[1])
+    add(state.before)
     add(state.before_shape)
     add(int(state.in_quotes), int(state.brackets > 0))
     run_begin = at
     while run_begin > 0 and at - run_begin < LONGEST and run[run_begin - 1][1] > LINE_END:
         run_begin -= 1
     end = run_end(run, at + 1)
-    _, lower, shape = hashes(characters, run[run_begin:end])
+    lower, shape = hashes(characters, run[run_begin:end])
     add(lower)
     add(shape)
-    add(hashes(characters, run[at + 1 : end])[1])
-    add(hashes(characters, run[at - 2 : at + 1])[1] if at + 1 - run_begin > 2 else 0)
+    add(hashes(characters, run[at + 1 : end])[0])
+    add(hashes(characters, run[at - 2 : at + 1])[0] if at + 1 - run_begin > 2 else 0)
     apart = kind(at + 1) <= LINE_END
     following = at + 1 + apart
     word, word_shape, word_end, capital = word_at(characters, run, following)
     add(word)
     add(word_shape, kind(word_end))
     add(tokenizer.uses.get(word, 0) << 1 | capital, int(apart))
-    _, lower, shape = hashes(characters, run[following : run_end(run, following)])
-    add(lower)
-    add(shape)
     blank_follows = kind(word_end) <= LINE_END
     second, second_shape, second_end, _ = word_at(characters, run, word_end + blank_follows)
     add(second)

@@ -15,13 +15,12 @@ std::uint32_t shape_code(const CharacterKinds& kinds, const Character& one) {
   return shape == Shape::other ? one.code + 16 : static_cast<std::uint32_t>(shape);
 }
 
-// Hashes of some characters: as they are, in lower case, and as a row of shapes without repetitions.
+// Hashes of some characters: in lower case, and as a row of shapes without repetitions.
 struct Hashes {
-  TextHash exact, lower, shape;
+  TextHash lower, shape;
   std::uint32_t last_shape = 0;
 
   void add(const CharacterKinds& kinds, const Character& one) {
-    exact.add(one.code);
     lower.add(kinds.lower(one.code));
     const std::uint32_t code = shape_code(kinds, one);
     if (code != last_shape) shape.add(code);
@@ -77,7 +76,7 @@ void SentenceSoFar::end_token(const CharacterKinds& kinds, const CharacterWindow
     *this = SentenceSoFar();
   } else {
     ++tokens;
-    before = {hashes.lower.value(), before[0]};
+    before = hashes.lower.value();
     before_shape = hashes.shape.value();
     in_quotes ^= code == '"';
     brackets += code == '(' ? 1 : code == ')' ? -1 : 0;
@@ -121,23 +120,19 @@ void list_characters(const Place& place, List& list) {
   for (std::size_t k = 1; k < 5; ++k) list.add(place.code(at + k));
   const std::uint64_t left = place.kind_before(1), own = place.kind(at);
   const std::uint64_t right = place.kind(at + 1), second = place.kind(at + 2);
-  list.add(left, own);
-  list.add(right, second);
   list.add(left, own, right);
   list.add(place.kind_before(2) << 8 | left, own, right << 8 | second);
   list.add(right, second, place.kind(at + 3));
 }
 
-// The token so far, and those before it.
+// The token so far, and the one before it.
 void list_tokens(const Place& place, const SentenceSoFar& sentence, List& list) {
   const Hashes token = place.hashes(sentence.token_begin, place.at + 1);
-  list.add(token.exact.value());
   list.add(token.lower.value());
   list.add(token.shape.value());
   list.add(bucket(place.at + 1 - sentence.token_begin));
   list.add(bucket(sentence.tokens));
-  list.add(sentence.before[0]);
-  list.add(sentence.before[1]);
+  list.add(sentence.before);
   list.add(sentence.before_shape);
   list.add(sentence.in_quotes, sentence.brackets > 0);
 }
@@ -164,9 +159,6 @@ void list_next(const Place& place, const WordUses& uses, List& list) {
   list.add(word.hash);
   list.add(word.shape, place.kind(word.end));
   list.add(known << 1 | (word.capital ? 1 : 0), apart);
-  const Hashes run = place.hashes(next, run_end(text, next));
-  list.add(run.lower.value());
-  list.add(run.shape.value());
   const std::size_t after = is_blank(text[word.end]) ? word.end + 1 : word.end;
   const TextWord second = BoundaryFeatures::word_at(place.kinds, text, after);
   list.add(second.hash);

@@ -5,7 +5,6 @@
 // known about these.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -51,9 +50,9 @@ struct TextWord {
 
 // What was decided so far in a sentence.
 struct SentenceSoFar {
-  std::size_t token_begin = 0;            // the first character of the token
-  std::size_t tokens = 0;                 // before it
-  std::array<std::uint64_t, 2> before{};  // hashes of the last of them, in lower case, the nearest first
+  std::size_t token_begin = 0;  // the first character of the token
+  std::size_t tokens = 0;       // before it
+  std::uint64_t before = 0;     // the hash of the last of them, in lower case
   std::uint64_t before_shape = 0;
   bool in_quotes = false;
   int brackets = 0;
