@@ -52,7 +52,7 @@ class Tokenizer(BaseEstimator):  # type: ignore[misc]
     runs : int, default=2
         How often training starts again, with the decisions in another order; the result has the mean of the
         weights of all runs.
-    min_count : int, default=2
+    min_count : int, default=1
         Features that occur less often in training are left out.
     min_updates : int, default=2
         Conjunctions that were corrected less often are left out.
@@ -95,7 +95,7 @@ class Tokenizer(BaseEstimator):  # type: ignore[misc]
         *,
         epochs: int = 8,
         runs: int = 2,
-        min_count: int = 2,
+        min_count: int = 1,
         min_updates: int = 2,
         n_jobs: int | None = None,
         random_state: Any = 0,
