@@ -30,7 +30,7 @@ using data::ColumnText;
 using parsing::SequenceFeatures;
 using parsing::SequenceTrainer;
 
-constexpr std::int64_t many_tokens = 2000;  // a fraction of a second for the slowest models
+constexpr std::int64_t many_words = 2000;  // a fraction of a second for the slowest models
 
 // --- Features ---------------------------------------------------------------------------------------------
 
@@ -78,8 +78,8 @@ auto as_tuple(parsing::FeatureRows&& rows) {
       nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
 }
 
-auto rows_of(const SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
-             bool backward) {
+auto feature_rows(const SequenceFeatures& features, const ColumnText& text,
+                  const Array<std::int32_t>& answers, bool backward) {
   check_columns(features, text);
   constexpr std::int32_t most = 1 << 30;  // codes are a little larger
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
@@ -99,8 +99,8 @@ std::optional<Names> known(const SequenceFeatures& features, std::size_t column)
   return names == nullptr ? std::nullopt : std::optional<Names>(names_of(*names));
 }
 
-auto learn(SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
-           bool backward, std::int64_t min_count) {
+auto learn_features(SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+                    bool backward, std::int64_t min_count) {
   check_columns(features, text);
   if (features.features() > 0) throw std::invalid_argument("these features have been learned already");
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
@@ -153,8 +153,8 @@ parsing::SequenceTableArrays stored_table(const nb::dict& table, std::size_t num
   return arrays;
 }
 
-void create(SequenceFeatures* self, std::string_view templates, const std::string& file, int word_column,
-            const NamedColumns& columns, const NamedLexicons& lexicons) {
+void create_features(SequenceFeatures* self, std::string_view templates, const std::string& file,
+                     int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
   Sources given = sources_of(word_column, columns, lexicons);
   new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file, given.names),
                               std::move(given.sources));
@@ -176,15 +176,15 @@ SequenceFeatures restored_features(std::string_view text, const std::string& fil
                           features);
 }
 
-void bind_features(nb::module_& module) {
+void bind_sequence_features(nb::module_& module) {
   nb::class_<SequenceFeatures>(module, "SequenceFeatures")
-      .def("__init__", &create, nb::arg("templates"), nb::arg("file"), nb::kw_only(), nb::arg("word_column"),
-           nb::arg("columns"), nb::arg("lexicons") = NamedLexicons{})
+      .def("__init__", &create_features, nb::arg("templates"), nb::arg("file"), nb::kw_only(),
+           nb::arg("word_column"), nb::arg("columns"), nb::arg("lexicons") = NamedLexicons{})
       .def_prop_ro("features", &SequenceFeatures::features)
       .def("known", &known, nb::arg("column"))
       .def("arrays", &features_arrays)
-      .def("rows", &rows_of, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
-      .def("learn", &learn, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
+      .def("rows", &feature_rows, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
+      .def("learn", &learn_features, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
            nb::arg("min_count"));
   module.def("restored_sequence_features", &restored_features, nb::arg("templates"), nb::arg("file"),
              nb::arg("arrays"), nb::arg("features"), nb::kw_only(), nb::arg("word_column"),
@@ -193,11 +193,11 @@ void bind_features(nb::module_& module) {
 
 // --- Training ---------------------------------------------------------------------------------------------
 
-std::vector<std::int32_t> copy(const Array<std::int32_t>& numbers) {
+std::vector<std::int32_t> copied(const Array<std::int32_t>& numbers) {
   return {view(numbers).begin(), view(numbers).end()};
 }
 
-void bind_trainer(nb::module_& module) {
+void bind_sequence_trainer(nb::module_& module) {
   nb::class_<SequenceTrainer>(module, "SequenceTrainer")
       .def(
           "__init__",
@@ -206,7 +206,7 @@ void bind_trainer(nb::module_& module) {
              const std::vector<std::vector<std::int32_t>>& classes, int degree, std::uint32_t min_updates,
              int gold_epochs, std::uint64_t seed) {
             check_columns(features, text);
-            new (self) SequenceTrainer(features, text, {copy(answers), copy(parts)}, classes,
+            new (self) SequenceTrainer(features, text, {copied(answers), copied(parts)}, classes,
                                        {degree, min_updates, gold_epochs, seed});
           },
           nb::arg("features"), nb::arg("text"), nb::arg("answers"), nb::arg("parts"), nb::arg("classes"),
@@ -289,14 +289,14 @@ EngineList tag_text(const ColumnText& text, const std::vector<const BoundTagColu
     columns.push_back(tag_column(*bound[k], own));
   }
   std::vector<std::vector<std::int32_t>> found;
-  watched_if(text.tokens() > many_tokens,
+  watched_if(text.tokens() > many_words,
              [&](const Monitor& monitor) { found = parsing::tag_text(text, columns, {threads, &monitor}); });
   EngineList result;
   for (auto& own : found) result.append(to_numpy(std::move(own)));
   return result;
 }
 
-void bind_tagger(nb::module_& module) {
+void bind_sequence_tagger(nb::module_& module) {
   nb::class_<BoundTagColumn>(module, "TagColumn")
       .def(
           "__init__",
@@ -315,9 +315,9 @@ void bind_tagger(nb::module_& module) {
 }  // namespace
 
 void bind_sequences(nb::module_& module) {
-  bind_features(module);
-  bind_trainer(module);
-  bind_tagger(module);
+  bind_sequence_features(module);
+  bind_sequence_trainer(module);
+  bind_sequence_tagger(module);
 }
 
 }  // namespace unkernel::bindings

@@ -22,8 +22,8 @@ namespace {
 using parsing::Multiwords;
 using parsing::RowTrainer;
 using parsing::TokenizerSpec;
-using Offsets = Array<std::int64_t>;
-using Numbers = Array<std::int32_t>;
+using RowEnds = Array<std::int64_t>;
+using RowNumbers = Array<std::int32_t>;
 using Bytes = Array<std::uint8_t>;
 
 constexpr std::size_t long_text = 1 << 16;  // bytes; some hundredths of a second
@@ -52,19 +52,19 @@ Table learnt(const TokenizerSpec& spec) {
                   std::pair{"features", copied(spec.feature_hashes())});
 }
 
-parsing::SplitText split_text(const nb::bytes& text, const Offsets& ends, const Bytes& boundaries) {
+parsing::SplitText split_text(const nb::bytes& text, const RowEnds& ends, const Bytes& boundaries) {
   if (ends.size() != boundaries.size())
     throw std::invalid_argument("there must be one boundary per end of a token");
   return {view_of(text), view(ends), view(boundaries)};
 }
 
-void learn(TokenizerSpec& spec, const nb::bytes& text, const Offsets& ends, const Bytes& boundaries,
-           std::int64_t min_count) {
+void learn_text(TokenizerSpec& spec, const nb::bytes& text, const RowEnds& ends, const Bytes& boundaries,
+                std::int64_t min_count) {
   const parsing::SplitText given = split_text(text, ends, boundaries);
   watched([&](const Monitor& monitor) { spec.learn(given, min_count, monitor); });
 }
 
-Table boundary_rows(const TokenizerSpec& spec, const nb::bytes& text, const Offsets& ends,
+Table boundary_rows(const TokenizerSpec& spec, const nb::bytes& text, const RowEnds& ends,
                     const Bytes& boundaries) {
   const parsing::SplitText given = split_text(text, ends, boundaries);
   parsing::BoundaryRows made;
@@ -114,7 +114,7 @@ void create_multiwords(Multiwords* self, const Rules& rules, const Table& table,
 }
 
 Table split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, const nb::bytes& text,
-                 const Offsets& ends, const Bytes& boundaries) {
+                 const RowEnds& ends, const Bytes& boundaries) {
   const parsing::SplitText given = split_text(text, ends, boundaries);
   parsing::SplitRows made;
   watched([&](const Monitor& monitor) { made = parsing::split_rows(spec, multiwords, given, monitor); });
@@ -137,8 +137,8 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
 
 // --- Training ------------------------------------------------------------------------------------------
 
-std::int64_t with_rows(RowTrainer& trainer, const Offsets& offsets, const Numbers& columns,
-                       const Numbers& answers,
+std::int64_t with_rows(RowTrainer& trainer, const RowEnds& offsets, const RowNumbers& columns,
+                       const RowNumbers& answers,
                        std::int64_t (RowTrainer::*run)(const parsing::AnsweredRows&, const Monitor&)) {
   std::int64_t wrong = 0;
   watched([&](const Monitor& monitor) {
@@ -147,7 +147,7 @@ std::int64_t with_rows(RowTrainer& trainer, const Offsets& offsets, const Number
   return wrong;
 }
 
-void bind_trainer(nb::module_& module) {
+void bind_row_trainer(nb::module_& module) {
   nb::class_<RowTrainer>(module, "RowTrainer")
       .def(
           "__init__",
@@ -156,13 +156,13 @@ void bind_trainer(nb::module_& module) {
           nb::kw_only(), nb::arg("degree"), nb::arg("classes"), nb::arg("min_updates"), nb::arg("seed"))
       .def(
           "run_epoch",
-          [](RowTrainer& self, const Offsets& offsets, const Numbers& columns, const Numbers& answers) {
+          [](RowTrainer& self, const RowEnds& offsets, const RowNumbers& columns, const RowNumbers& answers) {
             return with_rows(self, offsets, columns, answers, &RowTrainer::run_epoch);
           },
           nb::arg("offsets"), nb::arg("columns"), nb::arg("answers"))
       .def(
           "count_wrong",
-          [](RowTrainer& self, const Offsets& offsets, const Numbers& columns, const Numbers& answers) {
+          [](RowTrainer& self, const RowEnds& offsets, const RowNumbers& columns, const RowNumbers& answers) {
             return with_rows(self, offsets, columns, answers, &RowTrainer::count_wrong);
           },
           nb::arg("offsets"), nb::arg("columns"), nb::arg("answers"))
@@ -181,7 +181,7 @@ void bind_trainer(nb::module_& module) {
 void bind_tokenizer(nb::module_& module) {
   nb::class_<TokenizerSpec>(module, "TokenizerSpec")
       .def("__init__", &create_spec, nb::arg("table"))
-      .def("learn", &learn, nb::arg("text"), nb::arg("ends"), nb::arg("boundaries"), nb::kw_only(),
+      .def("learn", &learn_text, nb::arg("text"), nb::arg("ends"), nb::arg("boundaries"), nb::kw_only(),
            nb::arg("min_count"))
       .def("learnt", &learnt)
       .def("rows", &boundary_rows, nb::arg("text"), nb::arg("ends"), nb::arg("boundaries"))
@@ -196,7 +196,7 @@ void bind_tokenizer(nb::module_& module) {
              nb::arg("ends"), nb::arg("boundaries"));
   module.def("tokenize", &tokenize, nb::arg("spec"), nb::arg("multiwords"), nb::arg("boundaries"),
              nb::arg("splits").none(), nb::arg("text"), nb::kw_only(), nb::arg("threads"));
-  bind_trainer(module);
+  bind_row_trainer(module);
 }
 
 }  // namespace unkernel::bindings

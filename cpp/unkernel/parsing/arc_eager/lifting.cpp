@@ -8,8 +8,6 @@
 namespace unkernel::parsing {
 namespace {
 
-std::size_t place(Word word) { return static_cast<std::size_t>(word); }
-
 // The descendants of a word have the numbers [first, last) in a walk through the tree.
 struct Interval {
   Word first = 0;

@@ -17,8 +17,8 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/parsing/online/averaged_weights.hpp"
 #include "unkernel/parsing/arc_eager/parser.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
 
 namespace unkernel::parsing {
 

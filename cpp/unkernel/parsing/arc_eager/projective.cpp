@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::string_view lifted_mark = "\u2191";
 
-std::size_t place(Word word) { return static_cast<std::size_t>(word); }
-
 // The nearest word with this label below `head`, but not below `lifted`: level by level, from left to right.
 Word nearest_below(const LabelledTree& tree, const LabelSet& labels,
                    const std::vector<std::vector<Word>>& children, Word lifted, std::int32_t label) {

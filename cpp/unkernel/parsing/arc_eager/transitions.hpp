@@ -26,6 +26,9 @@ using Word = std::int32_t;
 constexpr Word no_word = 0;
 constexpr std::int32_t no_label = -1;
 
+// Where a word stands in arrays by word.
+constexpr std::size_t place(Word word) { return static_cast<std::size_t>(word); }
+
 // The gold head of each word; place 0 is unused.
 using GoldHeads = std::span<const Word>;
 
@@ -103,7 +106,6 @@ class ArcEagerState {
     std::int32_t right_children = 0;
   };
 
-  static std::size_t place(Word word) { return static_cast<std::size_t>(word); }
   const Node& node(Word word) const { return nodes_[place(word)]; }
 
   // When the words have run out, the words left on the stack must still become one tree.
