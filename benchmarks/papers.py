@@ -59,7 +59,7 @@ class Paper:
         for task in tasks:
             try:
                 self.work[task](report)
-            except FileNotFoundError as error:  # data that is not here
+            except (FileNotFoundError, ImportError) as error:  # data or peers that are not here
                 report.leave_out(task, error)
 
 
@@ -116,7 +116,10 @@ def write(name: str, results: Path = RESULTS) -> None:
 def write_pages() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("papers", nargs="*", default=NAMES, help=f"of {', '.join(NAMES)}; all by default")
-    for name in parser.parse_args().papers:
+    given = parser.parse_args().papers
+    if unknown := set(given) - set(NAMES):
+        parser.error(f"no paper {', '.join(sorted(unknown))}: there are {', '.join(NAMES)}")
+    for name in given:
         write(name)
 
 

@@ -38,7 +38,7 @@ def run(names: Sequence[str], *, quick: bool) -> list[str]:
     failed = []
     for name in names:
         began, used = time.perf_counter(), cpu_of_children()
-        words = ["--save", str(NEW), *(["--quick"] if quick else [])]
+        words = ["--into", str(NEW), *(["--quick"] if quick else [])]
         done = subprocess.run([sys.executable, FOLDER / f"{name}.py", *words], check=False)
         wall, cpu = time.perf_counter() - began, cpu_of_children() - used
         print(f"  {wall:.0f} s, {cpu:.0f} of processor time", flush=True)

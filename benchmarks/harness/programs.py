@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness.report import RESULTS, Report
+from harness.report import RESULTS, Report, read
 
 Measure = Callable[[Report, Sequence[str]], None]
 
@@ -34,15 +34,22 @@ def main(measure: Measure, tasks: Sequence[str], *, quick: Sequence[str] = (), o
     known = ", ".join([*tasks, *([own] if own else [])])
     parser.add_argument("tasks", nargs="*", metavar="TASK", help=f"of {known}; all by default")
     parser.add_argument("--quick", action="store_true", help="small tasks and few rounds, for minutes")
-    parser.add_argument(
-        "--save", nargs="?", type=Path, const=RESULTS, metavar="FOLDER", help="keep the figures, as JSON"
-    )
+    parser.add_argument("--save", action="store_true", help="keep the figures of all tasks, as JSON")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="where to keep them, of some tasks too")
     given = parser.parse_args()
+    if given.save and given.tasks:
+        parser.error("--save would drop the figures of the other tasks: leave out the tasks, or use --into")
     unknown = {task for task in given.tasks if not (own and "=" in task)} - set(tasks)
     if unknown:
         parser.error(f"no task {', '.join(sorted(unknown))}: there are {known}")
     report = Report(Path(str(module.__file__)).stem, quick=given.quick)
     print(f"== {report.benchmark}", flush=True)
     measure(report, given.tasks or (quick if given.quick and quick else tasks))
-    if given.save:
-        print(f"  figures in {report.save(given.save)}")
+    if given.save and given.quick and is_of_whole_run(report.path(RESULTS)):
+        print("  the figures of a whole run stay: --into FOLDER keeps those of a short one elsewhere")
+    elif given.save or given.into:
+        print(f"  figures in {report.save(given.into or RESULTS)}")
+
+
+def is_of_whole_run(path: Path) -> bool:
+    return path.exists() and not read(path).state.quick

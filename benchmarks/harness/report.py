@@ -93,9 +93,13 @@ class Report:
         self.left_out[what] = str(reason).strip().splitlines()[-1] if str(reason).strip() else "no reason"
         print(f"  {what}: left out ({self.left_out[what]})", flush=True)
 
+    def path(self, folder: Path) -> Path:
+        """``FOLDER/MACHINE/BENCHMARK.json``."""
+        return folder / self.state.machine / f"{self.benchmark}.json"
+
     def save(self, folder: Path) -> Path:
-        """Write ``FOLDER/MACHINE/BENCHMARK.json``."""
-        path = folder / self.state.machine / f"{self.benchmark}.json"
+        """Write the file of figures."""
+        path = self.path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
         stored = {
             "benchmark": self.benchmark,

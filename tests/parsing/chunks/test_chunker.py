@@ -1,5 +1,6 @@
 """The chunker: decoding against the slow twin, answers, files, and manners of an estimator."""
 
+import dataclasses
 import io
 import pickle
 from dataclasses import replace
@@ -464,3 +465,10 @@ def test_conll2000(templates, least):
         pytest.skip(str(error))
     result = Chunker(templates=templates).fit(train).evaluate(test)
     assert result.f1 > least
+
+
+@pytest.mark.parametrize("beam", [0, -1, 65, 1.5, True, "4", None])
+def test_a_model_has_a_beam_that_its_file_can_hold(beam):
+    text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
+    with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
+        dataclasses.replace(Chunker().fit(text).model_, beam=beam)

@@ -109,6 +109,10 @@ class ChunkModel(ParserModel):
     classifier_: CompiledClassifier
     parameters: dict[str, Any]
 
+    def __post_init__(self) -> None:
+        if isinstance(self.beam, bool) or not isinstance(self.beam, int) or not 1 <= self.beam <= WIDEST_BEAM:
+            raise ValueError(f"beam must be a number from 1 to {WIDEST_BEAM}, got {self.beam!r}")
+
     @property
     def tag_names(self) -> list[str]:
         """The names of all tags that these types have, by number."""
