@@ -20,8 +20,8 @@ from typing import Any
 from harness import Report, main
 from harness.processes import LeftOutError, result_of
 from harness.state import version_of
-from unkernel import datasets
-from unkernel.data import Treebank, read_conllu
+from parsing_tools import corpus
+from unkernel.data import Treebank
 from unkernel.data.text.columns import text_of
 from unkernel.parsing import TextResult, Tokenizer, compare_text
 from unkernel.parsing.text.gold_text import plain_text
@@ -33,11 +33,7 @@ LONGEST = 3600.0  # seconds of training
 
 def parts(task: str) -> list[Treebank]:
     """To train on, to choose with, and to measure on."""
-    folder = datasets.folder()
-    if folder is None or not (folder / "treebanks").is_dir():
-        raise LeftOutError("UNKERNEL_DATA names no folder with treebanks")
-    names = (f"{task}-{part}.conllu.xz" for part in ("train", "dev", "test"))
-    return [read_conllu(folder / "treebanks" / name) for name in names]
+    return [corpus(task, part) for part in ("train", "dev", "test")]
 
 
 def figures(result: TextResult, training: float) -> dict[str, float]:
@@ -95,7 +91,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
         for contender, call in contenders.items():
             try:
                 add(report, task, contender, result_of("tokenizing", f"{call}({task!r})", seconds=LONGEST))
-            except LeftOutError as error:
+            except (LeftOutError, FileNotFoundError) as error:
                 report.leave_out(f"{task}, {contender}", error)
 
 

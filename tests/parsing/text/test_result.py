@@ -120,3 +120,10 @@ def test_splitting(ends):
     result = compare_text(*banks)
     assert counts(result.words) == counts(result.tokens) == (*map(len, spans), len(spans[0] & spans[1]))
     assert counts(result.sentences) == (*map(len, sentences), len(sentences[0] & sentences[1]))
+
+
+def test_files_are_compared_too(tmp_path):
+    bank(["1 a"]).write(tmp_path / "a.conllu")
+    assert compare_text(tmp_path / "a.conllu", bank(["1 a"])).words.f1 == 100.0
+    with pytest.raises(FileNotFoundError):
+        compare_text(tmp_path / "a.conllu", tmp_path / "missing.conllu")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from unkernel.data.text.conll import Treebank
+from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
 from unkernel.parsing.scoring import check_not_empty, per_second, percentage
 
 # The features that are the same in all languages (Universal Dependencies, version 2); others do not count.
@@ -140,12 +141,12 @@ class _Text:
     words: list[_Word] = field(default_factory=list)
 
 
-def compare_text(gold: Treebank, found: Treebank, *, seconds: float = float("nan")) -> TextResult:
+def compare_text(gold: TreebankSource, found: TreebankSource, *, seconds: float = float("nan")) -> TextResult:
     """Compare two treebanks of the same text, which may be split in different ways.
 
     Parameters
     ----------
-    gold, found : Treebank
+    gold, found : path, open file or Treebank
         The right answer, and what was found.
     seconds : float, optional
         How long that took.
@@ -168,8 +169,9 @@ def compare_text(gold: Treebank, found: Treebank, *, seconds: float = float("nan
     >>> str(result.words), str(result.upos), str(result.sentences)
     ('40.00 %', '40.00 %', '0.00 %')
     """
-    check_not_empty(gold.name, len(gold))
-    right, answer = _read(gold), _read(found)
+    bank = treebank_of(gold)
+    check_not_empty(bank.name, len(bank))
+    right, answer = _read(bank), _read(treebank_of(found))
     _check_same_text(right, answer)
     beside = list(_aligned(right.words, answer.words))
     partner = {id(theirs): ours for ours, theirs in beside}

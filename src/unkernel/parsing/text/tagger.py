@@ -31,7 +31,6 @@ from unkernel.parsing.text.tagger_model import (
     LearnedColumn,
     Lexicons,
     TaggerModel,
-    TagResult,
     feature_sources,
 )
 
@@ -40,7 +39,6 @@ _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
 _KNOWN_WORD = 5  # how often training must have seen a word to know its tags
 _RARE_TAG = 0.02  # a share of a word's tags that is left out
-_RARE_EDIT = 2
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -348,6 +346,3 @@ def _parts(
     for part, one in pairs.tolist():
         classes[part].append(one)
     return [(case, number) for number, case in enumerate(found.tolist())], own, classes
-
-
-__all__ = ["TagResult", "Tagger"]
