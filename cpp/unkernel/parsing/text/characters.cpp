@@ -110,7 +110,7 @@ void CharacterWindow::read_blanks() {
     return;
   }
   const Kind kind = line_ends == 0 ? blank_kind : line_end_kind;
-  characters_.push_back({begin, line_ends == 0 ? ' ' : '\n', kind, count == 1 && may_stand_in_word(code)});
+  characters_.push_back({begin, line_ends == 0 ? U' ' : U'\n', kind, count == 1 && may_stand_in_word(code)});
   next_ = at;
 }
 
