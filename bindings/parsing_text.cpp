@@ -135,6 +135,11 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
   return nb::bytes(found.data(), found.size());
 }
 
+std::size_t whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
+  const Unlocked unlocked;
+  return parsing::whole_stretches(spec.characters(), view_of(text));
+}
+
 // --- Training ------------------------------------------------------------------------------------------
 
 std::int64_t with_rows(RowTrainer& trainer, const RowEnds& offsets, const RowNumbers& columns,
@@ -196,6 +201,7 @@ void bind_tokenizer(nb::module_& module) {
              nb::arg("ends"), nb::arg("boundaries"));
   module.def("tokenize", &tokenize, nb::arg("spec"), nb::arg("multiwords"), nb::arg("boundaries"),
              nb::arg("splits").none(), nb::arg("text"), nb::kw_only(), nb::arg("threads"));
+  module.def("whole_text", &whole_text, nb::arg("spec"), nb::arg("text"));
   bind_row_trainer(module);
 }
 

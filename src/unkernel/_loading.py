@@ -9,7 +9,14 @@ from unkernel.models import registry
 
 if TYPE_CHECKING:
     from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-    from unkernel.parsing import ArcEagerModel, BunsetsuModel, ChunkModel, TaggerModel, TokenizerModel
+    from unkernel.parsing import (
+        ArcEagerModel,
+        BunsetsuModel,
+        ChunkModel,
+        TaggerModel,
+        TextParserModel,
+        TokenizerModel,
+    )
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
 _KINDS = {
@@ -29,6 +36,10 @@ _KINDS = {
     ),
     "chunker": ("a chunker", "unkernel.parsing.chunks.model:ChunkModel.from_container"),
     "tokenizer": ("a tokenizer", "unkernel.parsing.text.tokenizer_model:TokenizerModel.from_container"),
+    "text_parser": (
+        "a parser of raw text",
+        "unkernel.parsing.text.text_parser_model:TextParserModel.from_container",
+    ),
     "tagger": ("a tagger", "unkernel.parsing.text.tagger_model:TaggerModel.from_container"),
 }
 
@@ -50,6 +61,7 @@ def load(
     | BunsetsuModel
     | ChunkModel
     | TaggerModel
+    | TextParserModel
     | TokenizerModel
 ):
     """Read a ``.uk`` file and make it ready: a classifier, a parser, or a part of one.
@@ -82,7 +94,7 @@ def load(
     Returns
     -------
     CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel, ChunkModel,
-    TaggerModel or TokenizerModel
+    TaggerModel, TextParserModel or TokenizerModel
 
     Raises
     ------

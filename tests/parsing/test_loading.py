@@ -24,6 +24,8 @@ from unkernel.parsing import (
     ChunkModel,
     Tagger,
     TaggerModel,
+    TextParser,
+    TextParserModel,
     Tokenizer,
     TokenizerModel,
 )
@@ -33,6 +35,7 @@ KINDS = {
     BunsetsuParser: (BunsetsuModel, "bunsetsu", read_bunsetsu),
     Chunker: (ChunkModel, "chunks", lambda file: read_chunks(file, tagged=True)),
     Tagger: (TaggerModel, "trees", read_conllu),
+    TextParser: (TextParserModel, "trees", read_conllu),
     Tokenizer: (TokenizerModel, "trees", read_conllu),
 }
 GOLDEN = Path(__file__).parent / "golden"

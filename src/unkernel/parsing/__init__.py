@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from unkernel.parsing.parser_model import ParserModel
     from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import Parsed, parse_stream
+    from unkernel.parsing.text.document import Document
     from unkernel.parsing.text.gold_text import original_text
     from unkernel.parsing.text.result import Score, TextResult, compare_text
     from unkernel.parsing.text.tagger import Tagger
     from unkernel.parsing.text.tagger_model import TaggerModel, TagResult
+    from unkernel.parsing.text.text_parser import TextParser
+    from unkernel.parsing.text.text_parser_model import TextParserModel
     from unkernel.parsing.text.tokenizer import Tokenizer
     from unkernel.parsing.text.tokenizer_model import TokenizerModel
 else:
@@ -40,6 +43,7 @@ else:
             "ChunkModel": "unkernel.parsing.chunks.model",
             "ChunkResult": "unkernel.parsing.chunks.result",
             "Chunker": "unkernel.parsing.chunks.estimator",
+            "Document": "unkernel.parsing.text.document",
             "Evidence": "unkernel.parsing.explaining",
             "ExplainedDecision": "unkernel.parsing.explaining",
             "HeavyConjunction": "unkernel.parsing.explaining",
@@ -51,6 +55,8 @@ else:
             "TagResult": "unkernel.parsing.text.tagger_model",
             "Tagger": "unkernel.parsing.text.tagger",
             "TaggerModel": "unkernel.parsing.text.tagger_model",
+            "TextParser": "unkernel.parsing.text.text_parser",
+            "TextParserModel": "unkernel.parsing.text.text_parser_model",
             "TextResult": "unkernel.parsing.text.result",
             "Tokenizer": "unkernel.parsing.text.tokenizer",
             "TokenizerModel": "unkernel.parsing.text.tokenizer_model",
@@ -72,6 +78,7 @@ __all__ = [
     "ChunkModel",
     "ChunkResult",
     "Chunker",
+    "Document",
     "Evidence",
     "ExplainedDecision",
     "HeavyConjunction",
@@ -83,6 +90,8 @@ __all__ = [
     "TagResult",
     "Tagger",
     "TaggerModel",
+    "TextParser",
+    "TextParserModel",
     "TextResult",
     "Tokenizer",
     "TokenizerModel",

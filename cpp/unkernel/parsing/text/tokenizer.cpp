@@ -10,7 +10,14 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t piece = 1 << 16;  // bytes of a task, or more where a paragraph is longer
+constexpr std::size_t enough = 1 << 16;  // bytes of a task, or more where a paragraph is longer
+
+// Whole stretches of text, for one thread.
+struct Task {
+  std::size_t begin;
+  std::size_t end;
+  bool begins_paragraph;
+};
 
 // Splits paragraphs, with the buffers of one thread.
 class Splitter {
@@ -21,10 +28,11 @@ class Splitter {
         boundary_worker_(parts.boundaries.worker()),
         split_worker_(parts.splits == nullptr ? nullptr : parts.splits->worker()) {}
 
-  // Whole paragraphs, which begin with no blank. `before` are blanks before the first token.
-  std::string run(std::string_view text, std::string_view before, const Monitor& monitor) {
+  // Whole paragraphs, or the part of one, which begin with no blank. `before` are blanks before the first
+  // token.
+  std::string run(std::string_view text, std::string_view before, bool begins_paragraph,
+                  const Monitor& monitor) {
     std::string out;
-    bool begins_paragraph = true;
     const auto decide = [&](const CharacterWindow& window, std::size_t at, const SentenceSoFar& sentence) {
       return boundary(window, at, sentence);
     };
@@ -102,23 +110,17 @@ class Splitter {
   std::vector<std::string> words_;
 };
 
-// Where the first paragraph after `at` begins; the end of the text if there is none.
-std::size_t next_paragraph(const CharacterKinds& kinds, std::string_view text, std::size_t at) {
-  while (at < text.size()) {
-    const std::size_t line_end = text.find('\n', at);
-    if (line_end == std::string_view::npos) break;
-    at = skip_blanks(kinds, text, line_end);
-    if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return at;
+std::vector<Task> tasks_of(const CharacterKinds& kinds, std::string_view text) {
+  std::vector<Task> tasks;
+  for (Stretch last{0, true}; last.end < text.size();) {
+    Task task{last.end, last.end, last.ends_paragraph};
+    do {
+      last = stretch_from(kinds, text, task.end);
+      task.end = last.end;
+    } while (last.ends_paragraph && task.end < text.size() && task.end - task.begin < enough);
+    tasks.push_back(task);
   }
-  return text.size();
-}
-
-// Where the tasks begin, and the end of the text. A task has whole paragraphs.
-std::vector<std::size_t> cut(const CharacterKinds& kinds, std::string_view text) {
-  std::vector<std::size_t> cuts{0};
-  while (cuts.back() < text.size())
-    cuts.push_back(next_paragraph(kinds, text, std::min(text.size(), cuts.back() + piece)));
-  return cuts;
+  return tasks;
 }
 
 }  // namespace
@@ -134,14 +136,16 @@ std::string tokenize(const TokenizerParts& parts, std::string_view text, int thr
   const CharacterKinds& kinds = parts.spec.characters();
   const std::size_t begin = skip_blanks(kinds, text, 0);
   const std::string_view before = text.substr(0, begin), rest = text.substr(begin);
-  const std::vector<std::size_t> cuts = cut(kinds, rest);
-  std::vector<std::string> found(cuts.size() - 1);
+  const std::vector<Task> tasks = tasks_of(kinds, rest);
+  std::vector<std::string> found(tasks.size());
   std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, static_cast<std::int64_t>(found.size()), [&](std::size_t slot, std::int64_t task) {
+  parallel_slots(threads, static_cast<std::int64_t>(found.size()), [&](std::size_t slot, std::int64_t k) {
     if (splitters[slot] == nullptr) splitters[slot] = std::make_unique<Splitter>(parts);
-    const auto k = static_cast<std::size_t>(task);
-    found[k] = splitters[slot]->run(rest.substr(cuts[k], cuts[k + 1] - cuts[k]),
-                                    k == 0 ? before : std::string_view(), monitor);
+    const auto number = static_cast<std::size_t>(k);
+    const Task& task = tasks[number];
+    found[number] =
+        splitters[slot]->run(rest.substr(task.begin, task.end - task.begin),
+                             number == 0 ? before : std::string_view(), task.begins_paragraph, monitor);
   });
   std::string all;
   for (std::string& one : found) {

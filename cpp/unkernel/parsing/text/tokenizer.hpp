@@ -1,10 +1,11 @@
 // Splits plain text into sentences, tokens and words, and writes them as CoNLL-U.
 //
 // One pass over the characters, one decision each: inside a token, the token ends, or token and sentence end
-// (tokenizer_spec.hpp). Blank lines always end a sentence. Time is linear in the text, and besides the answer
-// only a window of the text and one sentence are in memory. Every byte is in the answer: tokens are spans of
-// the text, and blanks other than a single one stand in the column MISC as UDPipe writes them: SpacesAfter=,
-// and SpacesBefore= at the first token, with \s \t \n \r for blanks, tabs and line ends, and \0 for NUL.
+// (tokenizer_spec.hpp). Blank lines always end a sentence, and so does a megabyte without any (stretches.hpp).
+// Time is linear in the text, and besides the answer only a window of the text and one sentence are in memory.
+// Every byte is in the answer: tokens are spans of the text, and blanks other than a single one stand in the
+// column MISC as UDPipe writes them: SpacesAfter=, and SpacesBefore= at the first token, with \s \t \n \r for
+// blanks, tabs and line ends, and \0 for NUL.
 #pragma once
 
 #include <cstdint>

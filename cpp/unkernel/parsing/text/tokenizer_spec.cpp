@@ -40,15 +40,6 @@ const auto no_end = [](const CharacterWindow&, const TokenFound&) {};
 
 }  // namespace
 
-std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at) {
-  while (at < text.size()) {
-    const Decoded one = decode(text, at);
-    if (kinds.kind(one.code) != blank_kind) break;
-    at += one.bytes;
-  }
-  return at;
-}
-
 TokenizerSpec::TokenizerSpec(const Stored& stored)
     : characters_(stored.characters),
       pairs_(stored.pairs.begin(), stored.pairs.end()),

@@ -17,6 +17,7 @@
 #include "unkernel/parsing/features/feature_rows.hpp"
 #include "unkernel/parsing/text/boundary_features.hpp"
 #include "unkernel/parsing/text/characters.hpp"
+#include "unkernel/parsing/text/stretches.hpp"
 
 namespace unkernel::parsing {
 
@@ -90,9 +91,6 @@ class TokenizerSpec {
   std::vector<std::uint64_t> features_;
   FlatMap<std::uint64_t, std::int32_t> column_of_;
 };
-
-// The first byte from `at` on that is no blank.
-std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at);
 
 // A token that was found: the number of its first character, its place, and what ends with it.
 struct TokenFound {

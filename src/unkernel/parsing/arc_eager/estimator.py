@@ -30,7 +30,7 @@ from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.template_files import read_templates
 
-_TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
+TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
 
 
 class ArcEagerParser(BaseParser[TreebankSource]):
@@ -176,7 +176,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         self._check_parameters()
         bank = with_gold_trees(source)
         dev_bank = None if dev is None else with_gold_trees(dev)
-        template_text, name = read_templates(self.templates, _TEMPLATES)
+        template_text, name = read_templates(self.templates, TEMPLATES)
         spec = new_spec(template_text, name, self.split, int(self.min_count))
         spec.learn(bank._text)
         self._check_min_count(spec.move_columns)

@@ -62,16 +62,21 @@ def gold_sentences(bank: Treebank) -> list[GoldSentence]:
 
 
 def _sentence(sentence: Sentence) -> GoldSentence:
+    begins, text = False, None
+    for comment in sentence.comments:
+        key, _, value = comment.partition("=")
+        begins = begins or key.split(" ")[0].strip() in _PARAGRAPH
+        text = value.strip() if key.strip() == "text" else text
+    return GoldSentence(_clean(_aligned(gold_tokens(sentence), text)), begins)
+
+
+def gold_tokens(sentence: Sentence) -> list[GoldToken]:
+    """The tokens of a sentence as its lines have them."""
     tokens: list[GoldToken] = []
-    begins, text, until = False, None, 0
+    until = 0  # the last word of the multiword token that is being read
     for line in str(sentence).split("\n"):
-        if line.startswith("#"):
-            key, _, value = line[1:].strip().partition("=")
-            begins = begins or key.split(" ")[0].strip() in _PARAGRAPH
-            text = value.strip() if key.strip() == "text" else text
-            continue
         columns = line.split("\t")
-        if len(columns) < 2 or "." in columns[0]:
+        if line.startswith("#") or len(columns) < 2 or "." in columns[0]:
             continue
         follows = "SpaceAfter=No" not in columns[-1].split("|")
         first, _, last = columns[0].partition("-")
@@ -82,7 +87,7 @@ def _sentence(sentence: Sentence) -> GoldSentence:
             tokens.append(GoldToken(columns[1], follows))
         else:
             tokens[-1] = tokens[-1]._replace(words=(*tokens[-1].words, columns[1]))
-    return GoldSentence(_clean(_aligned(tokens, text)), begins)
+    return tokens
 
 
 def _aligned(tokens: list[GoldToken], text: str | None) -> list[GoldToken]:

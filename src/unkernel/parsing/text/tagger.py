@@ -153,7 +153,7 @@ class Tagger(BaseParser[TreebankSource]):
         """The columns to learn, in the order in which they are found."""
         if self.columns is not None and (unknown := sorted(set(self.columns) - set(TAGGED))):
             raise ValueError(f"columns are some of {', '.join(TAGGED)}, got {', '.join(map(repr, unknown))}")
-        given = [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
+        given = columns_of(bank)
         chosen = given if self.columns is None else [name for name in TAGGED if name in set(self.columns)]
         if missing := [name for name in chosen if name not in given]:
             raise ValueError(f"{bank.name} has no {missing[0]} to learn from")
@@ -175,6 +175,11 @@ class Tagger(BaseParser[TreebankSource]):
         return tagged
 
     parse = tag
+
+
+def columns_of(bank: Treebank) -> list[str]:
+    """The columns that a treebank has tags in."""
+    return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
 @dataclass

@@ -34,7 +34,7 @@ _MULTIWORDS = {
     "ending_rules": np.int32,
     "split_features": np.uint64,
 }
-_TEXT_NAME = "<text>"
+TEXT_NAME = "<text>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +103,7 @@ class TokenizerModel(SavedModel):
         ValueError
             If the text has half of a surrogate pair, which stands for no character.
         """
-        return Treebank._of(text_of(self._answered(encoded(text), n_jobs), "conllu", name=_TEXT_NAME))
+        return Treebank._of(text_of(self._answered(encoded(text), n_jobs), "conllu", name=TEXT_NAME))
 
     def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
         """Split the text of a treebank, and compare.

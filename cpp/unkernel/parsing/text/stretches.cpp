@@ -1,0 +1,64 @@
+#include "unkernel/parsing/text/stretches.hpp"
+
+#include <algorithm>
+
+#include "unkernel/data/text/utf8.hpp"
+
+namespace unkernel::parsing {
+namespace {
+
+constexpr std::size_t longest_character = 4;  // bytes
+
+std::size_t begin_of_character(std::string_view text, std::size_t begin, std::size_t at) {
+  const std::size_t first = at - std::min(at - begin, longest_character - 1);
+  for (std::size_t k = at; k > first; --k) {
+    if (!data::continues_character(text[k])) return k;
+  }
+  return data::continues_character(text[first]) ? at : first;
+}
+
+// After the last blanks that begin before `limit`; where there are none, `limit` or a few bytes before.
+std::size_t cut_before(const CharacterKinds& kinds, std::string_view text, std::size_t begin,
+                       std::size_t limit) {
+  const std::size_t last = begin_of_character(text, begin, limit);
+  for (std::size_t at = last; at > begin;) {
+    at = begin_of_character(text, begin, at - 1);
+    if (kinds.kind(decode(text, at).code) == blank_kind) return skip_blanks(kinds, text, at);
+  }
+  return last;
+}
+
+}  // namespace
+
+std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const Decoded one = decode(text, at);
+    if (kinds.kind(one.code) != blank_kind) break;
+    at += one.bytes;
+  }
+  return at;
+}
+
+Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::size_t begin) {
+  const std::string_view near = text.substr(0, std::min(text.size(), begin + longest_stretch));
+  for (std::size_t at = begin; at < near.size();) {
+    const std::size_t line_end = near.find('\n', at);
+    if (line_end == std::string_view::npos) break;
+    at = skip_blanks(kinds, text, line_end);
+    if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return {at, true};
+  }
+  if (near.size() == text.size()) return {text.size(), true};
+  return {cut_before(kinds, text, begin, near.size()), false};
+}
+
+std::size_t whole_stretches(const CharacterKinds& kinds, std::string_view text) {
+  std::size_t whole = 0;
+  std::size_t at = skip_blanks(kinds, text, 0);
+  while (at < text.size()) {
+    at = stretch_from(kinds, text, at).end;
+    if (at + longest_character <= text.size()) whole = at;  // else more blanks may follow
+  }
+  return whole;
+}
+
+}  // namespace unkernel::parsing

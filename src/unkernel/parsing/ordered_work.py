@@ -1,0 +1,34 @@
+"""Work in several threads whose results come in the order of the tasks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+_Task = TypeVar("_Task")
+_Result = TypeVar("_Result")
+_AHEAD = 2  # tasks per thread that are taken before their results are wanted
+
+
+def in_order(work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int) -> Generator[_Result]:
+    """The results of all tasks; only a few are in memory at a time.
+
+    >>> list(in_order(lambda number: number * number, range(4), threads=2))
+    [0, 1, 4, 9]
+    """
+    if threads == 1:
+        yield from map(work, tasks)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="unkernel-parser")
+    pending: deque[Future[_Result]] = deque()
+    try:
+        for task in tasks:
+            pending.append(pool.submit(work, task))
+            if len(pending) > _AHEAD * threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

@@ -1,0 +1,232 @@
+"""The estimator of parsers of raw text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterable
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from unkernel.data.files import name_of
+from unkernel.data.text.conll import Treebank
+from unkernel.data.threads import thread_count
+from unkernel.errors import FormatError
+from unkernel.learners.parameters import stored_parameters
+from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
+from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
+from unkernel.parsing.reporting import OnStep, Reporter, Step
+from unkernel.parsing.template_files import read_templates
+from unkernel.parsing.text.document import Document
+from unkernel.parsing.text.jackknife import tagged_by_others
+from unkernel.parsing.text.result import TextResult
+from unkernel.parsing.text.tagger import Tagger
+from unkernel.parsing.text.tagger_model import TAGGED
+from unkernel.parsing.text.text_parser_model import Given, TextParserModel
+from unkernel.parsing.text.tokenizer import Tokenizer
+
+_SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, until its parts end
+
+
+class TextParser(BaseEstimator):  # type: ignore[misc]
+    """Makes trees of raw text: a :class:`Tokenizer`, a :class:`Tagger` and an :class:`ArcEagerParser` in one.
+
+    All three learn from one treebank. The parser learns from tags that are as good as those of new text:
+    those of taggers that have not seen the sentence (jack-knifing).
+
+    Parameters
+    ----------
+    tokenizer, tagger, parser : Tokenizer, Tagger and ArcEagerParser, default=None
+        Parts with parameters of your own; None is one as it comes. They are copied, and not changed.
+    folds : int, default=4
+        The number of taggers that tag the treebank for the parser, each without the sentences it tags; 1
+        gives the parser the right tags, which is quicker and less accurate.
+    n_jobs : int or None, default=None
+        Threads of answers; None is 1 and -1 is all. Nothing depends on it.
+    verbose : int, default=0
+        1 prints a line per epoch of each part.
+
+    Attributes
+    ----------
+    model_ : TextParserModel
+        All that was learned.
+    dev_result_ : TextResult or None
+        What is reached on the text of the `dev` treebank.
+
+    Examples
+    --------
+    >>> bank = Treebank.from_words(
+    ...     [["They", "saw", "it", "."], ["Dogs", "bark", "."]] * 9,
+    ...     [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB", "PUNCT"]] * 9,
+    ...     heads=[[2, 0, 2, 2], [2, 0, 2]] * 9,
+    ...     deprels=[["nsubj", "root", "obj", "punct"], ["nsubj", "root", "punct"]] * 9,
+    ... )
+    >>> nlp = TextParser().fit(bank)
+    >>> doc = nlp.parse("Dogs saw it .  They bark .")
+    >>> doc[0].upos, doc[0].heads
+    (['NOUN', 'VERB', 'PRON', 'PUNCT'], [2, 0, 2, 2])
+    >>> doc.text
+    'Dogs saw it .  They bark .'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "tokenizer": [Tokenizer, None],
+        "tagger": [Tagger, None],
+        "parser": [ArcEagerParser, None],
+        "folds": [Interval(Integral, 1, 1_000, closed="both")],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        tokenizer: Tokenizer | None = None,
+        tagger: Tagger | None = None,
+        parser: ArcEagerParser | None = None,
+        folds: int = 4,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.tagger = tagger
+        self.parser = parser
+        self.folds = folds
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # --- Training -------------------------------------------------------------------------------------
+
+    def fit(self, source: TreebankSource, *, dev: TreebankSource | None = None) -> Self:
+        """Learn from a treebank.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+            CoNLL-U with trees, and with tags in at least one column: UPOS, XPOS, FEATS and lemmas are learnt
+            where it has them. Its text is that of the comments ``# text``, or else of the forms, with blanks
+            where ``SpaceAfter=No`` is missing.
+        dev : path, open file or Treebank, default=None
+            Other sentences, to choose the best epochs with and to measure on: see ``dev_result_``.
+        """
+        fitted: Self = self.fit_reporting(source, dev)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_reporting(
+        self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
+    ) -> Self:
+        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
+        report = Reporter(type(self).__name__, self.verbose, on_progress)
+        thread_count(self.n_jobs)
+        bank = with_gold_trees(source)
+        dev_bank = None if dev is None else with_gold_trees(dev)
+        self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
+        self.model_ = self._learn(bank, dev_bank, report)
+        self.dev_result_: TextResult | None = None if dev_bank is None else self.evaluate(dev_bank)
+        if dev_bank is not None:
+            report(f"on {dev_bank.name}, from its text: {self.dev_result_}")
+        return self
+
+    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
+        tokenizer, tagger, parser = (_copied(own) for own in self._parts())
+        tokenizer.fit_reporting(bank, dev, on_progress=_of_part("tokenizer", report))
+        tagger.fit_reporting(bank, dev, on_progress=_of_part("tagger", report))
+        tagged = tagged_by_others(
+            bank,
+            tagger,
+            _columns_read(parser),
+            folds=int(self.folds),
+            report=Reporter("tags", 0, _of_part("tags", report)),
+        )
+        tagged_dev = None if dev is None else tagger.tag(dev)
+        parser.fit_reporting(tagged, tagged_dev, on_progress=_of_part("parser", report))
+        return TextParserModel(
+            tokenizer.to_model(), tagger.to_model(), parser.to_model(), stored_parameters(self)
+        )
+
+    def _parts(self) -> tuple[Tokenizer, Tagger, ArcEagerParser]:
+        return self.tokenizer or Tokenizer(), self.tagger or Tagger(), self.parser or ArcEagerParser()
+
+    # --- What was learned -----------------------------------------------------------------------------
+
+    @property
+    def _fitted(self) -> TextParserModel:
+        check_is_fitted(self, "model_")
+        return self.model_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def _jobs(self, n_jobs: int | None) -> int | None:
+        return self.n_jobs if n_jobs is None else n_jobs
+
+    def parse(self, text: str, *, n_jobs: int | None = None) -> Document:
+        """:meth:`TextParserModel.parse`; by default with the threads of the parser."""
+        return self._fitted.parse(text, n_jobs=self._jobs(n_jobs))
+
+    def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
+        """:meth:`TextParserModel.parse_many`; by default with the threads of the parser."""
+        return self._fitted.parse_many(texts, n_jobs=self._jobs(n_jobs))
+
+    def evaluate(
+        self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
+    ) -> TextResult:
+        """:meth:`TextParserModel.evaluate`; by default with the threads of the parser."""
+        return self._fitted.evaluate(source, given=given, n_jobs=self._jobs(n_jobs))
+
+    def to_model(self) -> TextParserModel:
+        """What was learned; it needs numpy alone."""
+        return self._fitted
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        self._fitted.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a file of this kind into an estimator that can be fitted again.
+
+        Raises
+        ------
+        FormatError
+            If the file is of another kind, or is damaged.
+        """
+        model = TextParserModel.load(path)
+        try:
+            parts: dict[str, Any] = {
+                "tokenizer": Tokenizer(**model.tokenizer.parameters),
+                "tagger": Tagger(**model.tagger.parameters),
+                "parser": ArcEagerParser(**model.parser.parameters),
+            }
+            fitted = cls(**(model.parameters | parts))
+            for estimator in (fitted, *parts.values()):
+                estimator._validate_params()
+        except (TypeError, ValueError) as error:
+            raise FormatError(name_of(path), 0, 0, f"the {model.noun} is damaged: {error}") from error
+        fitted.model_, fitted.dev_result_ = model, None
+        return fitted
+
+
+def _columns_read(parser: ArcEagerParser) -> list[str]:
+    """The columns of tags that a parser has features of, or is split by."""
+    templates, _ = read_templates(parser.templates, TEMPLATES)
+    return [name for name in TAGGED if name == "upos" or f".{name}" in templates]
+
+
+def _copied(part: Any) -> Any:
+    return clone(part).set_params(verbose=0)
+
+
+def _of_part(name: str, report: Reporter) -> OnStep:
+    """Passes on what a part reports, with its name, as a share of the whole training."""
+    begin, end = dict(zip(_SHARES, [0.0, *_SHARES.values()], strict=False))[name], _SHARES[name]
+
+    def pass_on(step: Step) -> None:
+        share = None if step.share is None else begin + (end - begin) * step.share
+        report(f"{name}: {step.words}", share=share)
+
+    return pass_on

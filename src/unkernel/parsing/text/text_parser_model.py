@@ -1,0 +1,214 @@
+"""What a fitted parser of raw text has learned. Needs numpy alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from unkernel.data.text.columns import rewritten, text_of
+from unkernel.data.text.conll import Treebank
+from unkernel.data.threads import thread_count
+from unkernel.engines.classifier import CompiledClassifier
+from unkernel.models import container
+from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, treebank_of
+from unkernel.parsing.ordered_work import in_order
+from unkernel.parsing.saved_model import Arrays, SavedModel
+from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.text.document import Document
+from unkernel.parsing.text.gold_text import plain_text
+from unkernel.parsing.text.result import TextResult, compare_text
+from unkernel.parsing.text.tagger_model import TaggerModel
+from unkernel.parsing.text.tokenizer_model import TEXT_NAME, TokenizerModel, encoded
+
+Given = Literal["text", "tokens", "tags"]
+GIVEN = ("text", "tokens", "tags")
+_PARTS: dict[str, type[SavedModel]] = {
+    "tokenizer": TokenizerModel,
+    "tagger": TaggerModel,
+    "parser": ArcEagerModel,
+}
+_BATCH_BYTES = 1 << 17  # of short texts that are parsed together
+_NEW_TEXT = b"# newdoc\n"  # a line that stands between such texts, and in no answer
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextParserModel(SavedModel):
+    """From raw text to trees. :class:`TextParser` fits it, and ``unkernel.load`` reads it from a file.
+
+    Attributes
+    ----------
+    tokenizer : TokenizerModel
+    tagger : TaggerModel
+    parser : ArcEagerModel
+        Each can be used, and saved, alone.
+    parameters : dict
+        The parameters of the estimator that fitted it.
+    """
+
+    kind = "text_parser"
+    noun = "text parser"
+    estimator = "TextParser"
+
+    tokenizer: TokenizerModel
+    tagger: TaggerModel
+    parser: ArcEagerModel
+    parameters: dict[str, Any]
+
+    @property
+    def models(self) -> dict[str, SavedModel]:
+        """Its three models, by name."""
+        return {name: getattr(self, name) for name in _PARTS}
+
+    @property
+    def n_features_(self) -> int:
+        """Features of all parts, together."""
+        return sum(model.n_features_ for model in self.models.values())
+
+    @property
+    def parts_(self) -> dict[str, CompiledClassifier]:
+        """The classifiers that decide, such as ``"tagger.upos.0"``."""
+        return {
+            f"{name}.{part}": classifier
+            for name, model in self.models.items()
+            for part, classifier in model.parts_.items()
+        }
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    def parse(self, text: str, *, n_jobs: int | None = None) -> Document:
+        """Split a text into sentences and words, and find their tags, lemmas and trees.
+
+        Parameters
+        ----------
+        text : str
+            Any text: every character of it is in the answer. A text of blanks alone has no sentence.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all. The answer does not depend on it.
+
+        Returns
+        -------
+        Document
+
+        Raises
+        ------
+        ValueError
+            If the text has half of a surrogate pair, which stands for no character.
+        """
+        return _document(self._answered(encoded(text), n_jobs))
+
+    def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
+        """Parse one text after another, in memory that does not grow with their number.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Read as they are needed.
+        n_jobs : int, default=None
+            Threads, each with texts of its own; None is 1 and -1 is all. The answers do not depend on it.
+
+        Yields
+        ------
+        Document
+            In the order of the texts; the same as :meth:`parse` gives.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts are several: parse takes a single one")
+        return self._parse_batches(_batches(texts), thread_count(n_jobs))
+
+    def _parse_batches(self, batches: Iterable[list[bytes]], threads: int) -> Generator[Document]:
+        for documents in in_order(self._parse_batch, batches, threads):
+            yield from documents
+
+    def _parse_batch(self, texts: list[bytes]) -> list[Document]:
+        """Short texts together: they are split one by one, and tagged and parsed at once."""
+        split = [self.tokenizer._answered(text, 1) for text in texts]
+        parsed = self._parsed(b"".join(_NEW_TEXT + one for one in split if one), 1)
+        between = b"\n" + _NEW_TEXT  # the line end is that of the empty line above
+        answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
+        return [_document(next(answers) + b"\n" if one else one) for one in split]
+
+    def _answered(self, text: bytes, n_jobs: int | None) -> bytes:
+        return self._parsed(self.tokenizer._answered(text, n_jobs), n_jobs)
+
+    def _parsed(self, words: bytes, n_jobs: int | None) -> bytes:
+        """CoNLL-U with tags and trees."""
+        return self._with_trees(Treebank._of(text_of(words, "conllu", name=TEXT_NAME)), n_jobs)
+
+    def _with_trees(self, bank: Treebank, n_jobs: int | None) -> bytes:
+        tagged = Treebank._of(rewritten(bank._text, self.tagger._answered(bank, n_jobs)))
+        return self.parser._answered(tagged, n_jobs)
+
+    def evaluate(
+        self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
+    ) -> TextResult:
+        """Parse the text of a treebank, and compare.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+        given : {"text", "tokens", "tags"}, default="text"
+            What is taken from the treebank: its text alone (that of its comments ``# text``, with a blank
+            line before each paragraph); its sentences and words; or their tags, too.
+        n_jobs : int, default=None
+            Threads; None is 1 and -1 is all.
+
+        Returns
+        -------
+        TextResult
+        """
+        if given not in GIVEN:
+            raise ValueError(f"given must be one of {', '.join(GIVEN)}, got {given!r}")
+        bank = treebank_of(source)
+        check_not_empty(bank.name, bank.n_words)
+        text = plain_text(bank).encode()
+        self._answered(b"", 1)  # engines are built on first use, which is not part of the time of answering
+        start = time.process_time()
+        if given == "text":
+            found = self._answered(text, n_jobs)
+        else:
+            found = (self._with_trees if given == "tokens" else self.parser._answered)(bank, n_jobs)
+        seconds = time.process_time() - start
+        return compare_text(bank, Treebank._of(text_of(found, "conllu")), seconds=seconds)
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays: Arrays = {}
+        settings: dict[str, Any] = {}
+        for name, model in self.models.items():
+            _, own, settings[name] = model.to_container()
+            arrays |= {f"{name}.{key}": array for key, array in own.items()}
+        return arrays, settings
+
+    @classmethod
+    def _restored(
+        cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
+    ) -> Self:
+        models: dict[str, Any] = {}
+        for part, model in _PARTS.items():
+            own = {key.removeprefix(f"{part}."): one for key, one in arrays.items() if key.startswith(part)}
+            stored = container.setting(name, settings, part, dict, lambda _: True)
+            models[part] = model.from_container(name, own, stored)
+        return cls(**models, parameters=parameters)
+
+
+def _document(conllu: bytes) -> Document:
+    return Document._of(text_of(conllu, "conllu", name=TEXT_NAME))
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for number, text in enumerate(texts):
+        try:
+            batch.append(encoded(text))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"text {number}: {error}") from None
+        size += len(batch[-1])
+        if size >= _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

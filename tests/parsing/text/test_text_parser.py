@@ -1,0 +1,293 @@
+"""Parsers of raw text: the same as their parts one after another, no character lost, files, bad input."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import sys
+import types
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import unkernel
+from reference.text_treebanks import treebank_with_text
+from unkernel import FormatError
+from unkernel.data import Treebank
+from unkernel.models import container
+from unkernel.parsing import ArcEagerParser, Document, Tagger, TextParser, TextParserModel, Tokenizer
+from unkernel.parsing.reporting import Reporter
+from unkernel.parsing.text.jackknife import tagged_by_others
+
+BANK = treebank_with_text()
+QUICK = {
+    "tokenizer": Tokenizer(epochs=4),
+    "tagger": Tagger(epochs=3, min_count=1, min_updates=1),
+    "parser": ArcEagerParser(epochs=3, runs=1, min_count=1, min_updates=1),
+}
+TEXT = "They didn't see it.  Why not?\nDogs saw Mr. Smith!"
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """One that no test changes."""
+    return TextParser(**QUICK).fit(BANK, dev=BANK)
+
+
+# --- What it finds ----------------------------------------------------------------------------------------
+
+
+def test_finds_what_training_had(nlp):
+    doc = nlp.parse(TEXT)
+    assert isinstance(doc, Document)
+    assert [sentence.forms for sentence in doc] == [sentence.forms for sentence in BANK[:3]]
+    for column in ("lemmas", "upos", "xpos", "feats", "heads", "deprels"):
+        assert [getattr(one, column) for one in doc] == [getattr(one, column) for one in BANK[:3]]
+    assert doc.text == TEXT
+    assert "2-3\tdidn't\t" in doc.to_conllu()
+    assert "didn't" not in doc[0].draw()
+    assert "did" in doc[0].draw()
+
+
+def test_measures_what_it_finds(nlp):
+    assert nlp.dev_result_ == nlp.evaluate(BANK)
+    for start in ("text", "tokens", "tags"):
+        found = nlp.evaluate(BANK, given=start)
+        assert {name: score.f1 for name, score in found.scores().items()} == dict.fromkeys(
+            found.scores(), 100.0
+        )
+    with pytest.raises(ValueError, match="given must be one of text, tokens, tags"):
+        nlp.evaluate(BANK, given="trees")
+    with pytest.raises(ValueError, match="there are no sentences"):
+        nlp.evaluate(Treebank.from_words([]))
+
+
+def test_what_is_given_is_not_guessed(nlp):
+    """Other sentences and tags than the models would find show where the answers come from."""
+    odd = Treebank.from_words(
+        [["Why"], ["not", "?"]],
+        [["NOUN"], ["VERB", "NOUN"]],
+        heads=[[0], [0, 1]],
+        deprels=[["root"], ["root", "obj"]],
+    )
+    of_tokens, of_tags = nlp.evaluate(odd, given="tokens"), nlp.evaluate(odd, given="tags")
+    assert nlp.evaluate(odd).sentences.f1 < of_tokens.sentences.f1 == of_tags.sentences.f1 == 100.0
+    assert of_tokens.upos.f1 < of_tags.upos.f1 == 100.0
+
+
+texts = st.lists(
+    st.sampled_from(
+        [*TEXT.split(), " ", "\n", "\n\n", "\t", "\0", "é", "e\u0301", "😀", "שלום", "\u2028", "x\x07"]
+    ),
+    max_size=30,
+).map("".join)
+
+
+@given(text=texts | st.text(max_size=60))
+@settings(max_examples=60)
+def test_is_its_parts_one_after_another(nlp, text):
+    model = nlp.to_model()
+    if any(0xD800 <= ord(character) < 0xE000 for character in text):
+        with pytest.raises(ValueError, match="half of a surrogate pair"):
+            nlp.parse(text)
+        return
+    parsed = nlp.parse(text)
+    words = model.tokenizer.tokenize(text)
+    expected = model.parser.parse(model.tagger.tag(words)) if len(words) else words
+    assert parsed.to_bytes() == expected.to_bytes()
+    assert parsed.text == (text if len(words) else "")
+
+
+@given(given_texts=st.lists(texts, max_size=6), threads=st.integers(1, 3))
+@settings(max_examples=30)
+def test_many_texts_are_parsed_as_each_alone(nlp, given_texts, threads):
+    found = list(nlp.parse_many(iter(given_texts), n_jobs=threads))
+    assert found == [nlp.parse(text) for text in given_texts]
+
+
+def test_many_texts_are_read_as_they_are_needed(nlp):
+    read = []
+
+    def texts():
+        for number in range(10_000):
+            read.append(number)
+            yield TEXT * 100
+
+    answers = nlp.parse_many(texts(), n_jobs=2)
+    assert next(answers) == nlp.parse(TEXT * 100)
+    assert len(read) < 1000
+    answers.close()
+
+
+def test_says_which_text_is_none(nlp):
+    with pytest.raises(ValueError, match="text 1: character 2 of the text, '\\\\ud800', is half"):
+        list(nlp.parse_many(["a", "bc\ud800"]))
+    with pytest.raises(TypeError, match="text 0: a text must be a str, got bytes"):
+        list(nlp.parse_many([b"a"]))
+    with pytest.raises(TypeError, match="parse takes a single one"):
+        nlp.parse_many("a text")
+
+
+def test_the_words_that_mark_a_new_text_may_be_in_a_text(nlp):
+    odd = ["# newdoc", "a # newdoc\n\n# newdoc", "\n# newdoc\n", "", "# newdoc\n"]
+    assert [doc.text for doc in nlp.parse_many(odd)] == odd
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_nothing(nlp, threads):
+    text = f"{TEXT}\n\n" * 3000
+    assert nlp.parse(text, n_jobs=threads).to_bytes() == nlp.parse(text).to_bytes()
+
+
+def test_long_lines_are_split(nlp):
+    doc = nlp.parse("Dogs saw it " * 90_000)
+    assert doc.text == "Dogs saw it " * 90_000
+    assert nlp.parse("x" * 1_100_000).text == "x" * 1_100_000
+
+
+# --- Other libraries --------------------------------------------------------------------------------------
+
+
+def test_gives_spacy_what_it_takes(nlp, monkeypatch):
+    made = {}
+
+    class Doc:
+        def __init__(self, vocab, **columns):
+            made.update(columns, vocab=vocab)
+
+    spacy = types.SimpleNamespace(vocab=types.SimpleNamespace(Vocab=lambda: "new"))
+    monkeypatch.setitem(sys.modules, "spacy", spacy)
+    monkeypatch.setitem(sys.modules, "spacy.tokens", types.SimpleNamespace(Doc=Doc))
+    nlp.parse(TEXT).to_spacy()
+    assert made["vocab"] == "new"
+    assert made["words"][:6] == ["They", "did", "n't", "see", "it", "."]
+    assert made["spaces"][:6] == [True, False, True, True, False, True]
+    assert made["heads"] == [3, 3, 3, 3, 3, 3, 7, 7, 7, 10, 10, 10, 11, 10][: len(made["words"])]
+    assert made["sent_starts"] == [k in (0, 6, 9) for k in range(14)]
+    assert {len(column) for name, column in made.items() if name != "vocab"} == {14}
+    assert "_" not in made["morphs"]
+    nlp.parse(TEXT).to_spacy("own")
+    assert made["vocab"] == "own"
+
+
+def test_says_what_is_missing_for_spacy(nlp, monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(ImportError, match="to_spacy needs spaCy: pip install spacy"):
+        nlp.parse(TEXT).to_spacy()
+
+
+# --- Training ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("without", ["x", "f", "l", "xfl", "ufl"])
+def test_learns_from_treebanks_that_lack_columns(without):
+    bank = treebank_with_text(without=without)
+    doc = TextParser(**QUICK).fit(bank).parse(TEXT)
+    assert [one.heads for one in doc] == [one.heads for one in BANK[:3]]
+    for letter, column in {"u": "upos", "x": "xpos", "f": "feats", "l": "lemmas"}.items():
+        expected = [["_"] * len(one) if letter in without else getattr(one, column) for one in BANK[:3]]
+        assert [getattr(one, column) for one in doc] == expected
+
+
+def test_learns_from_forms_where_there_is_no_text():
+    doc = TextParser(**QUICK).fit(treebank_with_text(comments=False)).parse(TEXT)
+    assert [one.forms for one in doc] == [one.forms for one in BANK[:3]]
+
+
+def test_refuses_treebanks_that_lack_tags_or_trees():
+    with pytest.raises(ValueError, match="no tags to learn from"):
+        TextParser(**QUICK).fit(treebank_with_text(without="uxfl"))
+    with pytest.raises(FormatError, match="head"):
+        TextParser(**QUICK).fit(Treebank.from_words([["Dogs"]], [["NOUN"]]))
+    with pytest.raises(ValueError, match="folds"):
+        TextParser(folds=0).fit(BANK)
+    with pytest.raises(ValueError, match="tagger"):
+        TextParser(tagger=ArcEagerParser()).fit(BANK)
+
+
+def test_says_how_far_it_is():
+    steps = []
+    TextParser(**QUICK).fit_reporting(BANK, BANK, on_progress=steps.append)
+    parts = [step.words.partition(":")[0] for step in steps]
+    assert list(dict.fromkeys(parts[:-1])) == ["tokenizer", "tagger", "tags", "parser"]
+    assert "from its text" in steps[-1].words
+    shares = [step.share for step in steps if step.share is not None]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+def test_parts_are_copied():
+    parts = {name: clone(part) for name, part in QUICK.items()}
+    made = TextParser(**parts, folds=2).fit(BANK)
+    assert not any(hasattr(part, "model_") for part in parts.values())
+    assert made.model_.tagger.parameters["epochs"] == 3
+    assert made.parse(TEXT).text == TEXT
+
+
+def test_tags_come_from_taggers_that_have_not_seen_the_sentence():
+    """A word whose tag differs in its own part shows who tagged it."""
+    words = [["Dogs", "bark"]] * 8
+    tags = [["NOUN", "VERB"]] * 4 + [["NOUN", "X"]] * 4
+    bank = Treebank.from_words(words, tags, xpos=tags, heads=[[2, 0]] * 8, deprels=[["a", "root"]] * 8)
+    quiet = Reporter("", 0, None)
+    found = tagged_by_others(bank, QUICK["tagger"], ["upos"], folds=2, report=quiet)
+    assert [one.upos[1] for one in found] == ["X"] * 4 + ["VERB"] * 4
+    assert [one.xpos for one in found] == tags  # not asked for
+    assert found.heads.tolist() == bank.heads.tolist()
+    assert tagged_by_others(bank, QUICK["tagger"], ["upos"], folds=1, report=quiet) is bank
+    assert len(tagged_by_others(bank[:3], QUICK["tagger"], ["upos"], folds=9, report=quiet)) == 3
+
+
+# --- Files ------------------------------------------------------------------------------------------------
+
+
+def test_files_give_the_same_answers(nlp, tmp_path):
+    path = tmp_path / "en.uk"
+    nlp.save(path)
+    loaded = unkernel.load(path)
+    assert isinstance(loaded, TextParserModel)
+    assert loaded.parse(TEXT) == nlp.parse(TEXT)
+    assert repr(loaded).startswith("TextParserModel(parts=")
+    assert loaded.nbytes == nlp.to_model().nbytes
+    again = TextParser.load(path)
+    assert again.parse(TEXT) == nlp.parse(TEXT)
+    assert again.tagger.epochs == 3
+    assert again.fit(BANK).parse(TEXT) == nlp.parse(TEXT)
+    assert pickle.loads(pickle.dumps(loaded)).parse(TEXT) == nlp.parse(TEXT)
+    again.save(tmp_path / "again.uk")
+    with pytest.raises(FormatError, match="no tokenizer"):
+        Tokenizer.load(path)
+
+
+def test_the_same_treebank_gives_the_same_file(nlp, tmp_path):
+    nlp.save(tmp_path / "one.uk")
+    TextParser(**QUICK).fit(BANK, dev=BANK).save(tmp_path / "two.uk")
+    assert (tmp_path / "one.uk").read_bytes() == (tmp_path / "two.uk").read_bytes()
+
+
+def test_damaged_files_are_refused(nlp):
+    kind, arrays, stored = nlp.to_model().to_container()
+    assert kind == "text_parser"
+    for part in ("tokenizer", "tagger", "parser"):
+        with pytest.raises(FormatError):
+            TextParserModel.from_container("x.uk", arrays, {k: v for k, v in stored.items() if k != part})
+        with pytest.raises(FormatError):
+            TextParserModel.from_container("x.uk", arrays, stored | {part: stored["parameters"]})
+        rest = {key: array for key, array in arrays.items() if not key.startswith(part)}
+        with pytest.raises(FormatError):
+            TextParserModel.from_container("x.uk", rest, stored)
+    for name in arrays:
+        changed = arrays | {name: np.zeros(1, arrays[name].dtype)}
+        with contextlib.suppress(FormatError):
+            TextParserModel.from_container("x.uk", changed, stored).parse(TEXT)
+
+
+def test_a_file_that_is_cut_is_refused(nlp, tmp_path):
+    path = tmp_path / "en.uk"
+    nlp.save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(FormatError):
+        container.read(path)
