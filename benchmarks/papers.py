@@ -98,13 +98,17 @@ def shown(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
 
 
 def write(name: str, results: Path = RESULTS) -> None:
-    """Put the figures of a paper into its page, in the place of those that are there."""
-    stored = sorted(results.glob(f"*/paper_{name}.json"))
+    """Put the figures of a paper into its page, in the place of those that are there.
+
+    Of several machines: those of a whole run, and of those the latest.
+    """
+    stored = [read(path) for path in sorted(results.glob(f"*/paper_{name}.json"))]
     if not stored:
         print(f"  {name}: no figures; run benchmarks/paper_{name}.py --save")
         return
     paper: Paper = importlib.import_module(f"paper_{name}").PAPER
-    made = f"{BEGIN}\n\n{text_of(paper, read(stored[0]), name)}\n\n{END}"
+    newest = max(stored, key=lambda saved: (not saved.state.quick, saved.state.date))
+    made = f"{BEGIN}\n\n{text_of(paper, newest, name)}\n\n{END}"
     path = PAGES / f"{name}.md"
     text = path.read_text(encoding="utf-8")
     old = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,27 @@ def test_a_page_keeps_its_words_and_changes_its_figures(tmp_path, monkeypatch):
     assert written.startswith("# The paper\n\nWords before.\n")
     assert "**unkernel** | 0.5 |" in written and "0.25" not in written
     assert written.count(papers.BEGIN) == written.count(papers.END) == 1
+
+
+def test_whole_runs_come_before_short_ones_and_late_ones_before_early_ones(tmp_path, monkeypatch):
+    import papers
+    from harness import Report
+
+    monkeypatch.setattr(papers, "PAGES", tmp_path)
+    page = tmp_path / "chang2010.md"
+    page.write_text("# The paper\n")
+    runs = {
+        "early": (1.5, "2026-01-01", False),
+        "late": (2.5, "2026-02-01", False),
+        "short": (3.5, "2026-03-01", True),
+    }
+    for machine, (spent, date, quick) in runs.items():
+        report = Report("paper_chang2010")
+        report.state = replace(report.state, machine=machine, date=date, quick=quick)
+        report.add("table 5, a9a", "unkernel", "training", "CPU s", spent)
+        report.save(tmp_path / "results")
+    papers.write("chang2010", tmp_path / "results")
+    assert "2.5" in page.read_text() and not {"1.5", "3.5"} & set(page.read_text().split())
 
 
 @pytest.mark.parametrize("name", NAMES)

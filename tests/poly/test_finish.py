@@ -43,7 +43,7 @@ def sets(rows, features, share, seed=0):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("finish", ["sweeps", "kernel_space", "second_order"])
 def test_each_way_alone_reaches_the_optimum(finish, loss):
-    X, y = dense(3000, 4)
+    X, y = dense(1500, 4)
     options = {"C": 1.0, "gamma": 4.0, "loss": loss, "random_state": 0}
     best = PolySVC(2, tol=1e-6, max_iter=10**6, **options).fit(X, y)
     clf = only(finish)(2, max_iter=10**5, **options).fit(X, y)

@@ -117,15 +117,15 @@ def regularised(K, fit_intercept):
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_all_examples_in_every_sample(fit_intercept, C):
     """The cuts stay below the problem, by at most epsilon of the mean loss at the end."""
-    forest, y = problem(5, 150)
+    forest, y = problem(5, 80)
     signs, epsilon = 2.0 * y - 1, 1e-3
     found = train(
-        forest, y, C=C, fit_intercept=fit_intercept, sample_size=150, epsilon=epsilon, max_rounds=1000
+        forest, y, C=C, fit_intercept=fit_intercept, sample_size=80, epsilon=epsilon, max_rounds=1000
     )
     assert found["converged"]
     K = regularised(TreeKernel()(forest), fit_intercept)
-    _, optimum = solve_dual(K, signs, np.full(150, C), "hinge", gap=1e-6)
-    allowed = 150 * C * epsilon
+    _, optimum = solve_dual(K, signs, np.full(80, C), "hinge", gap=1e-6)
+    allowed = 80 * C * epsilon
     assert optimum - 1.05 * allowed <= found["dual_objective"] <= optimum * (1 + 1e-6)
     assert found["objective"] <= optimum * (1 + 1e-6) + 0.05 * allowed
     coefficients = found["coefficients"]

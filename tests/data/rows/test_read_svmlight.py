@@ -99,7 +99,7 @@ def valid_files(draw, ordered=False):
 cuts_and_threads = st.tuples(st.lists(st.integers(0, 200), max_size=4), st.integers(1, 3), st.integers(0, 40))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.one_of(messy_files(), valid_files()), cuts_and_threads)
 @example(b"", ([], 1, 0))
 @example(b"\xef\xbb\xbf1 1:1", ([1, 2], 1, 0))
@@ -108,7 +108,7 @@ def test_equals_the_twin_however_it_is_cut(data, plan):
     assert native_outcome(data, *plan) == twin_outcome(data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60), cuts_and_threads)
 def test_equals_the_twin_on_any_bytes(data, plan):
     assert native_outcome(data, *plan) == twin_outcome(data)
