@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "unkernel/base/add_multiple.hpp"
 #include "unkernel/base/cpu.hpp"
 #include "unkernel/engines/ranking.hpp"
 #include "unkernel/engines/vectors/pair_scores.hpp"
@@ -17,10 +18,6 @@ struct PairScratch {
   std::vector<const double*> wholes;     // of the row, and its values there
   std::vector<double> whole_values;
 };
-
-UNKERNEL_CLONES void add_weights(const double* weights, double x, double* sums, std::size_t count) {
-  for (std::size_t k = 0; k < count; ++k) sums[k] += x * weights[k];
-}
 
 // Four features at a time, so that a sum is loaded and stored once for all four.
 UNKERNEL_CLONES void add_weights_of_four(const double* const* weights, const double* x, double* sums,
@@ -81,8 +78,8 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
     for (std::uint32_t i = tables_.block_begins[rank]; i < tables_.block_begins[rank + 1]; ++i) {
       const std::size_t of_class = tables_.block_classes[i];
       scratch.is_touched[of_class] = 1;
-      add_weights(tables_.blocks.data() + i * others(), x, scratch.sums.data() + of_class * others(),
-                  others());
+      add_multiple(x, tables_.blocks.data() + i * others(), scratch.sums.data() + of_class * others(),
+                   others());
     }
   }
 
@@ -98,7 +95,7 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
         add_weights_of_four(four, scratch.whole_values.data() + k, out + first, count);
       }
       for (; k < scratch.wholes.size(); ++k)
-        add_weights(scratch.wholes[k] + first, scratch.whole_values[k], out + first, count);
+        add_multiple(scratch.whole_values[k], scratch.wholes[k] + first, out + first, count);
     }
   }
 
