@@ -125,19 +125,20 @@ Table split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, const 
 // --- Answers -------------------------------------------------------------------------------------------
 
 nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, const BoundEngine& boundaries,
-                   const BoundEngine* splits, const nb::bytes& text, int threads) {
+                   const BoundEngine* splits, const nb::bytes& text, bool begins_paragraph, int threads) {
   const parsing::TokenizerParts parts{spec, boundaries.engine(), multiwords,
                                       splits == nullptr ? nullptr : &splits->engine()};
   std::string found;
   watched_if(text.size() > long_text, [&](const Monitor& monitor) {
-    found = parsing::tokenize(parts, view_of(text), threads, monitor);
+    found = parsing::tokenize(parts, view_of(text), begins_paragraph, threads, monitor);
   });
   return nb::bytes(found.data(), found.size());
 }
 
-std::size_t whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
-  const Unlocked unlocked;
-  return parsing::whole_stretches(spec.characters(), view_of(text));
+// How many bytes can be split before more have come, and whether a paragraph ends with them.
+nb::typed<nb::tuple, int, bool> whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
+  const parsing::Stretch whole = parsing::whole_stretches(spec.characters(), view_of(text));
+  return nb::typed<nb::tuple, int, bool>(nb::make_tuple(whole.end, whole.ends_paragraph));
 }
 
 // --- Training ------------------------------------------------------------------------------------------
@@ -200,7 +201,8 @@ void bind_tokenizer(nb::module_& module) {
   module.def("split_rows", &split_rows, nb::arg("spec"), nb::arg("multiwords"), nb::arg("text"),
              nb::arg("ends"), nb::arg("boundaries"));
   module.def("tokenize", &tokenize, nb::arg("spec"), nb::arg("multiwords"), nb::arg("boundaries"),
-             nb::arg("splits").none(), nb::arg("text"), nb::kw_only(), nb::arg("threads"));
+             nb::arg("splits").none(), nb::arg("text"), nb::kw_only(), nb::arg("begins_paragraph"),
+             nb::arg("threads"));
   module.def("whole_text", &whole_text, nb::arg("spec"), nb::arg("text"));
   bind_row_trainer(module);
 }

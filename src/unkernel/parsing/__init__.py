@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from unkernel.parsing.chunks.model import ChunkModel
     from unkernel.parsing.chunks.result import ChunkCounts, ChunkResult, compare_chunks
     from unkernel.parsing.explaining import Evidence, ExplainedDecision, HeavyConjunction
+    from unkernel.parsing.parsed import Parsed
     from unkernel.parsing.parser_model import ParserModel
     from unkernel.parsing.reporting import Step
-    from unkernel.parsing.streams import Parsed, parse_stream
+    from unkernel.parsing.streams import parse_stream
     from unkernel.parsing.text.document import Document
     from unkernel.parsing.text.gold_text import original_text
     from unkernel.parsing.text.result import Score, TextResult, compare_text
@@ -48,7 +49,7 @@ else:
             "ExplainedDecision": "unkernel.parsing.explaining",
             "HeavyConjunction": "unkernel.parsing.explaining",
             "LabelResult": "unkernel.parsing.arc_eager.result",
-            "Parsed": "unkernel.parsing.streams",
+            "Parsed": "unkernel.parsing.parsed",
             "ParserModel": "unkernel.parsing.parser_model",
             "Score": "unkernel.parsing.text.result",
             "Step": "unkernel.parsing.reporting",

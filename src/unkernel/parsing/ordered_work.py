@@ -19,14 +19,15 @@ def in_order(work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: 
     [0, 1, 4, 9]
     """
     if threads == 1:
-        yield from map(work, tasks)
+        yield from (work(task) for task in tasks if task is not None)
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="unkernel-parser")
     pending: deque[Future[_Result]] = deque()
     try:
         for task in tasks:
-            pending.append(pool.submit(work, task))
-            if len(pending) > _AHEAD * threads:
+            if task is not None:
+                pending.append(pool.submit(work, task))
+            while len(pending) > (_AHEAD * threads if task is not None else 0):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

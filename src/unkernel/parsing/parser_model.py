@@ -39,10 +39,6 @@ class ParserModel(SavedModel):
         """The decisions on a text, each with the row of features it was made on."""
 
     @abstractmethod
-    def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
-        """Answer, and compare with the answers that the text has."""
-
-    @abstractmethod
     def tag_faults(self, corpus: Any) -> list[TagFault]:
         """What is wrong with the tags of a corpus: they are missing, or many were not in training."""
 

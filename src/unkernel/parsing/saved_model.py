@@ -56,6 +56,10 @@ class SavedModel(ABC):
         """The number of features."""
 
     @abstractmethod
+    def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
+        """Answer, and compare with the answers that the text has."""
+
+    @abstractmethod
     def _stored(self) -> tuple[Arrays, dict[str, Any]]:
         """The arrays and settings of a file, without the parameters."""
 

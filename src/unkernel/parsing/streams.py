@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unkernel._core import ColumnText, whole_bunsetsu_sentences, whole_sentences
@@ -20,57 +19,39 @@ from unkernel.data.text.bunsetsu import BunsetsuCorpus, corpus_of, parts_of
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.columns import OnError, blocks_of, check_on_error
 from unkernel.data.text.conll import Treebank, TreebankFormat
+from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 from unkernel.parsing.arc_eager.model import ArcEagerModel
 from unkernel.parsing.bunsetsu.model import BunsetsuModel
 from unkernel.parsing.chunks.model import ChunkModel, to_answer
+from unkernel.parsing.parsed import Corpus, Parsed
 from unkernel.parsing.parser_model import ParserModel
+from unkernel.parsing.saved_model import SavedModel
 from unkernel.parsing.tag_check import StreamCheck
+from unkernel.parsing.text.tagger_model import TaggerModel
+from unkernel.parsing.text.text_parser_model import Given, TextParserModel, check_given
+from unkernel.parsing.text.text_stream import parse_text_stream
+from unkernel.parsing.text.tokenizer_model import TokenizerModel
 
 if TYPE_CHECKING:
     from unkernel.parsing.base import BaseParser
+    from unkernel.parsing.text.text_parser import TextParser
+    from unkernel.parsing.text.tokenizer import Tokenizer
 
-Corpus = Treebank | BunsetsuCorpus | ChunkCorpus
+Answering = ParserModel | TextParserModel
 
 BLOCK_BYTES = 1 << 20
 _PIECE_BYTES = 1 << 18
 _PIECES_AHEAD = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Parsed:
-    """Some sentences of a stream, with answers.
-
-    Attributes
-    ----------
-    data : bytes
-        The lines that were read, byte for byte but for the answers.
-    n_sentences : int
-        Sentences that were answered.
-    n_words : int
-        Their words, or bunsetsu.
-    skipped : list of FormatError
-        What is wrong with those that were not; their lines are in `data` as they were read.
-    """
-
-    data: bytes
-    n_sentences: int
-    n_words: int
-    skipped: list[FormatError]
-    _read: Callable[[bytes], Corpus]
-
-    @property
-    def corpus(self) -> Corpus:
-        """The sentences that were answered."""
-        return self._read(self.data)
-
-
 def parse_stream(
-    parser: ParserModel | BaseParser[Any],
+    parser: SavedModel | BaseParser[Any] | TextParser | Tokenizer,
     source: Source,
     *,
     format: TreebankFormat = "conllu",
     on_error: OnError = "raise",
+    given: Given = "text",
     n_jobs: int | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[Parsed]:
@@ -78,14 +59,19 @@ def parse_stream(
 
     Parameters
     ----------
-    parser : a fitted parser or chunker, or what ``unkernel.load`` gives
+    parser : a fitted parser, tagger or chunker, or what ``unkernel.load`` gives
+        A :class:`TextParser` and a :class:`Tokenizer` take raw text, paragraph by paragraph: what is between
+        blank lines, or a megabyte without any.
     source : path or open file
         Plain or compressed. Of a pipe, an unbuffered binary file does not wait for more than there is.
     format : {"conllu", "conllx"}, default="conllu"
         Of treebanks.
     on_error : {"raise", "skip"}, default="raise"
         What becomes of bad sentences. "raise": the answers before the first are given, then FormatError is
-        raised. "skip": all pass through as they are, and are listed.
+        raised. "skip": all pass through as they are, and are listed. Paragraphs of raw text that are not
+        UTF-8 cannot pass through, and are left out.
+    given : {"text", "tokens", "tags"}, default="text"
+        What a :class:`TextParser` is given: raw text, or a treebank of words, or of words with tags.
     n_jobs : int, default=None
         Threads; by default those of the parser. The answers do not depend on it.
     block_bytes : int, default=1 MiB
@@ -113,14 +99,22 @@ def parse_stream(
     [b'She PRP B-NP\nsaw VBD B-VP\n\n']
     """
     skip, model = check_on_error(on_error), _model_of(parser)
-    style, jobs = _style(model, format), getattr(parser, "n_jobs", None) if n_jobs is None else n_jobs
+    jobs = getattr(parser, "n_jobs", None) if n_jobs is None else n_jobs
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
+    if isinstance(model, TextParserModel) and check_given(given) == "tags":
+        model = model.parser
+    if isinstance(model, TokenizerModel) or (isinstance(model, TextParserModel) and given == "text"):
+        size = min(block_bytes, _PIECE_BYTES)  # each is the task of one thread
+        pieces = _arriving(source, size, pauses=True)
+        return parse_text_stream(model, pieces, name_of(source), skip=skip, threads=thread_count(jobs))
+    assert isinstance(model, ParserModel | TextParserModel)
+    style = _style(model, format)
     return _answers(model, source, style, skip=skip, n_jobs=jobs, block_bytes=block_bytes)
 
 
 def _answers(
-    model: ParserModel, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
+    model: Answering, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
 ) -> Iterator[Parsed]:
     name, line = name_of(source), 1
     check = StreamCheck(name)
@@ -172,7 +166,7 @@ class _Style:
     def read(self, data: bytes, place: _Place) -> Corpus:
         raise NotImplementedError
 
-    def answer(self, model: ParserModel, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
+    def answer(self, model: Answering, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
         return Parsed(
             model._answered(corpus, n_jobs),
             len(corpus),
@@ -227,17 +221,15 @@ class _Bunsetsu(_Style):
         return corpus_of(data, place.file, line=place.line, skip=True)
 
 
-def _model_of(parser: Any) -> ParserModel:
-    if isinstance(parser, ParserModel):
-        return parser
-    if isinstance(getattr(parser, "model_class", None), type) and hasattr(parser, "to_model"):
-        model: ParserModel = parser.to_model()
+def _model_of(parser: Any) -> SavedModel:
+    model = parser if isinstance(parser, SavedModel) or not hasattr(parser, "to_model") else parser.to_model()
+    if isinstance(model, SavedModel):
         return model
     raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
 
 
-def _style(model: ParserModel, format: TreebankFormat) -> _Style:
-    if isinstance(model, ArcEagerModel):
+def _style(model: Answering, format: TreebankFormat) -> _Style:
+    if isinstance(model, ArcEagerModel | TaggerModel | TextParserModel):
         if format not in ("conllu", "conllx"):
             raise ValueError(f"format must be 'conllu' or 'conllx', got {format!r}")
         return _Trees(format)
@@ -288,12 +280,14 @@ class _ReadAhead:
         return b"".join(held), last
 
 
-def _arriving(source: Source, size: int) -> Generator[bytes]:
-    """The bytes of a file as they come."""
+def _arriving(source: Source, size: int, *, pauses: bool = False) -> Generator[bytes]:
+    """The bytes of a file as they come; with `pauses`, none at all before they have to be waited for."""
     ahead = _ReadAhead(source)
     try:
         last: bytes | BaseException | None = b""
         while isinstance(last, bytes):
+            if pauses and ahead.pieces.empty():
+                yield b""
             data, last = ahead.take(size)
             if data:
                 yield data

@@ -42,10 +42,11 @@ class SmallTokenizer {
     spec_.learn({text, ends, boundaries}, 1, monitor_);
   }
 
-  std::string tokenize(std::string_view text, int threads) const {
+  std::string tokenize(std::string_view text, int threads, bool begins_paragraph = true) const {
     const HashEngine boundaries(3, static_cast<std::int32_t>(spec_.columns()));
     const HashEngine splits(1, 0);
-    return unkernel::parsing::tokenize({spec_, boundaries, multiwords_, &splits}, text, threads, monitor_);
+    return unkernel::parsing::tokenize({spec_, boundaries, multiwords_, &splits}, text, begins_paragraph,
+                                       threads, monitor_);
   }
   const unkernel::parsing::TokenizerSpec& spec() const { return spec_; }
 

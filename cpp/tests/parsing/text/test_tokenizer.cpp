@@ -48,10 +48,37 @@ void test_long_blanks() {
   CHECK(counts_of(tokenizer.spec().characters(), text, 1).tokens == 3);
 }
 
+// A text that is read block by block gives the same, also where a paragraph is longer than a stretch.
+void test_stretches() {
+  const SmallTokenizer tokenizer;
+  const CharacterKinds& kinds = tokenizer.spec().characters();
+  const std::string many = [] {
+    std::string text = "dont go.\n\n";
+    for (int k = 0; k < 130'000; ++k) text += "I saw it ";
+    return text;
+  }();
+  for (const std::string& text :
+       {many, "a. " + std::string(1'200'000, 'x'), std::string(1'100'000, '\xC3')}) {
+    std::string found;
+    bool begins_paragraph = true;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::string_view rest = std::string_view(text).substr(at);
+      const Stretch whole = whole_stretches(kinds, rest);
+      const std::size_t end = whole.end == 0 ? rest.size() : stretch_from(kinds, rest, 0).end;
+      CHECK(end <= longest_stretch);
+      found += tokenizer.tokenize(rest.substr(0, end), 1, begins_paragraph);
+      begins_paragraph = whole.end == 0 || stretch_from(kinds, rest, 0).ends_paragraph;
+      at += end;
+    }
+    CHECK(found == tokenizer.tokenize(text, 2));
+  }
+}
+
 }  // namespace
 
 int main() {
   test_long_lines();
   test_long_blanks();
+  test_stretches();
   return 0;
 }

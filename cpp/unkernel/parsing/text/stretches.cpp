@@ -51,12 +51,11 @@ Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::si
   return {cut_before(kinds, text, begin, near.size()), false};
 }
 
-std::size_t whole_stretches(const CharacterKinds& kinds, std::string_view text) {
-  std::size_t whole = 0;
-  std::size_t at = skip_blanks(kinds, text, 0);
-  while (at < text.size()) {
-    at = stretch_from(kinds, text, at).end;
-    if (at + longest_character <= text.size()) whole = at;  // else more blanks may follow
+Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text) {
+  Stretch whole{0, true};
+  for (Stretch last{skip_blanks(kinds, text, 0), true}; last.end < text.size();) {
+    last = stretch_from(kinds, text, last.end);
+    if (last.end + longest_character <= text.size()) whole = last;  // else more blanks may follow
   }
   return whole;
 }

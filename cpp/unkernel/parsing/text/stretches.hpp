@@ -25,8 +25,8 @@ std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std:
 // The stretch that begins in the byte `begin`, which is no blank.
 Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::size_t begin);
 
-// The length of the stretches at the begin of a text that stay as they are whatever is added to it, for texts
-// that are read block by block.
-std::size_t whole_stretches(const CharacterKinds& kinds, std::string_view text);
+// The stretches at the begin of a text that stay as they are whatever is added to it, for texts that are read
+// block by block: where the last of them ends, or 0.
+Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text);
 
 }  // namespace unkernel::parsing

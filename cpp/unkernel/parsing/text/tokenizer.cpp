@@ -110,9 +110,9 @@ class Splitter {
   std::vector<std::string> words_;
 };
 
-std::vector<Task> tasks_of(const CharacterKinds& kinds, std::string_view text) {
+std::vector<Task> tasks_of(const CharacterKinds& kinds, std::string_view text, bool begins_paragraph) {
   std::vector<Task> tasks;
-  for (Stretch last{0, true}; last.end < text.size();) {
+  for (Stretch last{0, begins_paragraph}; last.end < text.size();) {
     Task task{last.end, last.end, last.ends_paragraph};
     do {
       last = stretch_from(kinds, text, task.end);
@@ -130,13 +130,13 @@ void check(const TokenizerParts& parts) {
     throw std::invalid_argument("the classifiers do not fit the tokenizer");
 }
 
-std::string tokenize(const TokenizerParts& parts, std::string_view text, int threads,
+std::string tokenize(const TokenizerParts& parts, std::string_view text, bool begins_paragraph, int threads,
                      const Monitor& monitor) {
   check(parts);
   const CharacterKinds& kinds = parts.spec.characters();
   const std::size_t begin = skip_blanks(kinds, text, 0);
   const std::string_view before = text.substr(0, begin), rest = text.substr(begin);
-  const std::vector<Task> tasks = tasks_of(kinds, rest);
+  const std::vector<Task> tasks = tasks_of(kinds, rest, begins_paragraph);
   std::vector<std::string> found(tasks.size());
   std::vector<std::unique_ptr<Splitter>> splitters(static_cast<std::size_t>(std::max(threads, 1)));
   parallel_slots(threads, static_cast<std::int64_t>(found.size()), [&](std::size_t slot, std::int64_t k) {

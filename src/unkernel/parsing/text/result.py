@@ -98,18 +98,18 @@ class TextResult:
         return {name: score for name, score in every.items() if isinstance(score, Score)}
 
     def __str__(self) -> str:
-        return ", ".join(f"{_TITLES[name]} {score.f1:.2f}" for name, score in self.scores().items())
+        return ", ".join(f"{TITLES[name]} {score.f1:.2f}" for name, score in self.scores().items())
 
     def table(self) -> str:
         """One line per measure, with precision and recall."""
         lines = ["            precision   recall       F1"]
         for name, score in self.scores().items():
             shares = (score.precision, score.recall, score.f1)
-            lines.append(f"{_TITLES[name]:11}" + "".join(f"{share:8.2f} %" for share in shares))
+            lines.append(f"{TITLES[name]:11}" + "".join(f"{share:8.2f} %" for share in shares))
         return "\n".join(lines)
 
 
-_TITLES = {
+TITLES = {
     "tokens": "Tokens", "sentences": "Sentences", "words": "Words", "upos": "UPOS", "xpos": "XPOS",
     "ufeats": "UFeats", "all_tags": "AllTags", "lemmas": "Lemmas", "uas": "UAS", "las": "LAS",
 }  # fmt: skip

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from unkernel._core import Progress
 from unkernel.data.files import name_of
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
@@ -121,7 +122,7 @@ class TextParser(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
         report = Reporter(type(self).__name__, self.verbose, on_progress)
-        thread_count(self.n_jobs)
+        self._check_parameters()
         bank = with_gold_trees(source)
         dev_bank = None if dev is None else with_gold_trees(dev)
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
@@ -130,6 +131,11 @@ class TextParser(BaseEstimator):  # type: ignore[misc]
         if dev_bank is not None:
             report(f"on {dev_bank.name}, from its text: {self.dev_result_}")
         return self
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for parameters that exclude each other, before anything is read."""
+        thread_count(self.n_jobs)
+        self._parts()[2]._check_parameters()
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
         tokenizer, tagger, parser = (_copied(own) for own in self._parts())
@@ -226,7 +232,14 @@ def _of_part(name: str, report: Reporter) -> OnStep:
     begin, end = dict(zip(_SHARES, [0.0, *_SHARES.values()], strict=False))[name], _SHARES[name]
 
     def pass_on(step: Step) -> None:
+        if step.progress is not None:
+            (report.solver_callback or _ignore)(step.progress)
+            return
         share = None if step.share is None else begin + (end - begin) * step.share
         report(f"{name}: {step.words}", share=share)
 
     return pass_on
+
+
+def _ignore(progress: Progress) -> None:
+    """Without a callback, nobody hears how far a solver is."""

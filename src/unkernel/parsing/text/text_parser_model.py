@@ -16,6 +16,7 @@ from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, tree
 from unkernel.parsing.ordered_work import in_order
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.tag_check import TagFault
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.gold_text import plain_text
 from unkernel.parsing.text.result import TextResult, compare_text
@@ -96,7 +97,7 @@ class TextParserModel(SavedModel):
         ValueError
             If the text has half of a surrogate pair, which stands for no character.
         """
-        return _document(self._answered(encoded(text), n_jobs))
+        return _document(self._answered_text(encoded(text), n_jobs))
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
         """Parse one text after another, in memory that does not grow with their number.
@@ -124,19 +125,20 @@ class TextParserModel(SavedModel):
     def _parse_batch(self, texts: list[bytes]) -> list[Document]:
         """Short texts together: they are split one by one, and tagged and parsed at once."""
         split = [self.tokenizer._answered(text, 1) for text in texts]
-        parsed = self._parsed(b"".join(_NEW_TEXT + one for one in split if one), 1)
+        parsed = self._answered(_words(b"".join(_NEW_TEXT + one for one in split if one)), 1)
         between = b"\n" + _NEW_TEXT  # the line end is that of the empty line above
         answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
         return [_document(next(answers) + b"\n" if one else one) for one in split]
 
-    def _answered(self, text: bytes, n_jobs: int | None) -> bytes:
-        return self._parsed(self.tokenizer._answered(text, n_jobs), n_jobs)
+    def tag_faults(self, corpus: Treebank) -> list[TagFault]:
+        """None: words are all that it needs."""
+        return []
 
-    def _parsed(self, words: bytes, n_jobs: int | None) -> bytes:
-        """CoNLL-U with tags and trees."""
-        return self._with_trees(Treebank._of(text_of(words, "conllu", name=TEXT_NAME)), n_jobs)
+    def _answered_text(self, text: bytes, n_jobs: int | None) -> bytes:
+        return self._answered(_words(self.tokenizer._answered(text, n_jobs)), n_jobs)
 
-    def _with_trees(self, bank: Treebank, n_jobs: int | None) -> bytes:
+    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
+        """The text of a treebank with tags and trees."""
         tagged = Treebank._of(rewritten(bank._text, self.tagger._answered(bank, n_jobs)))
         return self.parser._answered(tagged, n_jobs)
 
@@ -158,17 +160,18 @@ class TextParserModel(SavedModel):
         -------
         TextResult
         """
-        if given not in GIVEN:
-            raise ValueError(f"given must be one of {', '.join(GIVEN)}, got {given!r}")
+        check_given(given)
         bank = treebank_of(source)
         check_not_empty(bank.name, bank.n_words)
         text = plain_text(bank).encode()
-        self._answered(b"", 1)  # engines are built on first use, which is not part of the time of answering
+        self._answered_text(
+            b"", 1
+        )  # engines are built on first use, which is not part of the time of answering
         start = time.process_time()
         if given == "text":
-            found = self._answered(text, n_jobs)
+            found = self._answered_text(text, n_jobs)
         else:
-            found = (self._with_trees if given == "tokens" else self.parser._answered)(bank, n_jobs)
+            found = (self if given == "tokens" else self.parser)._answered(bank, n_jobs)
         seconds = time.process_time() - start
         return compare_text(bank, Treebank._of(text_of(found, "conllu")), seconds=seconds)
 
@@ -192,6 +195,17 @@ class TextParserModel(SavedModel):
             stored = container.setting(name, settings, part, dict, lambda _: True)
             models[part] = model.from_container(name, own, stored)
         return cls(**models, parameters=parameters)
+
+
+def check_given(given: str) -> str:
+    """What is given, which must be one of three."""
+    if given not in GIVEN:
+        raise ValueError(f"given must be one of {', '.join(GIVEN)}, got {given!r}")
+    return given
+
+
+def _words(conllu: bytes) -> Treebank:
+    return Treebank._of(text_of(conllu, "conllu", name=TEXT_NAME))
 
 
 def _document(conllu: bytes) -> Document:

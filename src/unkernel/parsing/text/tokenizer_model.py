@@ -129,8 +129,15 @@ class TokenizerModel(SavedModel):
         seconds = time.process_time() - start
         return compare_text(bank, Treebank._of(text_of(found, "conllu")), seconds=seconds)
 
-    def _answered(self, text: bytes, n_jobs: int | None) -> bytes:
-        return tokenize(self.spec, self.multiwords, *self._engines(), text, threads=thread_count(n_jobs))
+    def _answered(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:
+        return tokenize(
+            self.spec,
+            self.multiwords,
+            *self._engines(),
+            text,
+            begins_paragraph=begins_paragraph,
+            threads=thread_count(n_jobs),
+        )
 
     def _engines(self) -> tuple[Any, Any]:
         splits = self.split_classifier_

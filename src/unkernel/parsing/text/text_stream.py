@@ -1,0 +1,128 @@
+"""Streams of raw text: paragraphs are parsed as they come, and memory does not grow with their number."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+
+from unkernel._core import whole_text
+from unkernel.data.text.columns import text_of
+from unkernel.data.text.conll import Treebank
+from unkernel.errors import FormatError
+from unkernel.parsing.ordered_work import in_order
+from unkernel.parsing.parsed import Parsed
+from unkernel.parsing.text.text_parser_model import TextParserModel
+from unkernel.parsing.text.tokenizer_model import TokenizerModel
+
+TextModel = TextParserModel | TokenizerModel
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n\s*")
+_LONG = 1 << 22  # bytes of blanks from which on there must be twice as many before their end is looked for
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Whole paragraphs, or the parts of a long one.
+
+    Attributes
+    ----------
+    data : bytes
+    line : int
+        Of the file, that it begins in.
+    begins_paragraph : bool
+    """
+
+    data: bytes
+    line: int
+    begins_paragraph: bool
+
+
+def parse_text_stream(
+    model: TextModel, pieces: Generator[bytes], name: str, *, skip: bool, threads: int
+) -> Generator[Parsed]:
+    """The answers for a text that comes in pieces; an empty piece says that the next one is not there yet.
+
+    A paragraph that is not UTF-8 ends the stream or, with `skip`, is left out and listed.
+    """
+    answer = partial(_answer, model, name, skip)
+    with closing(pieces), closing(in_order(answer, _blocks(model, pieces), threads)) as answers:
+        for parsed in answers:
+            if parsed.skipped and not skip:
+                yield replace(parsed, skipped=[])
+                raise parsed.skipped[0]
+            yield parsed
+
+
+def _blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None]:
+    spec = (model.tokenizer if isinstance(model, TextParserModel) else model).spec
+    held, line, wanted, begins_paragraph = b"", 1, 0, True
+    for piece in _without_mark(pieces):
+        held += piece
+        if not piece or len(held) < wanted:
+            yield None
+            continue
+        end, ends_paragraph = whole_text(spec, held)
+        if end:
+            yield _Block(held[:end], line, begins_paragraph)
+            line += held.count(b"\n", 0, end)
+            held, begins_paragraph = held[end:], ends_paragraph
+        wanted = 2 * len(held) if len(held) > _LONG else 0
+    if held:
+        yield _Block(held, line, begins_paragraph)
+
+
+def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Without the mark of the byte order, which is no part of a text."""
+    begin = b""
+    for piece in pieces:
+        begin += piece
+        if len(begin) >= len(codecs.BOM_UTF8):
+            break
+    yield begin.removeprefix(codecs.BOM_UTF8)
+    yield from pieces
+
+
+def _answer(model: TextModel, name: str, skip: bool, block: _Block) -> Parsed:
+    text, skipped = _readable(block, name, skip=skip)
+    tokenizer = model.tokenizer if isinstance(model, TextParserModel) else model
+    begins_paragraph = block.begins_paragraph or bool(skipped)
+    bank = _read(tokenizer._answered(text, 1, begins_paragraph=begins_paragraph))
+    data = model._answered(bank, 1) if isinstance(model, TextParserModel) else bank.to_bytes()
+    return Parsed(data, len(bank), bank.n_words, skipped, _read)
+
+
+def _read(data: bytes) -> Treebank:
+    return Treebank._of(text_of(data, "conllu"))
+
+
+def _readable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
+    """The paragraphs that are UTF-8, up to the first that is not or without all these; and what they have."""
+    data, line = block.data, block.line
+    if _error(data, line, name) is None:
+        return data, []
+    good, errors = [], []
+    ends = [found.end() for found in _BLANK_LINE.finditer(data)]
+    for begin, end in zip([0, *ends], [*ends, len(data)], strict=True):
+        error = _error(data[begin:end], line, name)
+        line += data.count(b"\n", begin, end)
+        if error is None:
+            good.append(data[begin:end])
+            continue
+        errors.append(error)
+        if not skip:
+            break
+    return b"".join(good), errors
+
+
+def _error(paragraph: bytes, line: int, name: str) -> FormatError | None:
+    try:
+        paragraph.decode()
+    except UnicodeDecodeError as error:
+        before = paragraph[: error.start]
+        column = len(before.rpartition(b"\n")[2].decode()) + 1
+        reason = f"byte 0x{paragraph[error.start]:02X} is not UTF-8: convert the text first"
+        return FormatError(name, line + before.count(b"\n"), column, reason)
+    return None

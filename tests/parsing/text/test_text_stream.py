@@ -1,0 +1,184 @@
+"""Streams of raw text: the same answers however the text comes; bad paragraphs; long lines."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reference.text_treebanks import treebank_with_text
+from unkernel import FormatError
+from unkernel._core import whole_text
+from unkernel.parsing import ArcEagerParser, Tagger, TextParser, Tokenizer, original_text, parse_stream
+from unkernel.parsing.text import text_stream
+
+BANK = treebank_with_text()
+PARAGRAPH = "They didn't see it. Why not?\nDogs saw Mr. Smith!"
+MEGABYTE = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """One that no test changes."""
+    return TextParser(
+        tokenizer=Tokenizer(epochs=4),
+        tagger=Tagger(epochs=2, min_count=1, min_updates=1),
+        parser=ArcEagerParser(epochs=2, runs=1, min_count=1, min_updates=1),
+    ).fit(BANK)
+
+
+class Dripping(io.RawIOBase):
+    """A file that gives a few bytes at a time."""
+
+    def __init__(self, data, step):
+        self._data, self._step = io.BytesIO(data), step
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        got = self._data.read(min(self._step, len(buffer)))
+        buffer[: len(got)] = got
+        return len(got)
+
+
+def answers(model, data, **options):
+    return b"".join(part.data for part in parse_stream(model, io.BytesIO(data), **options))
+
+
+pieces = st.lists(
+    st.sampled_from(
+        [*PARAGRAPH.split(), " ", "\n", "\n\n", "\r\n\r\n", " \n \n", "\u3000", "\0", "😀", "e\u0301", "\r"]
+    ),
+    max_size=40,
+).map("".join)
+
+
+@given(text=pieces, step=st.integers(1, 9), threads=st.integers(1, 3))
+@settings(max_examples=60)
+def test_answers_do_not_depend_on_how_the_text_comes(nlp, text, step, threads):
+    expected = nlp.parse(text).to_bytes()
+    found = list(parse_stream(nlp, Dripping(text.encode(), step), n_jobs=threads, block_bytes=step))
+    assert b"".join(part.data for part in found) == expected
+    assert sum(part.n_sentences for part in found) == len(nlp.parse(text))
+    assert sum(part.n_words for part in found) == nlp.parse(text).n_words
+    assert not any(part.skipped for part in found)
+    tokens = nlp.model_.tokenizer
+    assert answers(tokens, text.encode()) == tokens.tokenize(text).to_bytes()
+
+
+def slow_whole(text: str) -> int:
+    """The bytes before the last paragraph, if more than three bytes of it are there."""
+    whole, at = 0, 0
+    for line_end in (k for k, character in enumerate(text) if character == "\n"):
+        rest = text[line_end:]
+        blanks = rest[: len(rest) - len(rest.lstrip("\0" + "".join(filter(str.isspace, set(rest)))))]
+        at = line_end + len(blanks)
+        if (
+            text[:line_end].strip(" \n\r\t\0\u3000")
+            and blanks.count("\n") > 1
+            and len(text[at:].encode()) > 3
+        ):
+            whole = max(whole, len(text[:at].encode()))
+    return whole
+
+
+@given(text=pieces)
+def test_paragraphs_are_whole_when_another_has_begun(nlp, text):
+    assert whole_text(nlp.model_.tokenizer.spec, text.encode()) == (slow_whole(text), True)
+
+
+@pytest.mark.parametrize("line", ["Dogs saw it ", "x", "犬が見た。", "犬\u3000", "\U0001f600"])
+def test_a_long_line_is_cut_where_it_has_blanks(nlp, line):
+    data = (line * (5 * MEGABYTE // 4 // len(line.encode()))).encode()
+    tokenizer = nlp.model_.tokenizer
+    cut, ends_paragraph = whole_text(tokenizer.spec, data)
+    assert not ends_paragraph
+    assert MEGABYTE - 20 < cut <= MEGABYTE + 4
+    assert cut % len(line.encode()) == 0 or line == "Dogs saw it "
+    assert data[:cut].decode()[-1].isspace() == any(map(str.isspace, line))
+    found = answers(tokenizer, data, n_jobs=2)
+    assert found == tokenizer.tokenize(data.decode()).to_bytes()
+    assert found.count(b"# newpar") == 1
+
+
+def test_a_paragraph_that_was_typed_is_answered_before_the_next(nlp):
+    read, write = os.pipe()
+    with os.fdopen(read, "rb", buffering=0) as source:
+        stream = parse_stream(nlp, source, n_jobs=2)
+        os.write(write, b"Why not?\n\nDogs")
+        assert next(stream).n_sentences == 1
+        os.write(write, b" saw it.\n\n")
+        os.close(write)
+        assert [part.n_words for part in stream if part.n_words] == [4]
+
+
+def test_marks_of_byte_order_are_left_out(nlp):
+    assert answers(nlp, b"\xef\xbb\xbfWhy not?") == answers(nlp, b"Why not?")
+    assert answers(nlp, b"\xef\xbb\xbf") == b""
+
+
+@pytest.mark.parametrize("data", [b"", b" ", b"\n\n\n", b"\0\0"])
+def test_a_text_of_blanks_has_no_sentence(nlp, data):
+    assert answers(nlp, data) == b""
+
+
+def test_a_long_run_of_blanks_is_kept(nlp, monkeypatch):
+    monkeypatch.setattr(text_stream, "_LONG", 1 << 18)
+    text = "Why" + " " * (3 * MEGABYTE // 2) + "not?"
+    found = list(parse_stream(nlp.model_.tokenizer, io.BytesIO(text.encode())))
+    assert "".join(original_text(part.corpus) for part in found) == text
+
+
+BAD = b"Why not?\n\nDogs saw\nan \xe9toile.\n \nDogs saw it.\n\n\xff\n"
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_stops_at_bytes_that_are_no_text(nlp, threads):
+    found = []
+    with pytest.raises(FormatError) as caught:
+        for part in parse_stream(nlp, io.BytesIO(BAD), n_jobs=threads):
+            found.append(part.data)
+    assert b"".join(found) == nlp.parse("Why not?\n\n").to_bytes()
+    assert (caught.value.line, caught.value.column) == (4, 4)
+    assert "byte 0xE9 is not UTF-8: convert the text first" in str(caught.value)
+
+
+def test_skips_what_is_no_text(nlp):
+    found = list(parse_stream(nlp, io.BytesIO(BAD), on_error="skip"))
+    assert b"".join(part.data for part in found) == nlp.parse("Why not?\n\nDogs saw it.\n\n").to_bytes()
+    assert [error.line for part in found for error in part.skipped] == [4, 8]
+
+
+@given(data=st.binary(max_size=200))
+@settings(max_examples=60)
+def test_any_bytes_end_well(nlp, data):
+    try:
+        found = list(parse_stream(nlp, io.BytesIO(data), on_error="skip"))
+    except FormatError as error:
+        assert "compressed" in str(error)  # as what it begins with says
+        return
+    text = "".join(original_text(part.corpus) for part in found)
+    try:
+        whole = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        assert any(part.skipped for part in found)
+    else:
+        assert text in (whole, "")  # none of blanks alone
+
+
+def test_taggers_tag_treebanks(nlp):
+    plain = "".join(f"{k}\t{form}" + "\t_" * 8 + "\n" for k, form in enumerate(["Why", "not"], 1)) + "\n"
+    found = answers(nlp.model_.tagger, plain.encode())
+    assert found == nlp.model_.tagger.tag(io.BytesIO(plain.encode())).to_bytes()
+
+
+def test_a_stream_that_is_left_ends_its_threads(nlp):
+    stream = parse_stream(nlp, io.BytesIO(f"{PARAGRAPH}\n\n".encode() * 20_000), n_jobs=2)
+    next(stream)
+    stream.close()
+    assert not [one for one in threading.enumerate() if one.name.startswith("unkernel-parser")]
