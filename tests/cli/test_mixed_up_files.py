@@ -13,8 +13,6 @@ import pytest
 
 from reference.parse_corpora import bunsetsu, chunks, treebank
 from unkernel.cli.inputs.contents import data_in
-from unkernel.data import Treebank
-from unkernel.parsing import Tagger
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TREES = "1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (NP cats) (VP sleep)) |ET|\n" * 5
@@ -432,13 +430,3 @@ def test_names_that_are_no_utf8(run, tmp_path):
     assert run("predict", model, rows).code == 0
     rows.write_text("1 1:nonsense\n", encoding="utf-8")
     assert "caf" in run("predict", model, rows).error()
-
-
-@pytest.mark.parametrize("command", ["parse", "evaluate", "inspect", "explain", "predict"])
-def test_parts_of_parsers_are_for_python(command, run, tmp_path):
-    bank = Treebank.from_words([["Dogs", "bark"]], [["NOUN", "VERB"]])
-    Tagger(min_count=1, min_updates=1).fit(bank).save(tmp_path / "tags.uk")
-    bank.write(tmp_path / "text.conllu")
-    data = [] if command == "inspect" else [tmp_path / "text.conllu"]
-    told = run(command, tmp_path / "tags.uk", *data).error()
-    assert "a tagger, which unkernel.load reads in Python; no command uses it" in told

@@ -29,7 +29,8 @@ INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "features", "p
 NEITHER = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "cv", "dask", "decay",
     "degree", "direction", "draw", "drop", "duration", "engine", "epochs", "exploration", "feature_map",
-    "force", "format", "gamma", "imbalance", "intercept", "intercept_scaling", "jobs", "json", "k", "kernel",
+    "folds", "force", "format", "gamma", "given", "imbalance", "intercept", "intercept_scaling", "jobs",
+    "json", "k", "kernel",
     "l1_ratio", "labels", "learner", "loss", "max_cuts", "max_iter", "measure", "memory", "min_count",
     "min_updates", "n_bins", "n_features", "ndcg_at", "normalize", "normalize_vectors", "objective", "of",
     "on_error", "out_of_core", "pair_weight", "penalty", "probability", "quiet", "rare", "row", "runs",

@@ -14,6 +14,7 @@ DATA = {
     "rank": RANKING,
     "tree": TREES,
     "parser": treebank(12, 0),
+    "text": treebank(12, 0),
     "bunsetsu": bunsetsu(30, 0),
     "chunker": chunks(30, 0),
 }

@@ -26,6 +26,7 @@ def evaluate(
     model: shared.AnyModelFile,
     file: own.TestFile,
     *,
+    given: own.GivenOf = None,
     labels: own.Labels = False,
     format: training.Format = None,
     ndcg_at: training.NdcgDepth = None,
@@ -41,6 +42,8 @@ def evaluate(
     squared error. NDCG has the gain 2^label - 1 and leaves out queries without a relevant row.
 
     Of parsers: the share of words with the right head (UAS), and with the right head and relation (LAS); of
+    parsers of raw text and tokenizers: the F1 scores of the CoNLL 2018 shared task, from the text of the
+    treebank, or from its words or tags (--from); of taggers: the share of words with the right tags; of
     bunsetsu: dependencies and whole sentences; of chunks: F1 by the rules of CoNLL-2000. Speeds are by CPU
     time, without reading.
 
@@ -48,14 +51,18 @@ def evaluate(
     [dim]$[/dim] unkernel evaluate model.uk a9a.t.svm.xz
     [dim]$[/dim] unkernel evaluate income.uk adult.test.csv
     [dim]$[/dim] unkernel evaluate ranking.uk letor.t.txt --ndcg-at 5
-    [dim]$[/dim] unkernel evaluate en.uk test.conllu --labels
+    [dim]$[/dim] unkernel evaluate en.uk test.conllu --from tokens
+    [dim]$[/dim] unkernel evaluate trees.uk test.conllu --labels
     [dim]$[/dim] unkernel evaluate ja.uk test.knp --jobs 1
     [dim]$[/dim] unkernel evaluate chunks.uk test.txt --json | jq .f1
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     of_rows = {"--ndcg-at": ndcg_at, "--zero-based": zero_based}
-    of_parsers = {"--labels": labels or None, "--format": format}
+    of_parsers = {"--from": given, "--labels": labels or None, "--format": format}
     if is_parser(model):
-        result = _evaluate_parser(model, file, of_rows, format, shared.threads(jobs), quiet=json)
+        threads = shared.threads(jobs)
+        result = _evaluate_parser(
+            model, file, of_rows, given=given, format=format, threads=threads, quiet=json
+        )
     elif is_records(model):
         _check_not_given(model, of_parsers)
         result = _evaluate_records(model, file, of_rows, shared.threads(jobs), quiet=json)
@@ -71,20 +78,21 @@ def evaluate(
 
 
 def _evaluate_parser(
-    model: Path, file: str, of_rows: dict[str, Any], format: Any, threads: int, *, quiet: bool
+    model: Path, file: str, of_rows: dict[str, Any], *, given: Any, format: Any, threads: int, quiet: bool
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.parsers import open_parser
-    from unkernel.cli.inputs.sentences import Input, check_options_of_rows, reader, task_of
-    from unkernel.cli.render.results import describe_result
+    from unkernel.cli.inputs.sentences import Input, check_options_of_rows, given_of, reader, task_of
+    from unkernel.cli.render.results import describe_result, measured
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:
         parser = open_parser(model, "evaluate")
         read = reader(task_of(parser), None if format is None else format.value)
+        told = given_of(parser, given)
         corpus = Input(file).read(read, display)
         with display.working("parsing"):
-            result = parser.evaluate(corpus, n_jobs=threads)
-    return {"model": str(model), "data": file} | describe_result(result)
+            result = parser.evaluate(corpus, n_jobs=threads, **told)
+    return {"model": str(model), "data": file} | told | measured(parser.kind, describe_result(result))
 
 
 def _evaluate_records(

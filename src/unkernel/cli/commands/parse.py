@@ -1,4 +1,4 @@
-"""``unkernel parse``: sentences in, the same sentences with answers out."""
+"""``unkernel parse``: text or sentences in, sentences with answers out."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from pathlib import Path
 
 import typer
 
-from unkernel.cli.inputs.contents import check_holds_sentences
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.sentences import Task, reader, task_of
+from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
 from unkernel.cli.options import parsing as own
-from unkernel.cli.options import shared, training
+from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_different, check_output
 from unkernel.cli.render.console import many, note, rate, seconds, warn
-from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings
+from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings, objects, page
 from unkernel.parsing import Parsed, parse_stream
+
+_COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
+_FROM_TEXT = ("text", "tokens")  # tasks that write CoNLL-U, and do not read it
+_SINKS = {own.ShownName.json: objects, own.ShownName.svg: page}
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
@@ -32,49 +35,60 @@ def parse(
     file: own.InputFile = STANDARD_STREAM,
     *,
     output: own.Output = None,
+    format: own.Shown = None,
     draw: own.Draw = False,
     svg: own.Svg = None,
+    given: own.GivenOf = None,
     on_error: own.OnError = own.OnErrorName.stop,
-    format: training.Format = None,
     jobs: shared.Jobs = None,
     quiet: shared.Quiet = False,
     force: shared.Force = False,
 ) -> None:
-    """Parse sentences as they come, and write them with the answers.
+    """Parse text or sentences as they come, and write them with the answers.
 
-    Every byte that is no answer is written as it was read. Sentences are
-    answered once they are whole, in memory that does not grow; the answers
-    are the same for any number of threads.
+    A parser of raw text (unkernel train text) splits, tags and parses any
+    text in UTF-8; a tokenizer splits it. Each paragraph is answered once a
+    blank line or the end follows it. CoNLL-U has every character of the text.
+    All other parsers and taggers take sentences that are split into words:
+    every byte that is no answer is written as it was read. Memory does not
+    grow; the answers are the same for any number of threads.
 
-    A sentence that is not as it should be ends the run (exit code 2). Those
-    before it have then been written to stdout; with --output, nothing is.
-    With --on-error skip it passes through as it is, and a warning names its
-    line.
+    A sentence, or a paragraph, that is not as it should be ends the run (exit
+    code 2). Those before it have then been written to stdout; with --output,
+    nothing is. With --on-error skip a sentence passes through as it is, a
+    paragraph that is not UTF-8 is left out, and a warning names its line.
 
     \b
-    [dim]$[/dim] unkernel parse en.uk < raw.conllu > parsed.conllu
-    [dim]$[/dim] unkernel parse en.uk raw.conllu.xz -o parsed.conllu.xz --jobs 4
-    [dim]$[/dim] unkernel parse en.uk raw.conllu --draw | less
-    [dim]$[/dim] unkernel parse en.uk raw.conllu --svg trees.html
+    [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu
+    [dim]$[/dim] echo "They didn't see it. Why not?" | unkernel parse en.uk --format text
+    [dim]$[/dim] unkernel parse en.uk notes.txt --format json | jq -r '.words[].lemma'
+    [dim]$[/dim] unkernel parse en.uk words.conllu --from tokens
+    [dim]$[/dim] unkernel parse trees.uk < tagged.conllu > parsed.conllu
+    [dim]$[/dim] unkernel parse trees.uk tagged.conllu.xz -o parsed.conllu.xz --jobs 4
+    [dim]$[/dim] unkernel parse trees.uk tagged.conllu --svg trees.html
     [dim]$[/dim] zcat web.gz | unkernel parse en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    output, svg, draw = _places(output, svg, format, draw=draw)
     _check_places(model, file, output, svg, force=force)
     parser = open_parser(model, "parse")
-    check_holds_sentences(file)
-    task = task_of(parser)
-    reader(task, None if format is None else format.value)
-    sinks = _sinks(task, output, svg, draw=draw)
+    task, told = task_of(parser), given_of(parser, given)
+    raw = told.get("given") == "text" or task.name == "tokens"
+    check_input(file, task, raw=raw)
+    _check_format(task, format)
+    sinks = _sinks(task, output, svg, format, draw=draw)
     counts = _Counts()
     stream = parse_stream(
         parser,
         "/dev/stdin" if file == STANDARD_STREAM else file,
-        format="conllx" if format == training.FormatName.conllx else "conllu",
+        format="conllx" if format == own.ShownName.conllx else "conllu",
         on_error="skip" if on_error == own.OnErrorName.skip else "raise",
         n_jobs=shared.threads(jobs),
+        **told,
     )
     _pass_on(stream, sinks, counts)
     if counts.skipped:
-        warn(f"{many(counts.skipped, 'sentence')} passed through without answers, as the lines above say")
+        what = ("paragraph", "left out") if raw else ("sentence", "passed through without answers")
+        warn(f"{many(counts.skipped, what[0])} {what[1]}, as the lines above say")
     if not quiet:
         note(counts.in_words(task))
 
@@ -106,16 +120,40 @@ def _pass_on(stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]]
             counts.skipped += len(parsed.skipped)
 
 
+def _places(
+    output: str | None, svg: Path | None, format: own.ShownName | None, *, draw: bool
+) -> tuple[str | None, Path | None, bool]:
+    """Where columns or drawings go, where arcs go, and whether to draw: as --format says, or the others."""
+    if format is None or format in _COLUMNS:
+        return output, svg, draw
+    if draw or svg is not None:
+        raise ValueError(f"--format {format.value} and {'--draw' if draw else '--svg'} exclude each other")
+    if format == own.ShownName.svg and output not in (None, STANDARD_STREAM):
+        return None, Path(output), False
+    return output, None, format == own.ShownName.text
+
+
+def _check_format(task: Task, format: own.ShownName | None) -> None:
+    """Refuse what a parser does not read or write."""
+    if format == own.ShownName.conllu and task.name in _FROM_TEXT:
+        return
+    if format is not None and format in _COLUMNS:
+        reader(task, format.value)
+    elif format == own.ShownName.json and task.name in ("chunks", "bunsetsu"):
+        raise ValueError(f"--format json is for text and dependency trees, and not for {task.words}")
+
+
 def _sinks(
-    task: Task, output: str | None, svg: Path | None, *, draw: bool
+    task: Task, output: str | None, svg: Path | None, format: own.ShownName | None, *, draw: bool
 ) -> list[AbstractContextManager[Sink]]:
     """Where answers go: pictures take the place of columns, unless these are asked for as well."""
-    if svg is not None and task.name == "chunks":
+    if task.name == "chunks" and (svg is not None or format == own.ShownName.svg):
         raise ValueError("--svg draws dependencies, and chunks have none; --draw shows them in brackets")
     sinks = [] if svg is None else [arcs(svg)]
     if svg is None or output is not None or draw:
         place = output or STANDARD_STREAM
-        sinks.append(drawings(place) if draw else columns(place))
+        shown = columns if format is None else _SINKS.get(format, columns)
+        sinks.append((drawings if draw else shown)(place))
     return sinks
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.learners import LEARNERS, PARSERS
+from unkernel.cli.learners import LEARNERS, PARSERS, TEXT_PARSERS
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.options.signatures import REQUIRED, Parts, derived_parts, given_options, make_command
@@ -25,7 +25,8 @@ _HELP = """Train a model, a parser or a chunker on a file.
     [dim]$[/dim] unkernel train linear 'day-*.svm.gz' -o a.uk --out-of-core
     [dim]$[/dim] unkernel train rank letor.txt -o a.uk --test letor.t.txt
     [dim]$[/dim] unkernel train tree questions.dat -o model.uk --kernel sst
-    [dim]$[/dim] unkernel train parser train.conllu -o en.uk --dev dev.conllu
+    [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu
+    [dim]$[/dim] unkernel train parser train.conllu -o trees.uk --dev dev.conllu
     [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --degree 3
     [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk --direction backward
     """
@@ -38,10 +39,10 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
 
     group = new_group()
     asked = first_word(arguments)
-    for kind, (where, summary) in {**LEARNERS, **PARSERS}.items():
+    for kind, (where, summary) in {**LEARNERS, **PARSERS, **TEXT_PARSERS}.items():
         if kind != asked:
             group.command(kind, help=summary)(_not_loaded)
-        elif kind in PARSERS:
+        elif kind not in LEARNERS:
             group.command(kind)(_parser_command(kind, where))
         else:
             group.command(kind)(_learner_command(learner_at(where)))

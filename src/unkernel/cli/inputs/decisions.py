@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.parsers import Parser, describe_parser, open_parser
+from unkernel.cli.inputs.parsers import describe_parser, open_explained, open_parser
 from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
 from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
@@ -15,6 +15,7 @@ from unkernel.data.text.chunks import ChunkSentence
 from unkernel.models import container
 from unkernel.parsing import ChunkModel, ExplainedDecision
 from unkernel.parsing.chunks.model import to_answer
+from unkernel.parsing.parser_model import ParserModel
 
 _NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"
 
@@ -25,7 +26,7 @@ _NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the
 def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) -> dict[str, Any]:
     """Every decision on a sentence of a file, for JSON."""
     with Display(quiet=quiet) as display:
-        parser = open_parser(path, "explain")
+        parser = open_explained(path, "explain")
         corpus = _read(parser, data, display)
         if row >= len(corpus):
             raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
@@ -37,7 +38,7 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
     return {"model": str(path), "data": data, "row": row, "text": text, "decisions": decisions}
 
 
-def _read(parser: Parser, data: str, display: Display) -> Any:
+def _read(parser: ParserModel, data: str, display: Display) -> Any:
     if isinstance(parser, ChunkModel):  # whose texts may have no tags
         columns = parser.columns
         return Input(data).read(
@@ -46,7 +47,7 @@ def _read(parser: Parser, data: str, display: Display) -> Any:
     return Input(data).read(task_of(parser).read, display)
 
 
-def _explained(path: Path, parser: Parser, corpus: Any, top: int) -> list[ExplainedDecision]:
+def _explained(path: Path, parser: ParserModel, corpus: Any, top: int) -> list[ExplainedDecision]:
     try:
         return parser.explain(corpus, top=top)
     except ValueError as error:
@@ -72,12 +73,13 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
     found |= {"digests": container.has_digests(path)} | describe_parser(parser)
     if not top:
         return found
+    parser = open_explained(path, "inspect")
     complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())
     heaviest = heaviest_of_parser(parser, top, quiet=quiet)
     return found | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
 
 
-def heaviest_of_parser(parser: Parser, top: int, *, quiet: bool) -> dict[str, list[dict[str, Any]]]:
+def heaviest_of_parser(parser: ParserModel, top: int, *, quiet: bool) -> dict[str, list[dict[str, Any]]]:
     """What ``heaviest`` of a parser lists, for each kind of decisions, for JSON."""
     with Display(quiet=quiet) as display, display.working("listing"):
         listed = parser.heaviest(top)

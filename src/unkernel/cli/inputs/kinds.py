@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import unkernel._loading  # noqa: F401 (registers the kinds)
@@ -11,14 +10,12 @@ from unkernel.models import container, registry
 
 RECORDS = "records"
 MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree", RECORDS})
-_KINDS_FOR_PYTHON = frozenset({"tokenizer", "tagger"})
 
 
 def parser_words(path: Path) -> str | None:
     """What a file of a parser holds, in words; None for models of rows, records and trees, and other files.
 
-    What comes from a pipe can be read only once, and is none. FormatError for parts of parsers, which no
-    command uses.
+    What comes from a pipe can be read only once, and is none.
     """
     if not path.is_file():
         return None
@@ -27,9 +24,6 @@ def parser_words(path: Path) -> str | None:
     except FormatError:
         return None
     known = registry.registered().get(kind)
-    if known is not None and kind in _KINDS_FOR_PYTHON:
-        reason = f"{known.description}, which unkernel.load reads in Python; no command uses it"
-        raise FormatError(os.fspath(path), 0, 0, reason)
     return None if known is None or kind in MODEL_KINDS else known.description
 
 

@@ -8,28 +8,38 @@ from typing import Any
 
 from unkernel import load
 from unkernel.cli.inputs.contents import data_told
-from unkernel.cli.inputs.kinds import parser_words
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel
-from unkernel.parsing import ArcEagerModel, ChunkModel
+from unkernel.parsing import ArcEagerModel, ChunkModel, TextParserModel
 from unkernel.parsing.parser_model import ParserModel
+from unkernel.parsing.saved_model import SavedModel
 
 _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before anyone sees them
-Parser = ParserModel
+Parser = SavedModel
 
 
 def open_parser(path: Path, command: str) -> Parser:
     """Read the parser of a command; a ``FormatError`` if the file is none."""
     with data_told(path, command):
-        parser_words(path)  # which refuses files that no command reads
         loaded = load(path)
     if not isinstance(loaded, Parser):
         raise FormatError(
             os.fspath(path), 0, 0, "a model of rows or trees, and no parser: unkernel predict answers with it"
         )
     return loaded
+
+
+def open_explained(path: Path, command: str) -> ParserModel:
+    """Read a parser that can say what decided; a ``FormatError`` if it cannot."""
+    parser = open_parser(path, command)
+    if isinstance(parser, ParserModel):
+        return parser
+    reason = (
+        f"a {parser.noun}, whose decisions cannot be shown; those of taggers and parsers can, saved alone"
+    )
+    raise FormatError(os.fspath(path), 0, 0, reason)
 
 
 def describe_parser(parser: Parser) -> dict[str, Any]:
@@ -46,6 +56,8 @@ def describe_parser(parser: Parser) -> dict[str, Any]:
 
 
 def _answers(parser: Parser) -> list[str] | None:
+    if isinstance(parser, TextParserModel):
+        return _answers(parser.parser)
     if isinstance(parser, ArcEagerModel):
         return sorted(name for name in parser.labels_ if _LIFTED not in name)
     return parser.types_ if isinstance(parser, ChunkModel) else None

@@ -1,4 +1,4 @@
-"""What there is to learn: dependency trees, bunsetsu or chunks; and how their files are told apart."""
+"""What there is to learn: trees, bunsetsu, chunks, tags or tokens; and how files are told apart."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from unkernel.cli.inputs.contents import beginning, check_holds_sentences, sentences_in
+from unkernel.cli.inputs.contents import beginning, check_holds_sentences, check_no_model, sentences_in
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
+from unkernel.parsing import TextParserModel
 
 if TYPE_CHECKING:
     from unkernel.parsing.base import BaseParser
@@ -52,6 +53,9 @@ TASKS = {
         Task("trees", "dependency trees", "arc_eager_parser", "ArcEagerParser", "word", read_conllu),
         Task("bunsetsu", "Japanese bunsetsu", "bunsetsu_parser", "BunsetsuParser", "bunsetsu", read_bunsetsu),
         Task("chunks", "chunks", "chunker", "Chunker", "word", partial(read_chunks, tagged=True)),
+        Task("text", "raw text", "text_parser", "TextParser", "word", read_conllu),
+        Task("tokens", "raw text", "tokenizer", "Tokenizer", "word", read_conllu),
+        Task("tags", "words", "tagger", "Tagger", "word", read_conllu),
     )
 }
 
@@ -63,9 +67,29 @@ def task_of(parser: Parser) -> Task:
 
 def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
     """What reads the task's files; only treebanks have formats."""
-    if format is not None and task.name != "trees":
+    if format is not None and task.name not in ("trees", "tags"):
         raise ValueError(f"--format is for dependency trees, and not for {task.words}")
     return read_conllx if format == "conllx" else task.read
+
+
+def given_of(parser: Parser, given: Any) -> dict[str, Any]:
+    """What the files of a parser of raw text give it, as the argument of its methods."""
+    if isinstance(parser, TextParserModel):
+        return {"given": "text" if given is None else given.value}
+    if given is not None:
+        raise ValueError(f"--from is for parsers of raw text, and this is a {parser.noun}")
+    return {}
+
+
+def check_input(file: str, task: Task, *, raw: bool) -> None:
+    """Fail early where a file holds something else, as far as its first bytes tell."""
+    if not raw:
+        check_holds_sentences(file)
+        return
+    check_no_model(file, "text")
+    if sentences_in(beginning(file)) == "dependency trees":
+        remedy = "give --from tokens" if task.name == "text" else "a tokenizer takes raw text"
+        raise ValueError(f"{file} holds words in columns, and no raw text: {remedy}")
 
 
 def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:

@@ -24,3 +24,6 @@ PARSERS = {
     "bunsetsu": ("bunsetsu", "A dependency parser of Japanese bunsetsu."),
     "chunker": ("chunks", "A chunker, on columns of words, tags and chunks."),
 }
+
+# Trained, and not tuned: made of parts, each as it comes.
+TEXT_PARSERS = {"text": ("text", "A parser of raw text, on a treebank in CoNLL-U.")}

@@ -24,6 +24,7 @@ from unkernel.errors import FormatError
 from unkernel.parsing.base import BaseParser
 
 _STANDARD_STREAM = "-"
+_NO_SOLVER = 1.0  # in place of a tolerance, where training does not converge
 _ONLINE, _OTHERS = ("online",), ("svm", "logistic")
 _LEARNERS_OF = {
     "epochs": _ONLINE,
@@ -37,6 +38,16 @@ _LEARNERS_OF = {
 }
 
 HELP = {
+    "text": """Train a parser of raw text: a tokenizer, a tagger and a dependency parser in one file.
+
+    DATA is a treebank in CoNLL-U with trees and tags. Its text is that of the comments # text, or else of the
+    words, with blanks where SpaceAfter=No is missing. With --dev, the best epoch of each part is kept, and
+    the answers for the text of other sentences are measured.
+
+    \b
+    [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu
+    [dim]$[/dim] unkernel parse en.uk notes.txt
+    """,
     "parser": """Train a dependency parser on a treebank.
 
     DATA is in CoNLL-U, or in CoNLL-X with --format conllx. With --dev, the answers for other sentences are
@@ -74,7 +85,7 @@ def options_of(estimator: type) -> list[DerivedOption]:
 
 
 def train(kind: str, task: Task, given: dict[str, Any]) -> None:
-    """What ``unkernel train parser``, ``bunsetsu`` and ``chunker`` do."""
+    """What ``unkernel train text``, ``parser``, ``bunsetsu`` and ``chunker`` do."""
     began = time.perf_counter()
     check_no_model(given["data"][0], "sentences")
     output = check_given(given["output"], f"train {kind}", given["data"])
@@ -115,7 +126,7 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
         return corpus
     except FormatError as error:
         told = source.task()
-        if told is None or told is task:
+        if told is None or told.read is task.read:
             raise
         kind = next(kind for kind, (name, _) in PARSERS.items() if name == told.name)
         reason = f"{error.reason}; the file seems to hold {told.words}, for unkernel train {kind}"
@@ -125,10 +136,11 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
 def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any]:
     """With options that all say something to its learner."""
     options = options_of(task.estimator)
-    _check_for_learner(
-        given.get("learner", default_of(task.estimator, "learner")),
-        [o.name for o in options if o.name in given],
-    )
+    if any(option.parameter == "learner" for option in options):
+        _check_for_learner(
+            given.get("learner", default_of(task.estimator, "learner")),
+            [o.name for o in options if o.name in given],
+        )
     chosen = {option.parameter: given[option.name] for option in options if option.name in given}
     parser = task.estimator(**chosen, n_jobs=threads)
     check_parameters(parser)
@@ -156,7 +168,10 @@ def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
 def fit_parser(parser: BaseParser[Any], corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
     """Train; how long that took, and what the learner warned of."""
     began = time.perf_counter()
-    with display.steps(parser.tol) as on_progress, warnings.catch_warnings(record=True) as caught:
+    with (
+        display.steps(getattr(parser, "tol", _NO_SOLVER)) as on_progress,
+        warnings.catch_warnings(record=True) as caught,
+    ):
         warnings.simplefilter("always")
         parser.fit_reporting(corpus, dev, on_progress=on_progress)
     return time.perf_counter() - began, [str(warning.message) for warning in caught]

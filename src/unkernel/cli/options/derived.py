@@ -20,7 +20,7 @@ from unkernel.cli.options.shared import node_count
 
 # What the command line calls otherwise, or has no use for.
 _OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
-_NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start"})
+_NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "tokenizer", "tagger", "parser"})
 _BY_WORDS_ALONE = frozenset({"pair_weight"})  # where the estimator takes tables as well
 _LARGEST_SEED = 2**32 - 1
 _WORDS_BY_PARAMETER = {"trie_nodes": node_count}

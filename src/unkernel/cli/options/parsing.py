@@ -14,6 +14,20 @@ class OnErrorName(StrEnum):
     skip = "skip"
 
 
+class GivenName(StrEnum):
+    text = "text"
+    tokens = "tokens"
+    tags = "tags"
+
+
+class ShownName(StrEnum):
+    conllu = "conllu"
+    conllx = "conllx"
+    json = "json"
+    text = "text"
+    svg = "svg"
+
+
 ParserFile = Annotated[
     Path, typer.Argument(metavar="MODEL", readable=False, help="The file of a parser, such as en.uk.")
 ]
@@ -30,7 +44,8 @@ InputFile = Annotated[
     typer.Argument(
         metavar="[FILE]",
         show_default=False,
-        help="Sentences, such as raw.conllu, plain or .gz, .xz, .bz2, .zst; - or nothing reads stdin.",
+        help="Raw text, such as notes.txt, or sentences, such as raw.conllu, as MODEL takes them; plain or "
+        ".gz, .xz, .bz2, .zst; - or nothing reads stdin.",
     ),
 ]
 Output = Annotated[
@@ -60,6 +75,23 @@ Svg = Annotated[
         readable=False,
         help="Draw arcs: to a .svg file (one sentence), a .html page, or a folder, one numbered "
         "file per sentence. Columns are then written only with --output.",
+    ),
+]
+GivenOf = Annotated[
+    GivenName | None,
+    typer.Option(
+        "--from",
+        help="What FILE gives a parser of raw text: its text, or a treebank's words, or also their tags.",
+        show_default="text",
+    ),
+]
+Shown = Annotated[
+    ShownName | None,
+    typer.Option(
+        "--format",
+        help="What is written: columns (conllx is read, too), an object per sentence and line, drawings for "
+        "the terminal, or arcs, as a page or as the name of --output says.",
+        show_default="conllu",
     ),
 ]
 Labels = Annotated[bool, typer.Option("--labels", help="Also show each relation.")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import html
+import json
+import os
 import re
 import shutil
 import sys
@@ -17,6 +19,7 @@ from unkernel.cli.outputs import check_output, check_place
 from unkernel.data.files import name_of, writing
 from unkernel.data.replacing import replaced
 from unkernel.data.text.chunks import ChunkSentence
+from unkernel.data.text.conll import COLUMNS, Sentence
 from unkernel.parsing import Parsed
 
 Sink = Callable[[Parsed], object]
@@ -48,6 +51,27 @@ def drawings(output: str) -> Iterator[Sink]:
         yield lambda parsed: write("".join(f"{drawn(one, width)}\n" for one in parsed.corpus).encode())
 
 
+@contextlib.contextmanager
+def objects(output: str) -> Iterator[Sink]:
+    """One JSON object per sentence, in a line of its own."""
+    with _writing(output) as write:
+        yield lambda parsed: write("".join(map(_as_json, cast(Iterable[Sentence], parsed.corpus))).encode())
+
+
+def _as_json(sentence: Sentence) -> str:
+    """Comments and lines, without what is empty: multiword tokens have an `id` such as "2-3"."""
+    lines = (line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#"))
+    words = [_word(dict(zip(COLUMNS, line, strict=True))) for line in lines]
+    return (
+        json.dumps({"text": sentence.text} | sentence.metadata | {"words": words}, ensure_ascii=False) + "\n"
+    )
+
+
+def _word(columns: dict[str, str]) -> dict[str, Any]:
+    given = {name: value for name, value in columns.items() if value != "_" or name == "form"}
+    return given | {name: int(given[name]) for name in ("id", "head") if given.get(name, "-").isdigit()}
+
+
 def drawn(sentence: Any, width: int | None) -> str:
     """A sentence for the terminal: its tree, or its chunks in brackets, which are as long as they are."""
     return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
@@ -57,7 +81,7 @@ def arcs(path: Path) -> AbstractContextManager[Sink]:
     """Arcs over words: one picture, one page, or a folder of pictures."""
     if path.suffix.lower() == _PICTURE:
         return _one_picture(path)
-    return _page(path) if path.suffix.lower() == _PAGE else _folder(path)
+    return page(os.fspath(path)) if path.suffix.lower() == _PAGE else _folder(path)
 
 
 def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
@@ -93,19 +117,19 @@ def _one_picture(path: Path) -> Iterator[Sink]:
 
 
 @contextlib.contextmanager
-def _page(path: Path) -> Iterator[Sink]:
-    with replaced(path) as file:
-        file.write(_HEAD.format(title=html.escape(name_of(path.stem))).encode())
+def page(output: str) -> Iterator[Sink]:
+    """A page of arcs over words."""
+    with _writing(output) as write:
+        title = "trees" if output == STANDARD_STREAM else name_of(Path(output).stem)
+        write(_HEAD.format(title=html.escape(title)).encode())
 
         def add(parsed: Parsed) -> None:
             for sentence in cast(Iterable[Any], parsed.corpus):
                 caption = html.escape(sentence.text)
-                file.write(
-                    f"<figure><figcaption>{caption}</figcaption>\n{sentence.to_svg()}</figure>\n".encode()
-                )
+                write(f"<figure><figcaption>{caption}</figcaption>\n{sentence.to_svg()}</figure>\n".encode())
 
         yield add
-        file.write(_TAIL.encode())
+        write(_TAIL.encode())
 
 
 @contextlib.contextmanager

@@ -15,22 +15,24 @@ from unkernel.models import registry
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}
 _CHUNKER = "chunker"
+_MODELS = ("tokenizer", "tagger", "parser")  # that a parser of raw text is made of
 
 
 def parser_facts(found: dict[str, Any]) -> dict[str, str]:
     """What :func:`describe_parser` found, for people; the parts of a kind together."""
     chosen = found["parameters"]
-    facts = {
-        "kind": f"{registry.registered()[found['kind']].description} ({found['parser']})",
-        "learner": f"{chosen['learner']}, degree {chosen['degree']}",
-        "templates": _template_words(chosen["templates"]),
-        "features": f"{found['features']:,}",
-    }
+    facts = {"kind": f"{registry.registered()[found['kind']].description} ({found['parser']})"}
+    if "degree" in chosen:
+        facts["learner"] = f"{chosen.get('learner', 'online')}, degree {chosen['degree']}"
+    if "templates" in chosen:
+        facts["templates"] = _template_words(chosen["templates"])
+    facts["features"] = f"{found['features']:,}"
     if found["answers"] is not None:
         what = "chunk types" if found["kind"] == _CHUNKER else "relations"
         facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
     for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
-        facts[f"model of {_KINDS_OF_PARTS.get(kind, kind)}"] = _parts_words(_of_kind(kind, found["parts"]))
+        name = kind if kind in _MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
+        facts[name] = _parts_words(_of_kind(kind, found["parts"]))
     return facts
 
 

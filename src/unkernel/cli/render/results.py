@@ -10,8 +10,10 @@ from rich.text import Text
 
 from unkernel.cli.render.console import many, on_one_line
 from unkernel.cli.render.tables import new_table, print_table
+from unkernel.parsing.text.result import TITLES, TextResult
 
 _DERIVED = ("sentences_per_second", "words_per_second")
+_OF_TOKENIZERS = ("tokens", "sentences", "words")
 _DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 
@@ -19,6 +21,9 @@ def describe_result(result: Any) -> dict[str, Any]:
     """All numbers of what a parser's ``evaluate`` found, for JSON."""
     found = dataclasses.asdict(result)
     found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
+    if isinstance(result, TextResult):
+        for name, score in result.scores().items():
+            found[name] = {key: getattr(score, key) for key in _DERIVED_OF_TYPES} | found[name]
     if "per_type" in found:
         found["per_type"] = {
             name: {key: getattr(one, key) for key in _DERIVED_OF_TYPES} | dataclasses.asdict(one)
@@ -27,10 +32,20 @@ def describe_result(result: Any) -> dict[str, Any]:
     return found
 
 
+def measured(kind: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Without what a tokenizer does not find."""
+    unknown = set(TITLES) - set(_OF_TOKENIZERS) if kind == "tokenizer" else ()
+    return {name: value for name, value in found.items() if name not in unknown}
+
+
 def result_facts(found: dict[str, Any]) -> dict[str, str]:
     """What matters most of :func:`describe_result`."""
+    if "tokens" in found and "words" in found:
+        return _text_facts(found)
     if "uas" in found:
         return _tree_facts(found)
+    if "all" in found:
+        return _tag_facts(found)
     if "per_type" in found:
         return _chunk_facts(found)
     return {
@@ -48,6 +63,21 @@ def _tree_facts(found: dict[str, Any]) -> dict[str, str]:
         "sentences": f"{found['exact']:.2f} % of {found['n_sentences']:,} without a mistake",
         "speed": _speed_words(found, found["words_per_second"]),
     }
+
+
+def _text_facts(found: dict[str, Any]) -> dict[str, str]:
+    facts = {
+        title: f"{found[name]['f1']:.2f} % F1 of {found[name]['n_gold']:,}"
+        for name, title in TITLES.items()
+        if name in found
+    }
+    return facts | {"speed": f"{found['words_per_second']:,.0f} words/s"}
+
+
+def _tag_facts(found: dict[str, Any]) -> dict[str, str]:
+    facts = {name: f"{share:.2f} %" for name, share in found["accuracy"].items()}
+    facts["all"] = f"{found['all']:.2f} % of {many(found['n_words'], 'word')}"
+    return facts | {"speed": f"{found['words_per_second']:,.0f} words/s"}
 
 
 def _chunk_facts(found: dict[str, Any]) -> dict[str, str]:

@@ -1,0 +1,224 @@
+"""Raw text on the command line: training, parsing, measuring; files of taggers and tokenizers."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+import unkernel
+from reference.text_treebanks import treebank_with_text
+from unkernel.data import read_conllu
+from unkernel.parsing import ArcEagerParser, Tagger, TextParser, TextParserModel, Tokenizer
+
+BANK = treebank_with_text()
+TEXT = "They didn't see it.  Why not?\n\nDogs saw Mr. Smith!"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A treebank, a text, and files of models."""
+    made = tmp_path_factory.mktemp("text")
+    BANK.write(made / "train.conllu")
+    (made / "notes.txt").write_text(TEXT, encoding="utf-8")
+    nlp = TextParser(
+        tokenizer=Tokenizer(epochs=4),
+        tagger=Tagger(epochs=3, min_count=1, min_updates=1),
+        parser=ArcEagerParser(epochs=3, runs=1, min_count=1, min_updates=1),
+    ).fit(BANK)
+    nlp.save(made / "en.uk")
+    nlp.model_.tokenizer.save(made / "tokens.uk")
+    nlp.model_.tagger.save(made / "tags.uk")
+    nlp.model_.parser.save(made / "trees.uk")
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    return unkernel.load(folder / "en.uk")
+
+
+# --- Training ---------------------------------------------------------------------------------------------
+
+
+def test_trains_like_the_estimator(run, folder, tmp_path):
+    out = tmp_path / "en.uk"
+    train = folder / "train.conllu"
+    ran = run("train", "text", train, "-o", out, "--dev", train, "--folds", 2, "--json")
+    assert ran.code == 0, ran.err
+    assert isinstance(unkernel.load(out), TextParserModel)
+    TextParser(folds=2).fit(train, dev=train).save(tmp_path / "same.uk")
+    assert out.read_bytes() == (tmp_path / "same.uk").read_bytes()
+    assert ran.json["dev"]["las"]["f1"] == 100.0
+    assert ran.json["kind"] == "text_parser"
+    assert ran.json["words"] == BANK.n_words
+
+
+def test_says_what_it_trained(run, folder, tmp_path):
+    train = folder / "train.conllu"
+    ran = run("train", "text", train, "-o", tmp_path / "a.uk", "--dev", train, "--folds", 1)
+    assert ran.code == 0
+    for words in ("a parser of raw text (TextParser)", "tokenizer", "tagger", "Sentences", "LAS", "words/s"):
+        assert words in ran.out + ran.err
+    again = run("train", "text", train, "-o", train).error()
+    assert "train.conllu" in again
+
+
+def test_refuses_what_it_cannot_learn_from(run, folder, tmp_path):
+    for name, words in {"notes.txt": "notes.txt", "en.uk": "model of unkernel"}.items():
+        assert words in run("train", "text", folder / name, "-o", tmp_path / "x.uk").error()
+    assert not (tmp_path / "x.uk").exists()
+    assert "No such option" in run("train", "text", folder / "train.conllu", "--tagger", "x").err
+
+
+# --- Parsing ----------------------------------------------------------------------------------------------
+
+
+def test_parses_a_file(run, folder, model):
+    ran = run("parse", folder / "en.uk", folder / "notes.txt")
+    assert (ran.code, ran.out) == (0, model.parse(TEXT).to_conllu())
+    assert "3 sentences" in ran.err
+    assert run("parse", folder / "en.uk", folder / "notes.txt", "--format", "conllu").out == ran.out
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_parses_stdin(run, folder, model, stdin, jobs):
+    stdin(TEXT.encode())
+    ran = run("parse", folder / "en.uk", "-q", "--jobs", jobs)
+    assert (ran.out, ran.err) == (model.parse(TEXT).to_conllu(), "")
+
+
+def test_writes_a_file(run, folder, model, tmp_path):
+    out = tmp_path / "notes.conllu"
+    assert run("parse", folder / "en.uk", folder / "notes.txt", "-o", out, "-q").code == 0
+    assert out.read_text(encoding="utf-8") == model.parse(TEXT).to_conllu()
+    assert "--force" in run("parse", folder / "en.uk", folder / "notes.txt", "-o", out).error()
+    assert (
+        "notes.txt"
+        in run("parse", folder / "en.uk", folder / "notes.txt", "-o", folder / "notes.txt").error()
+    )
+    assert (folder / "notes.txt").read_text(encoding="utf-8") == TEXT
+
+
+def test_writes_objects(run, folder, model):
+    ran = run("parse", folder / "en.uk", folder / "notes.txt", "-q", "--format", "json")
+    found = [json.loads(line) for line in ran.out.splitlines()]
+    assert [one["text"] for one in found] == [sentence.text for sentence in model.parse(TEXT)]
+    words = found[0]["words"]
+    assert words[0] == {
+        "id": 1, "form": "They", "lemma": "they", "upos": "PRON", "xpos": "PRP", "head": 4, "deprel": "nsubj"
+    }  # fmt: skip
+    assert words[1] == {"id": "2-3", "form": "didn't"}
+    assert words[-1]["misc"] == "SpacesAfter=\\s\\s"
+    assert found[0]["newpar"] == ""
+
+
+def test_draws(run, folder, model, tmp_path):
+    parse = ("parse", folder / "en.uk", folder / "notes.txt", "-q", "--format")
+    assert run(*parse, "text").out == "".join(f"{one.draw()}\n" for one in model.parse(TEXT))
+    page = run(*parse, "svg").out
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("<svg") == 3
+    assert run(*parse, "svg", "-o", tmp_path / "trees.html").out == ""
+    assert (tmp_path / "trees.html").read_text(encoding="utf-8").count("<svg") == 3
+    assert "more than one sentence" in run(*parse, "svg", "-o", tmp_path / "one.svg").error()
+    assert "--format text and --draw exclude" in run(*parse, "text", "--draw").error()
+    assert "--format json and --svg exclude" in run(*parse, "json", "--svg", tmp_path / "a.svg").error()
+
+
+def test_starts_from_words_and_tags(run, folder, model):
+    train = folder / "train.conllu"
+    ran = run("parse", folder / "en.uk", train, "--from", "tokens", "-q")
+    assert ran.out.encode() == model._answered(BANK, 1)
+    ran = run("parse", folder / "en.uk", train, "--from", "tags", "-q")
+    assert ran.out.encode() == model.parser.parse(BANK).to_bytes()
+    assert "give --from tokens" in run("parse", folder / "en.uk", train).error()
+
+
+def test_stops_or_goes_on_where_there_is_no_text(run, folder, model, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"Why not?\n\nDogs \xff\n\nWhy not?\n")
+    ran = run("parse", folder / "en.uk", bad)
+    assert ran.code == 2
+    assert ran.out == model.parse("Why not?\n\n").to_conllu()
+    assert f"{bad}:3:6: byte 0xFF is not UTF-8" in ran.err
+    ran = run("parse", folder / "en.uk", bad, "--on-error", "skip")
+    assert (ran.code, ran.out) == (0, model.parse("Why not?\n\nWhy not?\n").to_conllu())
+    assert "1 paragraph left out" in ran.err
+    assert run("parse", folder / "en.uk", bad, "-o", tmp_path / "out").code == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_parts_alone_answer(run, folder, model):
+    tokens = run("parse", folder / "tokens.uk", folder / "notes.txt", "-q")
+    assert tokens.out == model.tokenizer.tokenize(TEXT).to_bytes().decode()
+    tagged = run("parse", folder / "tags.uk", folder / "train.conllu", "-q")
+    assert tagged.out.encode() == model.tagger.tag(BANK).to_bytes()
+    assert "a tokenizer takes raw text" in run("parse", folder / "tokens.uk", folder / "train.conllu").error()
+    told = run("parse", folder / "tags.uk", folder / "train.conllu", "--from", "tokens").error()
+    assert "--from is for parsers of raw text, and this is a tagger" in told
+
+
+@pytest.mark.parametrize("name", ["en.uk", "tokens.uk"])
+def test_conllx_is_no_text(run, folder, name):
+    told = run("parse", folder / name, folder / "notes.txt", "--format", "conllx").error()
+    assert "--format is for dependency trees" in told
+
+
+# --- Measuring and looking --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", ["text", "tokens", "tags"])
+def test_measures(run, folder, model, start):
+    ran = run("evaluate", folder / "en.uk", folder / "train.conllu", "--from", start, "--json")
+    expected = model.evaluate(folder / "train.conllu", given=start)
+    assert {name: ran.json[name]["f1"] for name in expected.scores()} == {
+        name: score.f1 for name, score in expected.scores().items()
+    }
+    assert ran.json["given"] == start
+
+
+def test_shows_the_measures(run, folder):
+    shown = run("evaluate", folder / "en.uk", folder / "train.conllu").out
+    for title in ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS"):
+        assert title in shown
+    shown = run("evaluate", folder / "tokens.uk", folder / "train.conllu").out
+    assert "Words" in shown
+    assert "LAS" not in shown
+    assert "upos" in run("evaluate", folder / "tags.uk", folder / "train.conllu").out
+    told = run("evaluate", folder / "trees.uk", folder / "train.conllu", "--from", "text").error()
+    assert "--from is for parsers of raw text" in told
+
+
+@pytest.mark.parametrize("name", ["en.uk", "tokens.uk", "tags.uk"])
+def test_inspects(run, folder, name):
+    ran = run("inspect", folder / name)
+    assert ran.code == 0
+    assert unkernel.load(folder / name).estimator in ran.out
+    assert run("inspect", folder / name, "--json").json["features"] > 0
+
+
+@pytest.mark.parametrize("name", ["en.uk", "tokens.uk"])
+def test_has_no_decisions_to_show(run, folder, name):
+    for command in (
+        ("explain", folder / name, folder / "train.conllu"),
+        ("inspect", folder / name, "--top", 3),
+    ):
+        assert "whose decisions cannot be shown" in run(*command).error()
+
+
+def test_explains_tags(run, folder):
+    ran = run("explain", folder / "tags.uk", folder / "train.conllu", "--json")
+    assert ran.code == 0
+    assert ran.json["decisions"]
+
+
+def test_rows_are_not_for_parsers(run, folder, tmp_path):
+    (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n", encoding="utf-8")
+    assert "a parser of raw text" in run("predict", folder / "en.uk", tmp_path / "rows.svm").error()
+
+
+def test_treebank_reads_what_was_written(run, folder, model):
+    out = run("parse", folder / "en.uk", folder / "notes.txt", "-q").out
+    assert read_conllu(io.StringIO(out), trees=True).n_words == model.parse(TEXT).n_words
