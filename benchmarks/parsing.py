@@ -6,6 +6,7 @@ and the model loaded. Scores are those of the dev parts, unless a task says test
 - "English": the arc-eager parser on UD EWT with gold tags.
 - "kyoto-reading", "wac": Japanese dependencies, as Yoshinaga & Kitsuregawa (2009) parse them. Its engines
   and tries are compared by paper_yoshinaga2009.py.
+- "raw text": text to trees on the test parts, beside UDPipe: parsing_text.py.
 - "tags": parts of speech, features and lemmas of gold words, by a tagger as it comes.
 - "text": throughput on text that nobody annotated, and prefix tries grown from it.
 
@@ -22,6 +23,7 @@ from harness.processes import LeftOutError
 from parsing_english import english, text
 from parsing_japanese import japanese
 from parsing_tags import tags
+from parsing_text import raw_text
 
 both = ("dev", "test")
 TASKS: dict[str, Callable[[Report, str], None]] = {
@@ -34,6 +36,9 @@ TASKS: dict[str, Callable[[Report, str], None]] = {
     "kyoto-reading, test": partial(japanese, dataset="kyoto-reading", degrees=(1, 2, 3), part="test"),
     "kyoto-reading, l1-LLM": partial(japanese, dataset="kyoto-reading", degrees=(2,), learner="logistic"),
     "wac, test": partial(japanese, dataset="wac", degrees=(1, 2, 3), part="test"),
+    "raw text, fr_sequoia, 500 sentences": partial(raw_text, dataset="fr_sequoia", sentences=500),
+    "raw text, en_ewt_full": partial(raw_text, dataset="en_ewt_full"),
+    "raw text, fr_sequoia": partial(raw_text, dataset="fr_sequoia"),
     "tags, en_ewt_full, 2,000 sentences": partial(tags, dataset="en_ewt_full", sentences=2000),
     "tags, en_ewt_full": partial(tags, dataset="en_ewt_full"),
     "tags, fr_sequoia": partial(tags, dataset="fr_sequoia"),
@@ -43,6 +48,7 @@ TASKS: dict[str, Callable[[Report, str], None]] = {
 QUICK = [
     "English, 500 sentences",
     "kyoto-reading, 3,000 sentences",
+    "raw text, fr_sequoia, 500 sentences",
     "tags, en_ewt_full, 2,000 sentences",
 ]
 

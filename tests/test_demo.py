@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 import classify_code
+import classify_text
 import demo
 import dense_rows
 import few_weights
@@ -131,6 +132,14 @@ def test_ranking_orders_most_pairs():
     pairs, ours, theirs = linear_and_ranking.diabetes_order()
     assert pairs > 40_000
     assert min(ours, theirs) > 0.7
+
+
+def test_trees_of_raw_text_tell_who_acted():
+    (words, trees), nlp = classify_text.text_fits(treebank=300, train=200, test=60)
+    assert (words.ours, trees.ours) == (False, True)
+    assert words.accuracy < 0.7
+    assert trees.accuracy > 0.95
+    assert nlp.parse("The dog saw the man.")[0].deprels[1] == "nsubj"
 
 
 LOOPS = """

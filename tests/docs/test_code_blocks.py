@@ -108,8 +108,9 @@ def write_data_files(folder: Path) -> None:
             packed = lzma.compress(text.getvalue()) if name.endswith(".xz") else text.getvalue()
             (folder / name).write_bytes(packed)
     grammar(40, seed=0).write(folder / "train.conllu")
-    for name in ("dev.conllu", "test.conllu", "raw.conllu"):
+    for name in ("dev.conllu", "test.conllu", "raw.conllu", "tagged.conllu"):
         grammar(10, seed=1).write(folder / name)
+    (folder / "notes.txt").write_text("she saw the man with a telescope\n\nhe cut the bread", "utf-8")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""Raw text to trees: all measures of the CoNLL 2018 shared task, training, size, loading and speed.
+
+Both sides train on the same treebank and choose with its dev part, with the options that they come with:
+TextParser, and UDPipe 1 (ufal.udpipe), which is left out by --quick. They are measured on the test part, from
+its text (that of the comments `# text`, with a blank line before each paragraph, and one blank between other
+sentences), and from its tokens.
+"""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import unkernel
+from harness import Report
+from harness.processes import LeftOutError, result_of
+from harness.state import version_of
+from parsing_tools import corpus
+from unkernel.data import Treebank
+from unkernel.data.text.columns import text_of
+from unkernel.parsing import TextParser, TextResult, compare_text
+from unkernel.parsing.text.gold_text import plain_text
+
+STARTS = ("text", "tokens")
+LONGEST = 4 * 3600.0  # seconds of training and measuring
+CONTENDERS = {"unkernel": ("ours", ""), "UDPipe": ("udpipe", "ufal.udpipe")}
+
+
+def raw_text(report: Report, task: str, dataset: str, *, sentences: int | None = None) -> None:
+    """Each contender in a process of its own."""
+    for contender, (call, package) in CONTENDERS.items():
+        if report.quick and package:
+            continue
+        try:
+            found = result_of("parsing_text", f"{call}({dataset!r}, {sentences})", seconds=LONGEST)
+        except LeftOutError as reason:
+            report.leave_out(f"{task}, {contender}", reason)
+            continue
+        add(report, task, contender, found, version_of(package) if package else "")
+
+
+def add(report: Report, task: str, contender: str, found: dict[str, Any], version: str) -> None:
+    for start in STARTS:
+        for measure, f1 in found[start]["scores"].items():
+            report.add(f"{task}, from {start}", contender, measure, "F1", f1, version=version)
+        speed = found[start]["words_per_second"]
+        report.add(f"{task}, from {start}", contender, "words", "1/s", speed, version=version)
+    for figure, unit in (("training", "CPU s"), ("file", "MB"), ("loading", "ms"), ("peak", "MB")):
+        report.add(task, contender, figure, unit, found[figure], version=version)
+
+
+# --- What runs in processes of their own ------------------------------------------------------------------
+
+
+def ours(dataset: str, sentences: int | None) -> dict[str, Any]:
+    begin = time.process_time()
+    nlp = TextParser().fit(corpus(dataset, "train", sentences), dev=corpus(dataset, "dev"))
+    training = time.process_time() - begin
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "text.uk")
+        nlp.save(path)
+        loading = best_milliseconds(lambda: unkernel.load(path))
+        size = path.stat().st_size
+    test = corpus(dataset, "test")
+    found = {start: best([nlp.evaluate(test, given=start) for _ in range(5)]) for start in STARTS}
+    return found | figures(training, size, loading)
+
+
+def udpipe(dataset: str, sentences: int | None) -> dict[str, Any]:
+    import ufal.udpipe as peer
+
+    from tokenizing import sentences as udpipe_sentences
+
+    error = peer.ProcessingError()
+    train, dev = corpus(dataset, "train", sentences), corpus(dataset, "dev")
+    begin = time.process_time()
+    made = peer.Trainer.train(
+        "morphodita_parsito", udpipe_sentences(peer, train), udpipe_sentences(peer, dev), "", "", "", error
+    )
+    training = time.process_time() - begin
+    if error.occurred():
+        raise LeftOutError(error.message)
+    with tempfile.NamedTemporaryFile(suffix=".udpipe") as file:
+        file.write(made)
+        file.flush()
+        model = peer.Model.load(file.name)
+        loading = best_milliseconds(lambda: peer.Model.load(file.name))
+    test = corpus(dataset, "test")
+    inputs = {"text": ("tokenize", plain_text(test)), "tokens": ("conllu", test.to_bytes().decode())}
+    found = {}
+    for start, (reader, given) in inputs.items():
+        pipeline = peer.Pipeline(model, reader, peer.Pipeline.DEFAULT, peer.Pipeline.DEFAULT, "conllu")
+        begin = time.process_time()
+        answer = pipeline.process(given, error)
+        seconds = time.process_time() - begin
+        bank = Treebank._of(text_of(answer.encode(), "conllu"))
+        found[start] = best([compare_text(test, bank, seconds=seconds)])
+    return found | figures(training, len(made), loading)
+
+
+def figures(training: float, size: int, loading: float) -> dict[str, float]:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return {"training": training, "file": size / 1e6, "loading": loading, "peak": peak}
+
+
+def best(results: list[TextResult]) -> dict[str, Any]:
+    """The scores, which are the same in all rounds, and the speed of the best."""
+    scores = {name: score.f1 for name, score in results[0].scores().items()}
+    return {"scores": scores, "words_per_second": max(result.words_per_second for result in results)}
+
+
+def best_milliseconds(work: Callable[[], object], rounds: int = 10) -> float:
+    spent = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        work()
+        spent.append(1e3 * (time.perf_counter() - begin))
+    return min(spent)
