@@ -69,7 +69,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small tasks and few rounds")
     given = parser.parse_args()
     if unknown := set(given.benchmarks) - set(benchmarks()):
-        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+        parser.error(f"no benchmark {', '.join(sorted(unknown))}: there are {', '.join(benchmarks())}")
     shutil.rmtree(NEW, ignore_errors=True)
     failed = run(given.benchmarks or benchmarks(), quick=given.quick)
     found = []

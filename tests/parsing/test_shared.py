@@ -57,6 +57,13 @@ def test_pickles_and_files_answer_the_same(task, tmp_path):
     assert loaded.nbytes == sum(part.nbytes for part in loaded.parts_.values()) > 0
 
 
+def test_there_is_nothing_to_compile(task):
+    parser = CLASSES[task]().fit(corpus(task, 0))
+    for given in (parser, parser.to_model()):
+        with pytest.raises(TypeError, match=f"of a {type(given).__name__} are compiled already: use it as"):
+            unkernel.compile(given)
+
+
 def test_there_is_nothing_to_measure_on_without_sentences(task):
     empty = READERS[task](io.BytesIO(b""))
     parser = CLASSES[task]().fit(corpus(task, 0))

@@ -19,11 +19,11 @@ def model_of(source: Any) -> Model | TreeModel:
         from unkernel.models.formats import read_model
 
         return read_model(source)
-    if isinstance(source, KernelModel | LinearModel | ConjunctionModel | TreeModel):
-        return source
-    if hasattr(source, "to_model"):
-        found: Model | TreeModel = source.to_model()
+    found = source.to_model() if hasattr(source, "to_model") else source
+    if isinstance(found, KernelModel | LinearModel | ConjunctionModel | TreeModel):
         return found
+    if hasattr(found, "parts_"):
+        raise TypeError(f"the classifiers of a {type(source).__name__} are compiled already: use it as it is")
     from unkernel.models.sklearn import from_estimator
 
     return from_estimator(source)
