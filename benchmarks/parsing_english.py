@@ -40,13 +40,14 @@ def english(
     task: str,
     templates: str,
     *,
+    beam: int = 1,
     sentences: int | None = None,
     parts: Sequence[str] = ("dev",),
 ) -> None:
     """Accuracy, training, size and speed of the parser, each step in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "english.uk"))
-        trained = result_of("parsing_english", f"train({file!r}, {templates!r}, {sentences})")
+        trained = result_of("parsing_english", f"train({file!r}, {templates!r}, {beam}, {sentences})")
         for part in parts:
             found = result_of("parsing_english", f"parse({file!r}, {part!r}, {3 if report.quick else 5})")
             row = f"{task}, {part}"
@@ -60,10 +61,10 @@ def english(
             report.add(row, "unkernel", "peak of parsing", "MB", found["peak"])
 
 
-def train(file: str, templates: str, sentences: int | None) -> dict[str, float]:
+def train(file: str, templates: str, beam: int, sentences: int | None) -> dict[str, float]:
     """Fit and save; dev chooses among the epochs, and the time has that in it."""
     bank, dev = corpus(TREEBANK, "train", sentences), corpus(TREEBANK, "dev")
-    parser, cpu, _ = timed(lambda: ArcEagerParser(templates=templates).fit(bank, dev=dev))
+    parser, cpu, _ = timed(lambda: ArcEagerParser(templates=templates, beam=beam).fit(bank, dev=dev))
     parser.save(file)
     return {"cpu": cpu, "peak": peak_megabytes()}
 

@@ -160,19 +160,21 @@ std::vector<const engines::Engine*> engines_of(const Engines& list) {
 }
 
 Arrays parse_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
-                  const data::ColumnText& text, int threads) {
+                  const data::ColumnText& text, std::size_t beam, int threads) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::Parsed parsed;
-  watched(
-      [&](const Monitor& monitor) { parsed = parsing::parse(bound.spec, engines, text, threads, monitor); });
+  watched([&](const Monitor& monitor) {
+    parsed = parsing::parse(bound.spec, engines, text, {beam, threads}, monitor);
+  });
   return as_tuple(std::move(parsed));
 }
 
 Table decisions_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
-                     const data::ColumnText& text) {
+                     const data::ColumnText& text, std::size_t beam) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::ParserDecisions made;
-  watched([&](const Monitor& monitor) { made = parsing::decisions(bound.spec, engines, text, monitor); });
+  watched(
+      [&](const Monitor& monitor) { made = parsing::decisions(bound.spec, engines, text, beam, monitor); });
   Table table;
   table["offsets"] = give(std::move(made.offsets));
   table["columns"] = give(std::move(made.columns));
@@ -225,8 +227,9 @@ void bind_spec(nb::module_& module) {
           },
           nb::arg("text"))
       .def("parse", &parse_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(),
-           nb::arg("threads"))
-      .def("decisions", &decisions_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"));
+           nb::arg("beam"), nb::arg("threads"))
+      .def("decisions", &decisions_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(),
+           nb::arg("beam"));
 }
 
 void bind_trainer(nb::module_& module) {
@@ -235,19 +238,21 @@ void bind_trainer(nb::module_& module) {
           "__init__",
           [](Trainer* self, const BoundSpec& bound, const data::ColumnText& text, int degree,
              int label_degree, std::uint32_t min_updates, int gold_epochs, double exploration,
-             std::uint64_t seed) {
-            new (self) Trainer(bound.spec, text, bound.trees,
-                               {degree, label_degree, min_updates, gold_epochs, exploration, seed});
+             std::size_t beam, int greedy_epochs, std::uint64_t seed) {
+            new (self) Trainer(
+                bound.spec, text, bound.trees,
+                {degree, label_degree, min_updates, gold_epochs, exploration, beam, greedy_epochs, seed});
           },
           nb::arg("spec"), nb::arg("text"), nb::kw_only(), nb::arg("degree"), nb::arg("label_degree"),
-          nb::arg("min_updates"), nb::arg("gold_epochs"), nb::arg("exploration"), nb::arg("seed"),
-          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+          nb::arg("min_updates"), nb::arg("gold_epochs"), nb::arg("exploration"), nb::arg("beam"),
+          nb::arg("greedy_epochs"), nb::arg("seed"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("run_epoch",
            [](Trainer& self) {
              parsing::EpochCounts counts;
              watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); });
-             return nb::typed<nb::tuple, int, int, int, int>(
-                 nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels));
+             return nb::typed<nb::tuple, int, int, int, int, int, int>(
+                 nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels,
+                                counts.sentences, counts.wrong_sentences));
            })
       .def(
           "parse",

@@ -119,6 +119,7 @@ OPTIONS = {
             "epochs": 2,
             "runs": 3,
         },
+        "--learner online --beam 3 --epochs 2": {"beam": 3, "epochs": 2},
         "--learner svm --engine bitsliced --split none": {"engine": "bitsliced", "split": "none"},
     },
     "chunks": {
@@ -254,6 +255,8 @@ def test_compressed_files(run, tmp_path):
         ("parser --degree 9", r"--degree must be an int in the range \[1, 3\], got 9"),
         ("parser --epochs 0", "--epochs must be"),
         ("parser --runs 0", "--runs must be"),
+        ("parser --beam 0", "--beam must be"),
+        ("parser --beam 2 --learner svm", "--beam 2 adds up scores of moves, which --learner svm does not"),
         ("parser --learner svm --C 0", "--C must be"),
         ("parser --C 3", "--C is not for --learner online, but for svm and logistic"),
         ("parser --learner online --tol 0.5", "--tol is not for --learner online, but for svm and logistic"),

@@ -61,6 +61,7 @@ def check_sums(parser, source, top):
     [
         ("trees", {}),
         ("trees", {"degree": 3}),
+        ("trees", {"beam": 4}),
         ("trees", {"learner": "svm", "split": "both", "degree": 1}),
         ("trees", {"learner": "svm", "engine": "bitsliced"}),
         ("bunsetsu", {}),
@@ -139,11 +140,14 @@ def replayed(frame, sentence, asked):
     others=treebanks(),
     split=st.sampled_from(["none", "labels", "both"]),
     degree=st.integers(1, 3),
+    beam=st.sampled_from([1, 1, 3]),
 )
-def test_decisions_on_trees_are_those_that_were_made(tmp_path_factory, *, text, bank, others, split, degree):
+def test_decisions_on_trees_are_those_that_were_made(
+    tmp_path_factory, *, text, bank, others, split, degree, beam
+):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text)
-    options = {"degree": degree, "split": split, "epochs": 3, "min_updates": 1}
+    options = {"degree": degree, "split": split, "beam": beam, "epochs": 3, "min_updates": 1}
     parser = ArcEagerParser(templates=path, min_count=1, **options).fit(bank)
     frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, min_count=1)
     check_sums(parser, others, 2)

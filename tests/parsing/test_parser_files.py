@@ -192,7 +192,10 @@ HOSTILE = {
     "other templates": lambda s: s.update(templates="[moves]\nstack.word\n[labels]\nhead.word\n"),
     "bad templates": lambda s: s.update(templates="[moves]\nstack.w"),
     "templates that are a number": lambda s: s.update(templates=3),
-    "an unknown parameter": lambda s: s["parameters"].update(beam=3),
+    "no beam": lambda s: s.update(beam=0),
+    "too wide a beam": lambda s: s.update(beam=65),
+    "a beam that is no number": lambda s: s.update(beam="8"),
+    "an unknown parameter": lambda s: s["parameters"].update(width=3),
     "a bad parameter": lambda s: s["parameters"].update(degree=7),
     "another split": lambda s: s["parameters"].update(split="both"),
 }

@@ -6,7 +6,9 @@ Words count from 1. A sentence is a list of ``Word`` (data.text.conll), a tree t
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from functools import cache
+from typing import NamedTuple
 
 from reference.conjunctions import score_entries
 from reference.dependencies import deprojectivised, projectivised
@@ -275,6 +277,81 @@ def best(scores, tolerance):
     if any(scores[chosen] - score < tolerance for one, score in scores.items() if one != chosen):
         raise CloseCallError
     return chosen
+
+
+# --- Parsing with a beam ----------------------------------------------------------------------------
+
+
+class Item(NamedTuple):
+    score: float
+    state: State
+    path: tuple  # the moves that led to the state, each with its label
+
+
+def beginning(n_words):
+    return [Item(0.0, State(n_words), ())]
+
+
+def finished(beam):
+    return all(item.state.finished for item in beam)
+
+
+def step(frame, sentence, beam, width, scores, *, gold=None):
+    """One more move for each item, in every way, or in those that lose least of the gold tree."""
+    move_scores, label_scores = scores
+    found = []
+    for place, item in enumerate(beam):
+        if item.state.finished:
+            found.append((item, place, SHIFT))
+            continue
+        for move, score in moves_with_scores(frame, item.state, sentence, move_scores, gold):
+            label, label_score = None, 0.0
+            if move in (LEFT_ARC, RIGHT_ARC):
+                arc = item.state.arc(move)
+                label, label_score = label_with_score(
+                    frame, item.state, sentence, arc, label_scores, gold=gold
+                )
+            after = deepcopy(item.state)
+            after.apply(move, label)
+            after = Item(item.score + score + label_score, after, (*item.path, (move, label)))
+            found.append((after, place, move))
+    found.sort(key=lambda one: (-one[0].score, *one[1:]))
+    return [item for item, _, _ in found[:width]]
+
+
+def moves_with_scores(frame, state, sentence, move_scores, gold):
+    if not state.stack:
+        return [(SHIFT, 0.0)]
+    possible = [move for move in MOVES if state.valid(move)]
+    if gold is not None:
+        lost = costs(state, gold[0])
+        possible = [move for move in possible if lost[move] == min(lost.values())]
+    part = frame.moves.part(frame.move_case(state, sentence))
+    scores = move_scores(part, frame.row("moves", state, sentence))
+    known = [one for one in zip(frame.moves.classes[part], scores, strict=True) if one[0] in possible]
+    return known or [(possible[0], 0.0)]
+
+
+def label_with_score(frame, state, sentence, arc, label_scores, *, gold):
+    part = frame.arcs.part(frame.arc_case(arc, sentence))
+    classes = frame.arcs.classes[part]
+    if len(classes) == 1:
+        return frame.labels[classes[0]], 0.0
+    scores = label_scores(part, frame.row("labels", state, sentence, arc))
+    head, child = arc
+    if gold is None or gold[0][child - 1] != head:
+        chosen = max(range(len(classes)), key=scores.__getitem__)
+    else:
+        chosen = classes.index(frame.labels.index(gold[1][child - 1]))
+    return frame.labels[classes[chosen]], scores[chosen]
+
+
+def parse_with_beam(frame, sentence, scores, width):
+    beam = beginning(len(sentence))
+    while not finished(beam):
+        beam = step(frame, sentence, beam, width, scores)
+    labels = [label or frame.root_label for label in beam[0].state.labels]
+    return deprojectivised(beam[0].state.heads, labels, frame.marks)
 
 
 def scores_of(classifiers):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, takewhile
 
 import numpy as np
 
-from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, costs
+from reference.arc_eager import LEFT_ARC, RIGHT_ARC, SHIFT, State, beginning, costs, finished, step
 from reference.conjunctions import number
 
 MASK = 2**64 - 1
+GOLD_WIDTH = 4  # of the beam that is confined to the gold tree
 
 
 class Random:
@@ -52,15 +53,31 @@ class Weights:
 
     def scores(self, row):
         taking_part = [c for c in self.conjunctions(row) if self.updates[c] >= self.min_updates]
-        return np.sum([self.weights[c] for c in taking_part], axis=0) + np.zeros(self.n_classes)
+        scores = np.sum([self.weights[c] for c in taking_part], axis=0) + np.zeros(self.n_classes)
+        return np.array([0.0, scores[1] - scores[0]]) if self.n_classes == 2 else scores
 
     def update(self, row, right, wrong):
         change = np.zeros(self.n_classes)
         change[right], change[wrong] = 1, -1
+        self._change(row, change)
+
+    def add(self, row, to, amount):
+        change = np.zeros(self.n_classes)
+        change[to] = amount
+        if self.n_classes != 2 or to == 1:  # the first of two has no score
+            self._change(row, change)
+
+    def _change(self, row, change):
         for c in self.conjunctions(row):
             self.updates[c] += 1
             self.weights[c] = self.weights.get(c, 0) + change
             self.corrections[c] = self.corrections.get(c, 0) + change * self.examples
+
+    def continue_from_averages(self):
+        unit = _unit([self.average(c) for c in self.kept()], self.n_classes)
+        self.weights = {c: np.rint(self.average(c) / unit) * unit for c in self.weights}
+        self.corrections = dict.fromkeys(self.weights, 0.0)
+        self.examples = 1
 
     def average(self, conjunction):
         return self.weights[conjunction] - self.corrections[conjunction] / self.examples
@@ -99,8 +116,11 @@ def _stored(average, unit):
 
 
 class Trainer:
-    def __init__(self, frame, *, degree, min_updates, gold_epochs, exploration, seed):
+    def __init__(
+        self, frame, *, degree, min_updates, gold_epochs, exploration, seed, beam=1, greedy_epochs=0
+    ):
         self.frame, self.gold_epochs, self.exploration = frame, gold_epochs, exploration
+        self.beam, self.greedy_epochs = beam, greedy_epochs
         self.random = Random(seed)
         self.order = list(range(len(frame.sentences)))
         self.epochs = 0
@@ -109,15 +129,65 @@ class Trainer:
         self.arcs = [Weights(degree, len(own), min_updates, core[1]) for own in frame.arcs.classes]
 
     def run_epoch(self):
-        """How many moves there were, wrong ones, arcs, and wrong labels."""
+        """How many moves there were, wrong ones, arcs, and wrong labels; sentences, and wrong ones."""
+        if self.beam > 1 and self.epochs == self.greedy_epochs:
+            for weights in self.moves + self.arcs:
+                weights.continue_from_averages()
         self.random.shuffle(self.order)
         self.counts = Counter()
+        greedy = self.beam == 1 or self.epochs < self.greedy_epochs
+        learn = self.learn_greedily if greedy else self.learn_with_beam
         for sentence in self.order:
-            self.learn_sentence(self.frame.sentences[sentence], *self.frame.trees[sentence])
+            learn(self.frame.sentences[sentence], *self.frame.trees[sentence])
         self.epochs += 1
-        return tuple(self.counts[what] for what in ("moves", "wrong moves", "arcs", "wrong labels"))
+        counted = ("moves", "wrong moves", "arcs", "wrong labels", "sentences", "wrong sentences")
+        return tuple(self.counts[what] for what in counted)
 
-    def learn_sentence(self, sentence, heads, labels):
+    # --- With a beam --------------------------------------------------------------------------------
+
+    def learn_with_beam(self, sentence, heads, labels):
+        """Updates where the best wrong sequence of moves is ahead of the best correct one by most."""
+        for weights in self.moves + self.arcs:
+            weights.examples += 1
+        scores = (
+            lambda part, row: self.moves[part].scores(row),
+            lambda part, row: self.arcs[part].scores(row),
+        )
+        free = correct = beginning(len(sentence))
+        most = -np.inf
+        while not finished(free) or not finished(correct):
+            free = step(self.frame, sentence, free, self.beam, scores)
+            correct = step(self.frame, sentence, correct, GOLD_WIDTH, scores, gold=(heads, labels))
+            ahead = free[0].score - correct[0].score
+            if ahead >= most and not is_correct(free[0].path, heads, labels):
+                most, paths = ahead, (correct[0].path, free[0].path)
+        self.counts["sentences"] += 1
+        if is_correct(free[0].path, heads, labels):
+            return
+        self.counts["wrong sentences"] += 1
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(*paths, strict=False))))
+        for path, amount in zip(paths, (1, -1), strict=True):
+            self.add_along(path, same, amount, sentence)
+
+    def add_along(self, path, first, amount, sentence):
+        state, frame = State(len(sentence)), self.frame
+        for place_in_path, (move, label) in enumerate(path):
+            differs = place_in_path >= first
+            if differs and state.stack:
+                part = frame.moves.part(frame.move_case(state, sentence))
+                if move in frame.moves.classes[part]:
+                    place = frame.moves.classes[part].index(move)
+                    self.moves[part].add(frame.row("moves", state, sentence), place, amount)
+            if differs and label is not None:
+                arc = state.arc(move)
+                part = frame.arcs.part(frame.arc_case(arc, sentence))
+                place = frame.arcs.classes[part].index(frame.labels.index(label))
+                self.arcs[part].add(frame.row("labels", state, sentence, arc), place, amount)
+            state.apply(move, label)
+
+    # --- Greedily -----------------------------------------------------------------------------------
+
+    def learn_greedily(self, sentence, heads, labels):
         state = State(len(sentence))
         while not state.finished:
             move = self.learn_move(state, sentence, heads) if state.stack else SHIFT
@@ -167,3 +237,18 @@ class Trainer:
         self.counts["wrong labels"] += 1
         weights.update(row, right, wrong)
         return gold if self.epochs < self.gold_epochs else self.frame.labels[classes[chosen]]
+
+
+def is_correct(path, heads, labels):
+    """Whether all moves of a sequence lose as little as they can, and gold arcs have their labels."""
+    state = State(len(heads))
+    for move, label in path:
+        lost = costs(state, heads)
+        if lost[move] > min(lost.values()):
+            return False
+        if move in (LEFT_ARC, RIGHT_ARC):
+            head, child = state.arc(move)
+            if heads[child - 1] == head and labels[child - 1] != label:
+                return False
+        state.apply(move, label)
+    return True

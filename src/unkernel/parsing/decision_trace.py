@@ -19,10 +19,11 @@ Row = NDArray[np.int32]
 
 
 def decided_trees(
-    spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank
+    spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank, beam: int
 ) -> Iterator[tuple[Decided, Row]]:
     """Moves, and after those that make an arc its label; what leaves no choice is not among them."""
-    found = {name: np.asarray(array) for name, array in spec.decisions(*engines, bank._text).items()}
+    decisions = spec.decisions(*engines, bank._text, beam=beam)
+    found = {name: np.asarray(array) for name, array in decisions.items()}
     moves, arcs = spec.move_classes, spec.arc_classes
     offsets, columns = found.pop("offsets"), found.pop("columns")
     forms = cache(lambda sentence: bank[sentence].forms)

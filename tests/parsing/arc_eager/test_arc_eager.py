@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import numpy as np
@@ -12,9 +13,10 @@ from sklearn.exceptions import NotFittedError
 
 from reference.dependencies import is_tree
 from reference.treebanks import TAGS, XPOS, bank_of, sentences, treebanks
-from unkernel import FormatError
+from unkernel import FormatError, load
 from unkernel.data import Treebank, read_conllu, read_conllx
 from unkernel.parsing import ArcEagerParser
+from unkernel.parsing.arc_eager.model import ArcEagerModel
 
 QUICK = {"min_count": 1, "min_updates": 1, "epochs": 3, "runs": 1}
 DOGS = Treebank.from_words(
@@ -56,6 +58,7 @@ TAG = STRANGE.filter(lambda text: text != "_")  # "_" is no tag
             "split": st.sampled_from(["none", "labels", "both"]),
             "templates": st.sampled_from(["default", "chang"]),
             "epochs": st.integers(1, 3),
+            "beam": st.sampled_from([1, 1, 4]),
         }
     ),
 )
@@ -205,6 +208,9 @@ def test_what_cannot_be_parsed(parser):
         {"degree": 0},
         {"degree": 4},
         {"learner": "tree"},
+        {"beam": 0},
+        {"beam": 65},
+        {"beam": 2, "learner": "svm"},
         {"epochs": 0},
         {"runs": 0},
         {"exploration": 1.5},
@@ -238,3 +244,46 @@ def test_what_it_tells(parser):
     assert all(0 <= epoch[name] <= 1 for epoch in parser.epochs_ for name in ("wrong_moves", "wrong_labels"))
     assert parser.dev_result_ is None
     assert np.isfinite(parser.evaluate(DOGS).seconds)
+
+
+# --- Beams ------------------------------------------------------------------------------------------
+
+
+def test_a_beam_is_in_the_file(tmp_path):
+    parser = ArcEagerParser(beam=3, **QUICK).fit(DOGS)
+    parser.save(tmp_path / "wide.uk")
+    for loaded in (load(tmp_path / "wide.uk"), ArcEagerParser.load(tmp_path / "wide.uk").model_):
+        assert loaded.beam == loaded.parameters["beam"] == 3
+        assert loaded.parse(DOGS).to_bytes() == parser.parse(DOGS).to_bytes()
+
+
+def test_files_without_a_beam_are_parsed_greedily(parser):
+    _, arrays, settings = parser.model_.to_container()
+    del settings["beam"]
+    assert ArcEagerModel.from_container("file.uk", arrays, settings).beam == 1
+
+
+@pytest.mark.parametrize("beam", [0, -1, 65, 1.5, True, "4", None])
+def test_a_model_has_a_beam_that_its_file_can_hold(parser, beam):
+    with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
+        dataclasses.replace(parser.model_, beam=beam)
+
+
+def test_long_sentences_are_parsed_greedily():
+    """A beam copies its states, which would take time quadratic in the number of words."""
+    model = ArcEagerParser(beam=2, **QUICK).fit(DOGS).model_
+    greedy = dataclasses.replace(model, beam=1)
+    sentence = ["dogs", "bark", "."] * 400
+    tags = ["NOUN", "VERB", "PUNCT"] * 400
+    longest, longer = ([sentence[:n]] for n in (1000, 1001))
+    assert model.parse(longer, [tags[:1001]]).to_bytes() == greedy.parse(longer, [tags[:1001]]).to_bytes()
+    assert is_tree(model.parse(longest, [tags[:1000]])[0].heads)
+
+
+@pytest.mark.parametrize("split", ["none", "labels", "both"])
+def test_a_beam_learns_from_trees_with_several_roots(split):
+    """Some of their arcs are lost whatever the moves: every word of an answer but one gets a head."""
+    roots = "".join(f"{i}\tw{i % 2}\t_\tA\tA\t_\t{i % 3 and i - 1}\tl{i % 3}\t_\t_\n" for i in range(1, 9))
+    bank = read_conllx(io.BytesIO(f"{roots}\n".encode() * 5))
+    parser = ArcEagerParser(beam=3, split=split, **QUICK).fit(bank)
+    check_trees(parser.parse(bank), parser.labels_)

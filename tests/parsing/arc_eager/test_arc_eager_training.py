@@ -93,13 +93,13 @@ def hang(heads, span, head, rng):
 
 
 @pytest.mark.parametrize("split", ["none", "labels", "both"])
-@pytest.mark.parametrize("learner", ["online", "svm", "logistic"])
-def test_small_treebanks_are_learnt_by_heart(learner, split):
+@pytest.mark.parametrize(("learner", "beam"), [("online", 1), ("online", 4), ("svm", 1), ("logistic", 1)])
+def test_small_treebanks_are_learnt_by_heart(learner, beam, split):
     # Digits are all the same, so the words must differ in letters.
     bank = by_heart(1, 10, seed=3)
-    parser = ArcEagerParser(learner=learner, split=split, min_count=1, min_updates=1, epochs=30, C=10).fit(
-        bank
-    )
+    parser = ArcEagerParser(
+        learner=learner, beam=beam, split=split, min_count=1, min_updates=1, epochs=30, C=10
+    ).fit(bank)
     result = parser.evaluate(bank)
     assert (result.uas, result.las, result.exact) == (100, 100, 100)
 
@@ -125,11 +125,17 @@ def test_conjunctions_that_were_corrected_often_only():
 
 
 @settings(deadline=None, max_examples=15)
-@given(bank=treebanks(), learner=st.sampled_from(["online", "svm", "logistic"]), seed=st.integers(0, 99))
+@given(
+    bank=treebanks(),
+    learner=st.sampled_from([("online", 1), ("online", 3), ("svm", 1), ("logistic", 1)]),
+    seed=st.integers(0, 99),
+)
 def test_the_seed_decides_and_threads_do_not(bank, learner, seed):
+    learner, beam = learner
+
     def fit(n_jobs, random_state):
         return ArcEagerParser(
-            learner=learner, min_count=1, epochs=3, n_jobs=n_jobs, random_state=random_state
+            learner=learner, beam=beam, min_count=1, epochs=3, n_jobs=n_jobs, random_state=random_state
         ).fit(bank)
 
     parser = fit(1, seed)
@@ -163,14 +169,15 @@ def test_fitting_again_forgets():
     degree=st.integers(1, 3),
     min_updates=st.integers(1, 2),
     epochs=st.integers(1, 6),
+    beam=st.sampled_from([1, 1, 4]),
 )
 def test_averages_parse_as_compiled_engines_do(
-    *, text, bank, others, degree, min_updates, epochs, tmp_path_factory
+    *, text, bank, others, degree, min_updates, epochs, beam, tmp_path_factory
 ):
     path = tmp_path_factory.mktemp("templates") / "own.txt"
     path.write_text(text, "utf-8")
     parser = ArcEagerParser(
-        degree, templates=path, epochs=epochs, runs=1, min_count=1, min_updates=min_updates
+        degree, templates=path, beam=beam, epochs=epochs, runs=1, min_count=1, min_updates=min_updates
     ).fit(bank)
     frame = ArcEagerSpec("own.txt", text, split_moves=False, split_labels=True, min_count=1)
     frame.learn(bank._text)
@@ -182,6 +189,8 @@ def test_averages_parse_as_compiled_engines_do(
         min_updates=min_updates,
         gold_epochs=2,
         exploration=0.9,
+        beam=beam,
+        greedy_epochs=epochs // 2,
         seed=int(np.random.RandomState(0).randint(2**31)),
     )
     for _ in range(epochs):
@@ -215,6 +224,18 @@ def test_each_run_keeps_its_best_epoch():
     for run, best in enumerate(parser.best_epochs_, start=1):
         las = [seen["las"] for seen in parser.epochs_ if seen["run"] == run]
         assert best == las.index(max(las)) + 1
+
+
+def test_a_beam_keeps_an_epoch_that_had_one():
+    train, dev = by_heart(20, 8, seed=1), by_heart(10, 8, seed=2)
+    parser = ArcEagerParser(beam=3, min_count=1, min_updates=1, epochs=5, runs=1).fit(train, dev=dev)
+    greedy, searched = parser.epochs_[:2], parser.epochs_[2:]
+    assert all({"wrong_moves", "wrong_labels"} < seen.keys() for seen in greedy)
+    assert all(0 <= seen["wrong_sentences"] <= 1 for seen in searched)
+    (best,) = parser.best_epochs_
+    las = [seen["las"] for seen in searched]
+    assert best == las.index(max(las)) + 3
+    assert parser.dev_result_.las == pytest.approx(max(las))
 
 
 def test_dev_measures_other_learners():

@@ -130,17 +130,13 @@ def check_weights(runs, twins):
     min_updates=st.integers(1, 3),
     gold_epochs=st.integers(0, 2),
     exploration=st.sampled_from([0.0, 0.5, 1.0]),
+    beam=st.integers(1, 3),
+    greedy_epochs=st.integers(0, 2),
     seed=st.integers(0, 2**31 - 2),
 )
-def test_online_training(*, text, bank, split, degree, min_updates, gold_epochs, exploration, seed):
+def test_online_training(*, text, bank, split, seed, **options):
+    degree = options["degree"]
     fast, slow = frames(text, bank, split, 1)
-    options = {
-        "degree": degree,
-        "min_updates": min_updates,
-        "gold_epochs": gold_epochs,
-        "exploration": exploration,
-        "seed": seed,
-    }
     runs = []
     for run in range(2):
         options["seed"] = seed + run
@@ -166,7 +162,10 @@ def check_parses(parser, text, bank, others):
     tolerance = 0.0 if parser.learner == "online" else 1e-9
     for parsed in parser.parse(others):
         with contextlib.suppress(arc_eager.CloseCallError):
-            expected = arc_eager.parse(slow, parsed.words, *scores, tolerance)
+            if parser.beam == 1:
+                expected = arc_eager.parse(slow, parsed.words, *scores, tolerance)
+            else:
+                expected = arc_eager.parse_with_beam(slow, parsed.words, scores, parser.beam)
             assert (parsed.heads, parsed.deprels) == expected
 
 
@@ -186,6 +185,25 @@ def test_greedy_parses(*, text, bank, others, split, degree, learner, tmp_path_f
         degree, learner=learner, templates=path, split=split, epochs=3, min_count=1, min_updates=1
     )
     check_parses(parser.fit(bank), text, bank, others)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    text=template_texts(),
+    bank=treebanks(),
+    others=treebanks(),
+    split=SPLITS,
+    beam=st.sampled_from([2, 3, 8]),
+    epochs=st.integers(1, 4),
+)
+def test_parses_with_a_beam(*, text, bank, others, split, beam, epochs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("templates") / "own.txt"
+    path.write_text(text, "utf-8")
+    parser = ArcEagerParser(
+        templates=path, split=split, beam=beam, epochs=epochs, min_count=1, min_updates=1
+    ).fit(bank)
+    check_parses(parser, text, bank, others)
+    assert parser.parse(others, n_jobs=2).to_bytes() == parser.parse(others).to_bytes()
 
 
 @settings(deadline=None, max_examples=30)

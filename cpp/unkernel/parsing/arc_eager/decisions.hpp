@@ -1,6 +1,7 @@
 // Records the decisions of an arc-eager parser one by one, to explain its trees.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,9 +23,9 @@ struct ParserDecisions {
   std::vector<std::int8_t> valid;    // for moves: bit k tells whether move k was possible
 };
 
-// Computes complete scores, where parse() may stop earlier: slower, with the same result. Throws like
+// The decisions that lead to the trees of parse(): with a beam, those of the sequence that won. Throws like
 // parse().
 ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines,
-                          const data::ColumnText& text, const Monitor& monitor);
+                          const data::ColumnText& text, std::size_t beam, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

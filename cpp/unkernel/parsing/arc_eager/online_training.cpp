@@ -35,8 +35,11 @@ class AverageScorer {
   std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) {
     return moves_[part].averaged_score(columns);
   }
-  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) {
+  std::span<const double> label_scores(std::size_t part, std::span<const std::int32_t> columns) {
     return arcs_[part].averaged_score(columns);
+  }
+  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) {
+    return label_scores(part, columns);
   }
   std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) {
     return move_scores(part, columns);
@@ -58,7 +61,8 @@ OnlineTrainer::OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& t
       random_(options.seed),
       order_(trees.size()),
       moves_(weights_for(spec.moves(), spec.move_features(), options.degree, options.min_updates)),
-      arcs_(weights_for(spec.arcs(), spec.arc_features(), options.label_degree, options.min_updates)) {
+      arcs_(weights_for(spec.arcs(), spec.arc_features(), options.label_degree, options.min_updates)),
+      beam_learner_(spec, options.beam, moves_, arcs_) {
   check_same_sentences(text, trees);
   const std::size_t columns = std::max(spec.move_features().columns(), spec.arc_features().columns());
   if (columns > static_cast<std::size_t>(AveragedWeights::most_columns)) {
@@ -70,6 +74,10 @@ OnlineTrainer::OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& t
 }
 
 EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
+  if (options_.beam > 1 && epochs_ == options_.greedy_epochs) {
+    for (AveragedWeights& weights : moves_) weights.continue_from_averages();
+    for (AveragedWeights& weights : arcs_) weights.continue_from_averages();
+  }
   random_.shuffle(std::span(order_));
   EpochCounts counts;
   for (const std::size_t sentence : order_) learn_sentence(sentence, counts, monitor);
@@ -80,6 +88,12 @@ EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
 void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
   const LabelledTree& gold = trees_[sentence];
   spec_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
+  if (!takes_beam(width_in(epochs_ + 1), room_.symbols.words())) return learn_greedily(gold, counts, monitor);
+  ++counts.sentences;
+  counts.wrong_sentences += beam_learner_.learn(gold, room_, monitor);
+}
+
+void OnlineTrainer::learn_greedily(const LabelledTree& gold, EpochCounts& counts, const Monitor& monitor) {
   ArcEagerState& state = room_.state;
   for (state.begin(room_.symbols.words()); !state.finished();) {
     monitor.throw_if_stopped();  // sentences may be long
@@ -132,8 +146,7 @@ std::int32_t OnlineTrainer::learn_label(const LabelledTree& gold, const Arc& arc
   const std::size_t chosen = best_class(scores);
   if (gold.heads[static_cast<std::size_t>(arc.child)] != arc.head) return classes[chosen];
   const std::int32_t label = gold.labels[static_cast<std::size_t>(arc.child)];
-  const auto right =
-      static_cast<std::size_t>(std::lower_bound(classes.begin(), classes.end(), label) - classes.begin());
+  const std::size_t right = place_among(classes, label);
   const std::size_t wrong = best_other(scores, right);
   ++counts.arcs;
   if (wrong == none || scores[wrong] < scores[right]) return label;
@@ -150,7 +163,7 @@ Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
     spec_.vocabulary().look_up(text, sentence, room_.symbols);
-    parsing::parse(spec_, scorer, room_);
+    parse_with_beam(spec_, scorer, width_in(epochs_), room_, beam_room_);
     parsed.heads.insert(parsed.heads.end(), room_.tree.heads.begin() + 1, room_.tree.heads.end());
     parsed.labels.insert(parsed.labels.end(), room_.tree.labels.begin() + 1, room_.tree.labels.end());
   }

@@ -5,7 +5,8 @@
 // lowered (averaged_weights.hpp). A tie is a mistake too, because the averages might break it the other way.
 // From epoch `gold_epochs` on, the state then follows the parser's own choice with probability `exploration`,
 // so that it learns what to do after mistakes: training with exploration by a dynamic oracle (Goldberg &
-// Nivre 2012). Labels are learnt on correct arcs.
+// Nivre 2012). Labels are learnt on correct arcs. For a parser with a beam, epochs from `greedy_epochs` on
+// are those of beam_training.hpp, and continue from the averages of the greedy ones.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
+#include "unkernel/parsing/arc_eager/beam_training.hpp"
 #include "unkernel/parsing/arc_eager/parser.hpp"
 #include "unkernel/parsing/online/averaged_weights.hpp"
 
@@ -28,15 +30,19 @@ struct OnlineOptions {
   std::uint32_t min_updates;
   int gold_epochs;
   double exploration;
+  std::size_t beam;  // 1: greedy
+  int greedy_epochs;
   std::uint64_t seed;
 };
 
-// Statistics of an epoch.
+// Statistics of an epoch: decisions of a greedy one, sentences of one with a beam.
 struct EpochCounts {
   std::int64_t moves = 0;
   std::int64_t wrong_moves = 0;
   std::int64_t arcs = 0;
   std::int64_t wrong_labels = 0;
+  std::int64_t sentences = 0;
+  std::int64_t wrong_sentences = 0;
 };
 
 class OnlineTrainer {
@@ -44,17 +50,21 @@ class OnlineTrainer {
   // The spec must have learnt from this text, which gave these trees; all three must outlive the trainer.
   OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
+  OnlineTrainer(const OnlineTrainer&) = delete;
+  OnlineTrainer& operator=(const OnlineTrainer&) = delete;
 
   EpochCounts run_epoch(const Monitor& monitor);
   int epochs() const { return epochs_; }
-  // Parses with the current averages.
+  // Parses with the current averages, greedily as long as no epoch had a beam.
   Parsed parse(const data::ColumnText& text, const Monitor& monitor);
 
   const std::vector<AveragedWeights>& moves() const { return moves_; }
   const std::vector<AveragedWeights>& arcs() const { return arcs_; }
 
  private:
+  std::size_t width_in(int epoch) const { return epoch > options_.greedy_epochs ? options_.beam : 1; }
   void learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor);
+  void learn_greedily(const LabelledTree& gold, EpochCounts& counts, const Monitor& monitor);
   Move learn_move(const LabelledTree& gold, EpochCounts& counts);
   std::int32_t learn_label(const LabelledTree& gold, const Arc& arc, EpochCounts& counts);
   bool exploring() {
@@ -71,6 +81,8 @@ class OnlineTrainer {
   std::vector<AveragedWeights> moves_;
   std::vector<AveragedWeights> arcs_;
   ParseRoom room_;
+  BeamRoom beam_room_;
+  BeamLearner beam_learner_;
 };
 
 }  // namespace unkernel::parsing

@@ -5,34 +5,11 @@
 #include <string>
 
 #include "unkernel/base/parallel.hpp"
-#include "unkernel/parsing/features/part_scorer.hpp"
+#include "unkernel/parsing/arc_eager/beam.hpp"
+#include "unkernel/parsing/arc_eager/engine_scorer.hpp"
 
 namespace unkernel::parsing {
 namespace {
-
-class EngineScorer {
- public:
-  EngineScorer(const ArcEagerSpec& spec, const ParserEngines& engines) {
-    for (std::size_t part = 0; part < spec.moves().size(); ++part)
-      moves_.emplace_back(engines.moves[part], spec.moves().classes(part).size());
-    for (std::size_t part = 0; part < spec.arcs().size(); ++part)
-      arcs_.emplace_back(engines.arcs[part], spec.arcs().classes(part).size());
-  }
-
-  std::span<const double> move_scores(std::size_t part, std::span<const std::int32_t> columns) {
-    return moves_[part].score(columns);
-  }
-  std::span<const double> decided_moves(std::size_t part, std::span<const std::int32_t> columns) {
-    return moves_[part].decide(columns);
-  }
-  std::span<const double> decided_arcs(std::size_t part, std::span<const std::int32_t> columns) {
-    return arcs_[part].decide(columns);
-  }
-
- private:
-  std::vector<PartScorer> moves_;
-  std::vector<PartScorer> arcs_;
-};
 
 void check(const DecisionParts& parts, std::span<const engines::Engine* const> engines, const char* what) {
   bool sound = engines.size() == parts.size();
@@ -47,15 +24,11 @@ void check(const DecisionParts& parts, std::span<const engines::Engine* const> e
     throw std::invalid_argument(std::string("the classifiers of ") + what + " do not fit the parser");
 }
 
-std::int32_t place_among(const std::vector<std::int32_t>& classes, std::int32_t one) {
-  return static_cast<std::int32_t>(std::lower_bound(classes.begin(), classes.end(), one) - classes.begin());
-}
-
-void add_row(const FeatureRow& row, std::size_t part, std::int32_t place, DecisionRows& rows) {
+void add_row(const FeatureRow& row, std::size_t part, std::size_t place, DecisionRows& rows) {
   rows.columns.insert(rows.columns.end(), row.columns.begin(), row.columns.end());
   rows.offsets.push_back(static_cast<std::int64_t>(rows.columns.size()));
   rows.parts.push_back(static_cast<std::int32_t>(part));
-  rows.classes.push_back(place);
+  rows.classes.push_back(static_cast<std::int32_t>(place));
 }
 
 }  // namespace
@@ -66,20 +39,22 @@ void check(const ArcEagerSpec& spec, const ParserEngines& engines) {
 }
 
 Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
-             int threads, const Monitor& monitor) {
+             const ParseOptions& options, const Monitor& monitor) {
   check(spec, engines);
   const auto tokens = static_cast<std::size_t>(text.tokens());
   Parsed parsed{std::vector<std::int32_t>(tokens), std::vector<std::int32_t>(tokens)};
   constexpr std::int64_t grain = 64;  // sentences per task, each with its own worker
   parallel_ranges(
-      threads, text.sentences(), std::max(grain, text.sentences() / (8 * std::max(threads, 1))),
+      options.threads, text.sentences(),
+      std::max(grain, text.sentences() / (8 * std::max(options.threads, 1))),
       [&](std::int64_t first, std::int64_t last) {
         EngineScorer scorer(spec, engines);
         ParseRoom room;
+        BeamRoom beam_room;
         for (std::int64_t sentence = first; sentence < last; ++sentence) {
           monitor.throw_if_stopped();
           spec.vocabulary().look_up(text, sentence, room.symbols);
-          parse(spec, scorer, room);
+          parse_with_beam(spec, scorer, options.beam, room, beam_room);
           const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
           std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
           std::copy(room.tree.labels.begin() + 1, room.tree.labels.end(), parsed.labels.begin() + begin);

@@ -1,4 +1,5 @@
-// Greedy arc-eager parsing: makes one decision after another, without backtracking.
+// Arc-eager parsing: greedy, which makes one decision after another without backtracking, or with the beam of
+// beam.hpp.
 #pragma once
 
 #include <cstddef>
@@ -67,23 +68,29 @@ Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
   return best_move(room.state, std::span(classes), scorer.move_scores(part, room.row.columns));
 }
 
-// Parses the sentence whose symbols are in the room, and leaves its tree there.
-template <class Scorer>
-void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
-  ArcEagerState& state = room.state;
+// Leaves the tree of the finished state in the room.
+inline void take_tree(const ArcEagerSpec& spec, ParseRoom& room) {
+  const ArcEagerState& state = room.state;
   const std::size_t words = room.symbols.words();
-  for (state.begin(words); !state.finished();) {
-    const Move move = choose_move(spec, scorer, room);
-    apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), room) : no_label);
-  }
   room.tree.heads.assign(words + 1, no_word);
   room.tree.labels.assign(words + 1, spec.root_label());
   for (Word word = 1; word <= static_cast<Word>(words); ++word) {
     if (state.head(word) == no_word) continue;
-    room.tree.heads[static_cast<std::size_t>(word)] = state.head(word);
-    room.tree.labels[static_cast<std::size_t>(word)] = state.label(word);
+    room.tree.heads[place(word)] = state.head(word);
+    room.tree.labels[place(word)] = state.label(word);
   }
   deprojectivise(room.tree, spec.labels());
+}
+
+// Parses the sentence whose symbols are in the room, and leaves its tree there.
+template <class Scorer>
+void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
+  ArcEagerState& state = room.state;
+  for (state.begin(room.symbols.words()); !state.finished();) {
+    const Move move = choose_move(spec, scorer, room);
+    apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), room) : no_label);
+  }
+  take_tree(spec, room);
 }
 
 // One engine per part; null for a part with a single class.
@@ -101,8 +108,12 @@ struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
 };
+struct ParseOptions {
+  std::size_t beam;  // 1: greedy
+  int threads;
+};
 Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data::ColumnText& text,
-             int threads, const Monitor& monitor);
+             const ParseOptions& options, const Monitor& monitor);
 
 // Training rows from the canonical moves of a treebank and their arcs: the concatenated columns of all rows,
 // where each row begins, its part and its class (as an index into the part's classes).

@@ -6,6 +6,7 @@
 // classifier, and chooses among the classes that occurred in it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,13 @@
 #include "unkernel/parsing/arc_eager/projective.hpp"
 
 namespace unkernel::parsing {
+
+// The place of a class among ascending ones; their number if it is not among them.
+inline std::size_t place_among(const std::vector<std::int32_t>& classes, std::int32_t one) {
+  const auto found = std::lower_bound(classes.begin(), classes.end(), one);
+  return static_cast<std::size_t>((found != classes.end() && *found == one ? found : classes.end()) -
+                                  classes.begin());
+}
 
 // Which part decides, and among which classes. Decisions are split by their case.
 class DecisionParts {

@@ -34,6 +34,12 @@ std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
   return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
 }
 
+// In place.
+template <class Score>
+void share_between_two(std::vector<Score>& scores) {
+  if (scores.size() == 2) scores = {Score{0}, scores[1] - scores[0]};
+}
+
 // For each column its rank plus one; 0 if it has no rank.
 std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
   std::vector<std::uint64_t> ranks;
@@ -158,6 +164,7 @@ std::span<const float> AveragedWeights::score(std::span<const std::int32_t> row)
     const float* weights = &weights_[places_[k] * classes_];
     for (std::size_t c = 0; c < classes_; ++c) scores_[c] += weights[c];
   }
+  share_between_two(scores_);
   return scores_;
 }
 
@@ -169,6 +176,7 @@ std::span<const double> AveragedWeights::averaged_score(std::span<const std::int
     for (std::size_t c = 0; takes_part(place) && c < classes_; ++c)
       averaged_scores_[c] += rounded(average(place * classes_ + c), unit_);
   }
+  share_between_two(averaged_scores_);
   return averaged_scores_;
 }
 
@@ -186,20 +194,42 @@ double AveragedWeights::unit_of_averages() const {
 }
 
 void AveragedWeights::update(std::size_t right, std::size_t wrong) {
-  const auto now = static_cast<float>(examples_);
   for (const Key key : row_keys_) {
-    if (3 * (used_ + 1) > 2 * entries_.size()) grow();
-    const std::size_t place = place_of(key);
-    Entry& entry = entries_[place];
-    used_ += entry.key == free_place;
-    entry.key = key;
-    ++entry.updates;
-    const std::size_t first = place * classes_;
-    weights_[first + right] += 1.0F;
-    corrections_[first + right] += now;
-    weights_[first + wrong] -= 1.0F;
-    corrections_[first + wrong] -= now;
+    const std::size_t first = first_weight_to_change(key);
+    change(first + right, 1.0F);
+    change(first + wrong, -1.0F);
   }
+}
+
+void AveragedWeights::add(std::span<const std::int32_t> row, std::size_t to, float amount) {
+  if (classes_ == 2 && to == 0) return;  // its score is 0
+  list_keys(row);
+  for (const Key key : row_keys_) change(first_weight_to_change(key) + to, amount);
+}
+
+// Counts an update of the conjunction, which is inserted if it is new.
+std::size_t AveragedWeights::first_weight_to_change(Key key) {
+  if (3 * (used_ + 1) > 2 * entries_.size()) grow();
+  const std::size_t place = place_of(key);
+  Entry& entry = entries_[place];
+  used_ += entry.key == free_place;
+  entry.key = key;
+  ++entry.updates;
+  return place * classes_;
+}
+
+void AveragedWeights::change(std::size_t weight, float amount) {
+  weights_[weight] += amount;
+  corrections_[weight] += amount * static_cast<float>(examples_);
+}
+
+void AveragedWeights::continue_from_averages() {
+  const double unit = unit_of_averages();
+  for (std::size_t k = 0; k < weights_.size(); ++k) {
+    weights_[k] = static_cast<float>(rounded(average(k), unit));
+    corrections_[k] = 0.0F;
+  }
+  examples_ = 1.0;
 }
 
 // Grows one array at a time, so that two copies of everything are never in memory.

@@ -49,13 +49,18 @@ class AveragedWeights {
   std::size_t classes() const { return classes_; }
   // Counts one more example; averages are over all examples.
   void next_example() { ++examples_; }
-  // Scores with the current weights. Remembers the row for update().
+  // Scores with the current weights. Remembers the row for update(). As in engines, two classes share one
+  // score: that of the first is 0.
   std::span<const float> score(std::span<const std::int32_t> row);
   // From here on, averaged_score() uses the averages over the examples so far.
   void settle_averages() { unit_ = unit_of_averages(); }
   // Scores with the averages; integer sums are exact, so an engine with these weights decides alike.
   std::span<const double> averaged_score(std::span<const std::int32_t> row);
   void update(std::size_t right, std::size_t wrong);
+  // Adds an amount to the score that a row gives to a class.
+  void add(std::span<const std::int32_t> row, std::size_t to, float amount);
+  // Continues with the averages as weights; averages are over the examples from here on.
+  void continue_from_averages();
 
   RunAverages averages() const;
   std::size_t entries() const { return used_; }
@@ -66,6 +71,8 @@ class AveragedWeights {
   void list_keys(std::span<const std::int32_t> row);
   void find_places();
   std::size_t place_of(Key key) const;
+  std::size_t first_weight_to_change(Key key);
+  void change(std::size_t weight, float amount);
   void grow();
   bool takes_part(std::size_t place) const { return entries_[place].updates >= min_updates_; }
   bool is_kept(std::size_t place) const { return entries_[place].key != free_place && takes_part(place); }

@@ -25,6 +25,7 @@ def in_words_of_options() -> Iterator[None]:
 def _as_options(words: str) -> str:
     words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _engine_option, words)
     words = re.sub(r"learner='(\w+)'", r"--learner \1", words)
+    words = re.sub(r"\bbeam=(\d+)", r"--beam \1", words)
     words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
     words = re.sub(r"^trie_nodes (must|needs)", r"--trie-nodes \1", words)
     words = words.replace("measure=False needs trie_nodes", "--no-measure needs --trie-nodes")

@@ -16,6 +16,7 @@ from unkernel.models import registry
 _KINDS_OF_PARTS = {"depends": "dependencies"}
 _CHUNKER = "chunker"
 _MODELS = ("tokenizer", "tagger", "parser")  # that a parser of raw text is made of
+_WRONG = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "wrong_sentences"}
 
 
 def parser_facts(found: dict[str, Any]) -> dict[str, str]:
@@ -88,10 +89,13 @@ def _epoch_words(result: dict[str, Any]) -> str:
     """Of the epochs that were kept, one per run."""
     best = result["best_epochs"]
     kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]
-    moves, labels = (
-        " and ".join(percent(seen[key]) for seen in kept) for key in ("wrong_moves", "wrong_labels")
-    )
+    wrong = {
+        what: " and ".join(percent(seen[key]) for seen in kept)
+        for what, key in _WRONG.items()
+        if all(key in seen for seen in kept)
+    }
     las = " and ".join(f"{seen['las']:.2f}" for seen in kept if "las" in seen)
     each = len(result["epochs"]) // len(best)
-    words = f"{' and '.join(map(str, best))} of {each}: {moves} of moves wrong, {labels} of labels"
+    shares = ", ".join(f"{share} of {what} wrong" for what, share in wrong.items())
+    words = f"{' and '.join(map(str, best))} of {each}: {shares}"
     return f"{words}, dev LAS {las}" if las else words

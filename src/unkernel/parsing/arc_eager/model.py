@@ -17,6 +17,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.result import TreeResult, result_of
+from unkernel.parsing.beams import check_beam, stored_beam
 from unkernel.parsing.feature_names import ArcFeatureNames
 from unkernel.parsing.given_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
@@ -76,6 +77,8 @@ class ArcEagerModel(ParserModel):
         Everything but the weights: strings, labels, features, and which classifier decides what.
     templates : str
         The text of the feature templates.
+    beam : int
+        How many sequences of moves are followed at once.
     move_classifiers_, label_classifiers_ : list of CompiledClassifier or None
         One for each part; None for parts that have a single class.
     parameters : dict
@@ -91,9 +94,13 @@ class ArcEagerModel(ParserModel):
 
     spec: ArcEagerSpec
     templates: str
+    beam: int
     move_classifiers_: list[CompiledClassifier | None]
     label_classifiers_: list[CompiledClassifier | None]
     parameters: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        check_beam(self.beam)
 
     @property
     def labels_(self) -> list[str]:
@@ -193,7 +200,9 @@ class ArcEagerModel(ParserModel):
         return [fault for fault in found if fault is not None]
 
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        heads, relations = self.spec.parse(*self._engines(), bank._text, threads=thread_count(n_jobs))
+        heads, relations = self.spec.parse(
+            *self._engines(), bank._text, beam=self.beam, threads=thread_count(n_jobs)
+        )
         return np.asarray(heads), np.asarray(relations)
 
     def _engines(self) -> tuple[list[Any], list[Any]]:
@@ -211,7 +220,7 @@ class ArcEagerModel(ParserModel):
         self.check_tags(bank)
         from unkernel.parsing.decision_trace import decided_trees
 
-        return decided_trees(self.spec, self._engines(), bank)
+        return decided_trees(self.spec, self._engines(), bank, self.beam)
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -222,7 +231,7 @@ class ArcEagerModel(ParserModel):
             arrays[f"{_STRINGS}{number}"] = packed_strings(names)
         arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
         settings |= {name: stored[name] for name in _LISTS}
-        return arrays, settings | {"templates": self.templates}
+        return arrays, settings | {"templates": self.templates, "beam": self.beam}
 
     @classmethod
     def _restored(
@@ -235,6 +244,7 @@ class ArcEagerModel(ParserModel):
         model = cls(
             spec=spec,
             templates=templates,
+            beam=stored_beam(name, settings),
             move_classifiers_=[parts.get(f"moves.{k}") for k in range(len(spec.move_classes))],
             label_classifiers_=[parts.get(f"labels.{k}") for k in range(len(spec.arc_classes))],
             parameters=parameters,

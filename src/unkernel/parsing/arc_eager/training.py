@@ -21,6 +21,7 @@ from unkernel.parsing.reporting import Reporter
 
 Classifiers = list[CompiledClassifier | None]
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
+_GREEDY_SHARE = 0.5  # of the epochs, before the online learner searches with a beam
 _SAMPLE_ROWS = 4096
 
 
@@ -44,6 +45,7 @@ class OnlineLearner:
     runs: int
     exploration: float
     min_updates: int
+    beam: int
     report: Reporter
     epochs_seen: list[dict[str, float]] = field(default_factory=list)
     best_epochs: list[int] = field(default_factory=list)
@@ -56,6 +58,11 @@ class OnlineLearner:
         labels = self._from_runs([labels for _, labels in runs], spec.arc_classes, spec.arc_columns)
         return moves, labels
 
+    @property
+    def _greedy_epochs(self) -> int:
+        """How many epochs come before those with a beam."""
+        return int(self.epochs * _GREEDY_SHARE)
+
     def _run(self, run: int, seed: int) -> tuple[list[Weights], list[Weights]]:
         """The weights of moves and of labels, part by part, after the best epoch or the last."""
         trainer = OnlineTrainer(
@@ -66,12 +73,16 @@ class OnlineLearner:
             min_updates=self.min_updates,
             gold_epochs=_GOLD_EPOCHS,
             exploration=self.exploration,
+            beam=self.beam,
+            greedy_epochs=self._greedy_epochs,
             seed=seed,
         )
         best, best_epoch = -1.0, 0
         for number in range(1, self.epochs + 1):
             seen = self._run_epoch(trainer, run, number)
             last = number == self.epochs
+            if self.beam > 1 and number <= self._greedy_epochs:
+                continue
             if (self.dev is None and last) or seen.get("las", -1.0) > best:
                 best, best_epoch = seen.get("las", -1.0), number
                 moves = [trainer.move_weights(part) for part in range(len(self.spec.move_classes))]
@@ -81,11 +92,15 @@ class OnlineLearner:
 
     def _run_epoch(self, trainer: OnlineTrainer, run: int, number: int) -> dict[str, float]:
         start = time.process_time()
-        moves, wrong_moves, arcs, wrong_labels = trainer.run_epoch()
-        wrong = wrong_moves / max(moves, 1), wrong_labels / max(arcs, 1)
-        seen = {"run": run, "epoch": number, "wrong_moves": wrong[0], "wrong_labels": wrong[1]}
+        moves, wrong_moves, arcs, wrong_labels, sentences, wrong_sentences = trainer.run_epoch()
         which = f"run {run}, epoch {number}" if self.runs > 1 else f"epoch {number}"
-        text = f"{which}: {wrong[0]:.2%} of moves wrong, {wrong[1]:.2%} of labels"
+        seen: dict[str, float] = {"run": run, "epoch": number}
+        if sentences:
+            seen |= {"wrong_sentences": wrong_sentences / sentences}
+            text = f"{which}: {seen['wrong_sentences']:.2%} of sentences wrong"
+        else:
+            seen |= {"wrong_moves": wrong_moves / max(moves, 1), "wrong_labels": wrong_labels / max(arcs, 1)}
+            text = f"{which}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
         if self.dev is not None:
             parsed = self.dev._with_trees(*trainer.parse(self.dev._text), list(self.spec.labels))
             result = result_of(self.dev, parsed, 0.0)

@@ -19,12 +19,12 @@ from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
+from unkernel.parsing.beams import WIDEST_BEAM
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
     FEATURE_SOURCES,
     SCHEMES,
-    WIDEST_BEAM,
     ChunkModel,
     ChunkSource,
     check_pos,

@@ -28,6 +28,7 @@ from unkernel.engines.compiling import compile
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part
+from unkernel.parsing.beams import check_beam, stored_beam
 from unkernel.parsing.chunks.result import ChunkResult, result_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.given_texts import check_is_no_sentence
@@ -42,7 +43,6 @@ ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
 DIRECTIONS = ("forward", "backward")
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "split")  # exact ones
-WIDEST_BEAM = 64
 _FEATURES = "features."
 _TAGS = "tags"
 _POS_COLUMN = 1
@@ -110,8 +110,7 @@ class ChunkModel(ParserModel):
     parameters: dict[str, Any]
 
     def __post_init__(self) -> None:
-        if isinstance(self.beam, bool) or not isinstance(self.beam, int) or not 1 <= self.beam <= WIDEST_BEAM:
-            raise ValueError(f"beam must be a number from 1 to {WIDEST_BEAM}, got {self.beam!r}")
+        check_beam(self.beam)
 
     @property
     def tag_names(self) -> list[str]:
@@ -293,7 +292,7 @@ class ChunkModel(ParserModel):
             scheme=container.setting(name, settings, "scheme", str, SCHEMES.__contains__),
             direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
             columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
-            beam=_stored_beam(name, settings),
+            beam=stored_beam(name, settings),
             engine=engine,
             classifier_=_ready(_stored_model(name, arrays, settings), engine),
             parameters=parameters,
@@ -324,14 +323,6 @@ def _stored_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
     return model
-
-
-def _stored_beam(name: str, settings: Mapping[str, Any]) -> int:
-    """Files of earlier versions have none: their chunkers decide word by word."""
-    if "beam" not in settings:
-        return 1
-    beam: int = container.setting(name, settings, "beam", int, lambda width: 1 <= width <= WIDEST_BEAM)
-    return beam
 
 
 def _are_names(names: list[Any]) -> bool:

@@ -1,0 +1,69 @@
+#include "unkernel/parsing/arc_eager/beam.hpp"
+
+#include <functional>
+#include <utility>
+
+namespace unkernel::parsing {
+
+void RowScores::clear() {
+  numbers_.clear();
+  rows_.clear();
+  columns_.clear();
+  scores_.clear();
+}
+
+std::uint64_t RowScores::hash(std::size_t part, std::span<const std::int32_t> columns) {
+  constexpr std::uint64_t spread = 0x9e3779b97f4a7c15;
+  std::uint64_t all = part;
+  for (const std::int32_t column : columns)
+    all = (all ^ static_cast<std::uint32_t>(column)) * spread + (all >> 32);
+  return Random::mix(all) >> 1;  // the key with all bits set is reserved
+}
+
+bool RowScores::is_row(const Row& row, std::size_t part, std::span<const std::int32_t> columns) const {
+  return row.part == part &&
+         std::ranges::equal(std::span(columns_).subspan(row.first_column, row.columns), columns);
+}
+
+void Beam::begin(std::size_t words) {
+  items_.resize(1);
+  items_.front().state.begin(words);
+  items_.front().score = 0.0;
+  items_.front().last_step = no_step;
+}
+
+void Beam::keep_best(std::size_t width) {
+  const auto kept = extensions_.begin() + static_cast<std::ptrdiff_t>(std::min(width, extensions_.size()));
+  std::partial_sort(extensions_.begin(), kept, extensions_.end(), [](const Extension& a, const Extension& b) {
+    if (a.score != b.score) return a.score > b.score;
+    return a.item != b.item ? a.item < b.item : a.move < b.move;
+  });
+  extensions_.erase(kept, extensions_.end());
+}
+
+void Beam::move_or_copy(std::size_t k) {
+  const std::size_t from = extensions_[k].item;
+  const auto later = std::span(extensions_).subspan(k + 1);
+  if (std::ranges::find(later, from, &Extension::item) == later.end()) {
+    std::swap(extended_[k], items_[from]);
+  } else {
+    extended_[k] = items_[from];
+  }
+}
+
+void BeamRoom::begin(std::size_t words) {
+  move_scores.clear();
+  label_scores.clear();
+  steps.clear();
+  beam.begin(words);
+}
+
+std::vector<PathStep> BeamRoom::path_to(std::int32_t last_step) const {
+  std::vector<PathStep> path;
+  for (std::int32_t number = last_step; number != no_step; number = path.back().before)
+    path.push_back(steps[static_cast<std::size_t>(number)]);
+  std::ranges::reverse(path);
+  return path;
+}
+
+}  // namespace unkernel::parsing

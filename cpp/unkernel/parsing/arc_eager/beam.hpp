@@ -1,0 +1,252 @@
+// Beam search: follows the best few sequences of moves instead of one.
+//
+// The score of a sequence is the sum of the scores of its moves and of its labels. In each step, every state
+// makes every valid move, an arc with its best label, and the `width` sequences of largest score are kept; a
+// finished one makes no more moves. States often look alike to the classifiers, so each row of features is
+// scored once per sentence.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/flat_map.hpp"
+#include "unkernel/base/random.hpp"
+#include "unkernel/parsing/arc_eager/parser.hpp"
+
+namespace unkernel::parsing {
+
+// Each state of a beam is copied, so time would be quadratic in the length; longer sentences are parsed
+// greedily.
+constexpr std::size_t longest_for_beam = 1000;
+
+// The scores of the rows of a sentence, each computed once.
+class RowScores {
+ public:
+  void clear();
+
+  // What compute(part, columns) gives; valid until the next call.
+  template <class Compute>
+  std::span<const double> of(std::size_t part, std::span<const std::int32_t> columns,
+                             const Compute& compute) {
+    std::int32_t& number = numbers_[hash(part, columns)];
+    if (number == 0 || !is_row(rows_[place_of(number)], part, columns)) {
+      number = static_cast<std::int32_t>(rows_.size()) + 1;
+      add(part, columns, compute(part, columns));
+    }
+    const Row& row = rows_[place_of(number)];
+    return std::span(scores_).subspan(row.first_score, row.scores);
+  }
+
+ private:
+  struct Row {
+    std::size_t part;
+    std::size_t first_column, columns;
+    std::size_t first_score, scores;
+  };
+
+  static std::uint64_t hash(std::size_t part, std::span<const std::int32_t> columns);
+  static std::size_t place_of(std::int32_t number) { return static_cast<std::size_t>(number) - 1; }
+  bool is_row(const Row& row, std::size_t part, std::span<const std::int32_t> columns) const;
+  template <class Scores>
+  void add(std::size_t part, std::span<const std::int32_t> columns, const Scores& scores) {
+    rows_.push_back({part, columns_.size(), columns.size(), scores_.size(), scores.size()});
+    columns_.insert(columns_.end(), columns.begin(), columns.end());
+    scores_.insert(scores_.end(), scores.begin(), scores.end());
+  }
+
+  FlatMap<std::uint64_t, std::int32_t> numbers_;  // of rows, counted from 1
+  std::vector<Row> rows_;
+  std::vector<std::int32_t> columns_;
+  std::vector<double> scores_;
+};
+
+// The last step of a sequence of moves.
+struct PathStep {
+  std::int32_t before;  // the number of the step before it, or no_step
+  Move move;
+  std::int32_t label;
+  bool correct;  // so were all steps before it
+};
+constexpr std::int32_t no_step = -1;
+
+struct BeamItem {
+  ArcEagerState state;
+  double score = 0.0;
+  std::int32_t last_step = no_step;
+};
+
+// The states of one step, the best first.
+class Beam {
+ public:
+  void begin(std::size_t words);
+  bool finished() const {
+    return std::ranges::all_of(items_, [](const BeamItem& item) { return item.state.finished(); });
+  }
+  const BeamItem& best() const { return items_.front(); }
+
+ private:
+  template <class Scorer>
+  friend class BeamSearch;
+
+  struct Extension {
+    double score;  // of the sequence
+    std::size_t item;
+    Move move;
+    std::int32_t label;
+    bool idle;  // the item is finished and makes no move
+  };
+
+  // Leaves the best `width` extensions, the best first.
+  void keep_best(std::size_t width);
+  // Makes extended item k from the item that it extends, which is left as it is if others extend it too.
+  void move_or_copy(std::size_t k);
+
+  std::vector<BeamItem> items_;
+  std::vector<BeamItem> extended_;
+  std::vector<Extension> extensions_;
+};
+
+// The buffers for searching a sentence, reused.
+struct BeamRoom {
+  RowScores move_scores;
+  RowScores label_scores;
+  std::vector<PathStep> steps;  // of all beams
+  Beam beam;
+
+  void begin(std::size_t words);
+  // The steps that lead to one, in the order of parsing.
+  std::vector<PathStep> path_to(std::int32_t last_step) const;
+};
+
+// Which moves and labels a search may choose, and which of them are correct.
+struct AnyChoice {
+  bool allows(const ArcEagerState&, Move) const { return true; }
+  std::size_t label(const Arc&, const std::vector<std::int32_t>&, std::span<const double> scores) const {
+    return best_class(scores);
+  }
+  bool is_correct(const ArcEagerState&, Move, std::int32_t) const { return true; }
+};
+
+// A Scorer has move_scores(part, columns) and label_scores(part, columns), with one score per class.
+template <class Scorer>
+class BeamSearch {
+ public:
+  BeamSearch(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& parse_room, BeamRoom& room)
+      : spec_(spec), scorer_(scorer), symbols_(parse_room.symbols), row_(parse_room.row), room_(room) {}
+
+  template <class Choice>
+  void step(Beam& beam, std::size_t width, const Choice& choice) {
+    list_extensions(beam, choice);
+    beam.keep_best(width);
+    beam.extended_.resize(beam.extensions_.size());
+    for (std::size_t k = 0; k < beam.extensions_.size(); ++k) {
+      const Beam::Extension& kept = beam.extensions_[k];
+      BeamItem& item = beam.extended_[k];
+      beam.move_or_copy(k);
+      item.score = kept.score;
+      if (!kept.idle) make_move(item, kept.move, kept.label, choice);
+    }
+    beam.items_.swap(beam.extended_);
+  }
+
+ private:
+  template <class Choice>
+  void list_extensions(Beam& beam, const Choice& choice) {
+    beam.extensions_.clear();
+    for (std::size_t k = 0; k < beam.items_.size(); ++k) {
+      const BeamItem& item = beam.items_[k];
+      if (item.state.finished() || item.state.top() == no_word) {
+        beam.extensions_.push_back({item.score, k, Move::shift, no_label, item.state.finished()});
+      } else {
+        list_extensions_of(k, beam, choice);
+      }
+    }
+  }
+
+  template <class Choice>
+  void list_extensions_of(std::size_t number, Beam& beam, const Choice& choice) {
+    const BeamItem& item = beam.items_[number];
+    const ArcEagerState& state = item.state;
+    const std::size_t part = spec_.move_part(state, symbols_);
+    const auto& classes = spec_.moves().classes(part);
+    spec_.move_features().extract(before_move(state, symbols_), row_);
+    const auto scores = room_.move_scores.of(
+        part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.move_scores(of, columns); });
+    const auto possible = [&](Move move) { return valid(state, move) && choice.allows(state, move); };
+    const std::size_t others = beam.extensions_.size();
+    for (std::size_t k = 0; k < classes.size(); ++k) {
+      const auto move = static_cast<Move>(classes[k]);
+      if (possible(move)) beam.extensions_.push_back(extension(item, number, move, scores[k], choice));
+    }
+    if (beam.extensions_.size() > others) return;
+    const auto* unknown = std::ranges::find_if(all_moves, possible);
+    assert(unknown != std::end(all_moves));
+    beam.extensions_.push_back(extension(item, number, *unknown, 0.0, choice));
+  }
+
+  template <class Choice>
+  Beam::Extension extension(const BeamItem& item, std::size_t number, Move move, double move_score,
+                            const Choice& choice) {
+    Beam::Extension made{item.score + move_score, number, move, no_label, false};
+    if (!makes_arc(move)) return made;
+    const Arc arc = arc_of(item.state, move);
+    const std::size_t part = spec_.arc_part(arc, symbols_);
+    const auto& classes = spec_.arcs().classes(part);
+    made.label = classes.front();
+    if (classes.size() == 1) return made;
+    spec_.arc_features().extract(of_arc(item.state, symbols_, arc), row_);
+    const auto scores = room_.label_scores.of(
+        part, row_.columns, [&](std::size_t of, auto columns) { return scorer_.label_scores(of, columns); });
+    const std::size_t chosen = choice.label(arc, classes, scores);
+    made.score += scores[chosen];
+    made.label = classes[chosen];
+    return made;
+  }
+
+  template <class Choice>
+  void make_move(BeamItem& item, Move move, std::int32_t label, const Choice& choice) {
+    const bool correct = (item.last_step == no_step || step_at(item.last_step).correct) &&
+                         choice.is_correct(item.state, move, label);
+    room_.steps.push_back({item.last_step, move, label, correct});
+    item.last_step = static_cast<std::int32_t>(room_.steps.size()) - 1;
+    apply(item.state, move, label);
+  }
+
+  const PathStep& step_at(std::int32_t number) const { return room_.steps[static_cast<std::size_t>(number)]; }
+
+  const ArcEagerSpec& spec_;
+  Scorer& scorer_;
+  const SentenceSymbols& symbols_;
+  FeatureRow& row_;
+  BeamRoom& room_;
+};
+
+// Searches the sentence whose symbols are in the parse room; the best item of the beam has the result.
+template <class Scorer>
+void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
+            BeamRoom& room) {
+  room.begin(parse_room.symbols.words());
+  BeamSearch<Scorer> steps(spec, scorer, parse_room, room);
+  while (!room.beam.finished()) steps.step(room.beam, width, AnyChoice{});
+}
+
+constexpr bool takes_beam(std::size_t width, std::size_t words) {
+  return width > 1 && words <= longest_for_beam;
+}
+
+// Parses the sentence whose symbols are in the parse room, and leaves its tree there.
+template <class Scorer>
+void parse_with_beam(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
+                     BeamRoom& room) {
+  if (!takes_beam(width, parse_room.symbols.words())) return parse(spec, scorer, parse_room);
+  search(spec, scorer, width, parse_room, room);
+  parse_room.state = room.beam.best().state;
+  take_tree(spec, parse_room);
+}
+
+}  // namespace unkernel::parsing
