@@ -89,6 +89,7 @@ OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
               rows.moves);
       if (!makes_arc(move)) return;
       const Arc arc = arc_of(room.state, move);
+      if (trees[s].heads[place(arc.child)] != arc.head) return;  // one of several roots
       spec.arc_features().extract(of_arc(room.state, room.symbols, arc), room.row);
       const std::size_t arc_part = spec.arc_part(arc, room.symbols);
       const std::int32_t label = trees[s].labels[static_cast<std::size_t>(arc.child)];
