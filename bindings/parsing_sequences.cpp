@@ -4,6 +4,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -168,10 +170,8 @@ SequenceFeatures restored_features(std::string_view text, const std::string& fil
   std::vector<data::NameTable> values;
   for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
   std::vector<parsing::SequenceTableArrays> tables;
-  for (const auto* part : {&templates.fixed, &templates.dynamic}) {
-    for (const parsing::SequenceTemplate& each : *part)
-      tables.push_back(stored_table(table, tables.size(), each.size()));
-  }
+  for (const parsing::SequenceTemplate& each : templates.all)
+    tables.push_back(stored_table(table, tables.size(), each.size()));
   return SequenceFeatures(std::move(templates), std::move(given.sources), std::move(values), tables,
                           features);
 }
@@ -251,6 +251,7 @@ struct BoundTagColumn {
   std::vector<std::vector<std::int32_t>> classes;
   std::size_t split;
   std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>> cases;  // and their parts
+  parsing::CertainClasses certain;
 };
 
 data::NameTable names_table(const std::vector<std::string>& names) {
@@ -260,11 +261,29 @@ data::NameTable names_table(const std::vector<std::string>& names) {
   return table;
 }
 
+// Entry k of three lists: word, part and class.
+using CertainLists =
+    std::tuple<std::vector<std::string>, std::vector<std::int32_t>, std::vector<std::int32_t>>;
+
+parsing::CertainClasses certain_classes(const CertainLists& lists) {
+  const auto& [words, parts, classes] = lists;
+  if (words.size() != parts.size() || words.size() != classes.size())
+    throw std::invalid_argument("the words of certain classes do not fit their classes");
+  parsing::CertainClasses certain;
+  for (std::size_t k = 0; k < words.size(); ++k) {
+    const std::uint64_t key =
+        parsing::word_in_part(certain.words.add(words[k]), static_cast<std::size_t>(parts[k]));
+    if (std::exchange(certain.classes[key], classes[k] + 1) != 0)
+      throw std::invalid_argument("a word has two certain classes");
+  }
+  return certain;
+}
+
 using BoundEngines = std::vector<const BoundEngine*>;
 
 parsing::TagColumn tag_column(const BoundTagColumn& bound, const BoundEngines& engines) {
   parsing::TagColumn column{
-      bound.features, bound.text_column, bound.names, bound.classes, {}, bound.split, {}};
+      bound.features, bound.text_column, bound.names, bound.classes, {}, bound.split, {}, bound.certain};
   for (const BoundEngine* engine : engines)
     column.engines.push_back(engine == nullptr ? nullptr : &engine->engine());
   for (const auto& [classes, part] : bound.cases) {
@@ -302,12 +321,13 @@ void bind_sequence_tagger(nb::module_& module) {
           "__init__",
           [](BoundTagColumn* self, const SequenceFeatures& features, int text_column,
              const std::vector<std::string>& names, const std::vector<std::vector<std::int32_t>>& classes,
-             std::size_t split,
-             const std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>& cases) {
-            new (self) BoundTagColumn{features, text_column, names_table(names), classes, split, cases};
+             std::size_t split, const std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>& cases,
+             const CertainLists& certain) {
+            new (self) BoundTagColumn{features, text_column, names_table(names),      classes,
+                                      split,    cases,       certain_classes(certain)};
           },
           nb::arg("features"), nb::kw_only(), nb::arg("text_column"), nb::arg("names"), nb::arg("classes"),
-          nb::arg("split"), nb::arg("cases"), nb::keep_alive<1, 2>());
+          nb::arg("split"), nb::arg("cases"), nb::arg("certain"), nb::keep_alive<1, 2>());
   module.def("tag_text", &tag_text, nb::arg("text"), nb::arg("columns"), nb::arg("engines"), nb::kw_only(),
              nb::arg("threads"));
 }

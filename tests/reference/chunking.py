@@ -66,15 +66,26 @@ def scores_of(
 # --- Features -----------------------------------------------------------------------------------------
 
 
-def templates_of(text: str) -> list[list[tuple[str, int]]]:
-    """Pairs of attribute and position; those that look at tags last."""
+def sections_of(text: str) -> tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]]:
+    """Pairs of attribute and position, before the line [beside] and after it; in both, tags come last."""
     lines = [line.split("#")[0].strip() for line in text.splitlines()]
-    made = [
-        [(name, int(offset)) for name, offset in re.findall(r"(\w+)\[([+-]?\d+)\]", line)]
-        for line in lines
-        if line
-    ]
-    return sorted(made, key=lambda template: any(name == "tag" for name, _ in template))
+    found: tuple[list[list[tuple[str, int]]], list[list[tuple[str, int]]]] = ([], [])
+    beside = False
+    for line in filter(None, lines):
+        if line == "[beside]":
+            beside = True
+        else:
+            places = re.findall(r"(\w+)\[([+-]?\d+)\]", line)
+            found[beside].append([(name, int(offset)) for name, offset in places])
+    for own in found:
+        own.sort(key=lambda template: any(name == "tag" for name, _ in template))
+    return found
+
+
+def templates_of(text: str) -> list[list[tuple[str, int]]]:
+    """The templates of both sections."""
+    core, beside = sections_of(text)
+    return core + beside
 
 
 def small(word: str) -> str:
@@ -133,7 +144,7 @@ class Sentence:
 def numbered_rows(
     templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, min_count: int
 ) -> tuple[dict[Feature, int], list[list[int]]]:
-    """Numbers of features in the order of first sight, and the rows of all words as they are read."""
+    """Numbers of features, by template and first sight, and the rows of all words as they are read."""
     seen: list[list[Feature]] = []
     for sentence in sentences:
         step = -1 if backward else 1
@@ -141,7 +152,7 @@ def numbered_rows(
         seen += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
     counts = Counter(feature for row in seen for feature in row)  # keeps the order of first sight
     kept = [feature for feature, count in counts.items() if count >= min_count]
-    numbers = {feature: number for number, feature in enumerate(kept)}
+    numbers = {feature: number for number, feature in enumerate(sorted(kept, key=lambda one: one[0]))}
     return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from reference.chunking import small, templates_of
+from reference.chunking import sections_of, small
 from reference.chunking import value as word_value
 from reference.online import Random, Weights
 
@@ -34,11 +34,18 @@ def seen_tags(sentences, column):
 
 
 class Column:
-    """One column: learnt from sentences, whose words are dicts of columns, and found in others."""
+    """One column: learnt from sentences, whose words are dicts of columns, and found in others.
 
-    def __init__(self, name, templates, before, split, *, degree, min_count, min_updates, epochs, gold, seed):
-        self.name, self.templates, self.before = name, templates_of(templates), before
-        self.split = before[:split]
+    A word that had one class `often` times, and no other, needs no classifier.
+    """
+
+    def __init__(
+        self, name, templates, before, split, *, often, degree, min_count, min_updates, epochs, gold, seed
+    ):
+        core, beside = sections_of(templates)
+        self.name, self.templates, self.before = name, core + beside, before
+        self.core_templates = len(core)
+        self.split, self.often = before[:split], often
         self.degree, self.min_count, self.min_updates = degree, min_count, min_updates
         self.epochs, self.gold, self.random = epochs, gold, Random(seed)
 
@@ -55,15 +62,18 @@ class Column:
             feature for s in sentences for i in range(len(s)) for feature in self.features(s, i, s)
         )
         kept = [feature for feature, count in counts.items() if count >= self.min_count]
+        kept.sort(key=lambda feature: feature[0])
         self.numbers = {feature: number for number, feature in enumerate(kept)}
+        core = sum(template < self.core_templates for template, _ in kept)
         number = self.classes.index
         self.parts = {}
         for case in sorted({self.case(word) for s in sentences for word in s}, key=self._order(sentences)):
             found = {number(w[self.name]) for s in sentences for w in s if self.case(w) == case}
             self.parts[case] = sorted(found)
         self.weights = {
-            case: Weights(self.degree, len(own), self.min_updates, 2**31) for case, own in self.parts.items()
+            case: Weights(self.degree, len(own), self.min_updates, core) for case, own in self.parts.items()
         }
+        self.certain = self._certain([word for s in sentences for word in s])
         order = list(range(len(sentences)))
         for epoch in range(self.epochs):
             self.random.shuffle(order)
@@ -77,6 +87,13 @@ class Column:
             for name in self.split
         }
         return lambda case: [numbers[name][value] for name, value in zip(self.split, case, strict=True)]
+
+    def _certain(self, words):
+        """The class of words that had no other, and had it often, by form and case."""
+        seen = {}
+        for word in words:
+            seen.setdefault((word["form"], self.case(word)), []).append(word[self.name])
+        return {key: own[0] for key, own in seen.items() if len(set(own)) == 1 and len(own) >= self.often}
 
     def case(self, word):
         return tuple(word[name] for name in self.split)
@@ -128,6 +145,9 @@ class Column:
             case = self.case(word) if self.case(word) in self.parts else first
             classes = self.parts[case]
             place = 0
+            if len(classes) > 1 and (word["form"], case) in self.certain:
+                word[self.name] = self.certain[word["form"], case]
+                continue
             if len(classes) > 1:
                 place = int(np.argmax(self._averaged(case, self.row(sentence, i, sentence))))
             word[self.name] = self.classes[classes[place]]

@@ -94,7 +94,7 @@ def _words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
 def decided_tags(
     tagged: Treebank, columns: Sequence[Any], found: Sequence[NDArray[np.int32]]
 ) -> Iterator[tuple[Decided, Row]]:
-    """What a tagger decided, column by column, where there was a choice.
+    """What classifiers of a tagger decided, column by column.
 
     Parameters
     ----------
@@ -113,9 +113,10 @@ def decided_tags(
         rows = column.features.rows(tagged._text, answers, backward=False)
         offsets, features = map(np.asarray, rows)
         parts = {tuple(case): part for case, part in column.cases}
+        certain = set(zip(column.certain.words, column.certain.parts.tolist(), strict=True))
         for number, (place, word, form) in enumerate(words):
             part = parts.get(tuple(int(own[number]) for own in found[: column.split]), 0)
-            if column.classifiers[part] is None:
+            if column.classifiers[part] is None or (form, part) in certain:
                 continue
             chosen = column.classes[part].index(answers[number])
             row = features[offsets[number] : offsets[number + 1]]

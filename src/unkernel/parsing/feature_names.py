@@ -100,16 +100,17 @@ class ChunkFeatureNames:
     _PLACE = re.compile(r"([a-z0-9]+)\[\s*([+-]?\d+)\s*\]")
 
     def __init__(self, templates: str, arrays: Mapping[str, Any], count: int, tags: Sequence[str]) -> None:
-        places = [self._PLACE.findall(line) for line in _lines(templates)]
+        sections = [
+            [self._PLACE.findall(line) for line in _lines(section)]
+            for section in re.split(r"^\s*\[beside\]", templates, flags=re.MULTILINE)
+        ]
+        places = [line for section in sections for line in section]
         attributes = list(dict.fromkeys(name for line in places for name, _ in line if name != "tag"))
         values = {name: _values(arrays, number) for number, name in enumerate(attributes)} | {"tag": tags}
         self._values = {name: [*self._CODES, *own] for name, own in values.items()}
         self._count = count
         self._arrays = arrays
-        dynamic = [any(name == "tag" for name, _ in line) for line in places]
-        self._templates = [line for line, last in zip(places, dynamic, strict=True) if not last] + [
-            line for line, last in zip(places, dynamic, strict=True) if last
-        ]
+        self._templates = [line for section in sections for line in sorted(section, key=_has_tag)]
         self._template_of = np.zeros(count, np.int32)
         self._number_of = np.zeros(count, np.int64)
         for number in range(len(self._templates)):
@@ -136,6 +137,10 @@ class ChunkFeatureNames:
     def _value(self, name: str, code: int) -> str:
         values = self._values[name]
         return values[code] if code < len(values) else f"#{code}"
+
+
+def _has_tag(places: Sequence[tuple[str, str]]) -> bool:
+    return any(name == "tag" for name, _ in places)
 
 
 def _values(arrays: Mapping[str, Any], attribute: int) -> list[str]:

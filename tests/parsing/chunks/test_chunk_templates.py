@@ -30,7 +30,10 @@ ADDRESSES = [
 words = st.text(st.sampled_from("aBc1-é漢"), min_size=1, max_size=5)
 sentence = st.lists(st.tuples(words, st.sampled_from("NVD"), st.integers(0, 3)), min_size=1, max_size=6)
 template = st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=3).map("+".join)
-templates = st.lists(template, min_size=1, max_size=6, unique=True).map("\n".join)
+lines = st.lists(template, min_size=1, max_size=6, unique=True)
+templates = st.tuples(lines, st.integers(1, 6)).map(
+    lambda made: "\n".join([*made[0][: made[1]], "[beside]", *made[0][made[1] :]])
+)
 
 
 def chunk_features(templates, file):
@@ -103,6 +106,20 @@ def test_errors_name_the_file_the_line_and_the_column(line, column, reason):
     with pytest.raises(FormatError, match=reason) as caught:
         chunk_features(f"# mine\npos[1]\n{line}\n", "own.txt")
     assert (caught.value.file, caught.value.line, caught.value.column) == ("own.txt", 3, column)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("[beside]\nword[0]\n", 1, "before \\[beside\\] there must be templates"),
+        ("word[0]\n[beside]\npos[0]\n[beside]\n", 4, "occurs twice"),
+        ("word[0]\n[beside]\nword[0]\n", 3, "occurs twice"),
+    ],
+)
+def test_sections_that_are_refused(text, line, reason):
+    with pytest.raises(FormatError, match=reason) as caught:
+        chunk_features(text, "own.txt")
+    assert caught.value.line == line
 
 
 def test_a_file_without_templates_is_refused():

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "unkernel/base/parallel.hpp"
+#include "unkernel/parsing/sequences/reader.hpp"
 
 namespace unkernel::parsing {
 namespace {
@@ -48,11 +49,13 @@ class Decoder {
       : text_(text),
         model_(model),
         worker_(model.engine.worker()),
+        reader_(model.features),
         remembered_(std::max<std::size_t>(model.features.tags_seen(), 1)),
         scores_(std::max<std::size_t>(model.classes.size(), model.engine.scores())) {}
 
   void decode(std::int64_t sentence, std::span<ChunkTag> tags, const Monitor& monitor) {
-    model_.features.read({.text = text_, .backward = model_.backward}, sentence, words_, room_);
+    reader_.forgot_words();
+    reader_.read({.text = text_, .backward = model_.backward}, sentence, words_);
     taggings_.clear();
     begins_.assign(1, 0);
     for (std::size_t i = 0; i < tags.size(); ++i) {
@@ -156,13 +159,13 @@ class Decoder {
   const data::ColumnText& text_;
   const ChunkModel& model_;
   std::unique_ptr<engines::Worker> worker_;
+  SequenceReader reader_;
   std::size_t remembered_;  // tags before a word that its features can depend on
   std::vector<double> scores_;
   std::vector<Tagging> taggings_;    // of all words, one beam after the other
   std::vector<std::size_t> begins_;  // where the beam of each word begins in taggings_
   std::vector<Tagging> extended_;
   Sequence words_;
-  std::string room_;
   std::vector<std::int32_t> row_;
   std::vector<Chunk> chunks_;
 };

@@ -6,23 +6,13 @@
 #include <utility>
 
 #include "unkernel/data/text/utf8.hpp"
+#include "unkernel/parsing/sequences/reader.hpp"
 
 namespace unkernel::parsing {
 namespace {
 
 constexpr std::uint64_t code_bits = 32;  // of stored joins
 constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
-
-std::vector<SequenceTemplate> all_templates(const SequenceTemplates& templates) {
-  std::vector<SequenceTemplate> all = templates.fixed;
-  all.insert(all.end(), templates.dynamic.begin(), templates.dynamic.end());
-  for (SequenceTemplate& each : all) {
-    for (SequenceAddress& address : each) {
-      if (address.attribute == tag_attribute) address.attribute = templates.attributes.size();
-    }
-  }
-  return all;
-}
 
 // The largest class whose tag a stored table has, plus one. Throws std::invalid_argument.
 std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& addresses, std::size_t tag) {
@@ -52,57 +42,62 @@ void check_are_text(const data::NameTable& names) {
 // The codes of a template at a word, by place.
 auto codes_of(const SequenceTemplate& addresses, const Sequence& sentence, std::size_t word) {
   return [&addresses, &sentence, word](std::size_t k) -> FeatureValue {
-    return sentence.at(addresses[k].attribute, word)[addresses[k].offset];
+    return sentence.code(word, addresses[k]);
   };
+}
+
+// Numbers columns anew: by template, and in their former order.
+std::vector<std::int32_t> by_template(std::span<const std::int32_t> kept,
+                                      std::span<const std::size_t> template_of) {
+  std::vector<std::size_t> order;
+  for (std::size_t column = 0; column < kept.size(); ++column) {
+    if (kept[column] != no_column) order.push_back(column);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t column) { return template_of[column]; });
+  std::vector<std::int32_t> renumbered(kept.size(), no_column);
+  for (std::size_t k = 0; k < order.size(); ++k) renumbered[order[k]] = static_cast<std::int32_t>(k);
+  return renumbered;
 }
 
 }  // namespace
 
 void Sequence::reset(std::size_t attributes, std::size_t words) {
-  attributes_ = attributes;
   words_ = words;
-  stride_ = words + 2 * margin;
-  codes_.assign((attributes + 1) * stride_, before_first);
-  for (std::size_t a = 0; a <= attributes; ++a)
-    std::fill_n(codes_.begin() + static_cast<std::ptrdiff_t>(a * stride_ + margin + words), margin,
-                behind_last);
+  stride_ = attributes + 1;
+  codes_.assign((words + 2 * margin) * stride_, before_first);
+  std::fill(codes_.end() - static_cast<std::ptrdiff_t>(margin * stride_), codes_.end(), behind_last);
 }
 
 SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources sources)
-    : templates_(std::move(templates)),
-      sources_(std::move(sources)),
-      all_(all_templates(templates_)),
-      values_(templates_.attributes.size()) {
+    : templates_(std::move(templates)), sources_(std::move(sources)), values_(templates_.attributes.size()) {
   check_sources();
 }
 
 SequenceFeatures::SequenceFeatures(SequenceTemplates templates, SequenceSources sources,
                                    std::vector<data::NameTable> values,
                                    std::span<const SequenceTableArrays> tables, std::int32_t features)
-    : templates_(std::move(templates)),
-      sources_(std::move(sources)),
-      all_(all_templates(templates_)),
-      values_(std::move(values)) {
+    : templates_(std::move(templates)), sources_(std::move(sources)), values_(std::move(values)) {
   check_sources();
-  if (values_.size() != templates_.attributes.size() || tables.size() != all_.size() || features < 0)
+  if (values_.size() != templates_.attributes.size() || tables.size() != templates_.all.size() ||
+      features < 0)
     throw std::invalid_argument("the tables of features do not match the templates");
   for (const data::NameTable& names : values_) check_are_text(names);
-  for (std::size_t t = 0; t < all_.size(); ++t)
-    tags_ = std::max(tags_, tags_in(tables[t], all_[t], values_.size()));
+  for (std::size_t t = 0; t < templates_.all.size(); ++t)
+    tags_ = std::max(tags_, tags_in(tables[t], templates_.all[t], values_.size()));
   std::vector<std::size_t> stored;
   for (const SequenceTableArrays& table : tables) stored.push_back(table.ids.size());
   if (std::accumulate(stored.begin(), stored.end(), std::size_t{0}) < static_cast<std::size_t>(features))
     throw std::invalid_argument("the number of features is out of range");
   index_ = FeatureIndex(ranges(), stored);
   std::vector<std::uint8_t> found(static_cast<std::size_t>(features), 0);
-  for (std::size_t t = 0; t < all_.size(); ++t) restore_table(t, tables[t], features, found);
+  for (std::size_t t = 0; t < templates_.all.size(); ++t) restore_table(t, tables[t], features, found);
   if (std::ranges::find(found, 0) != found.end())
     throw std::invalid_argument("the number of features is out of range");
 }
 
 std::vector<TemplateRanges> SequenceFeatures::ranges() const {
   std::vector<TemplateRanges> ranges;
-  for (const SequenceTemplate& each : all_) {
+  for (const SequenceTemplate& each : templates_.all) {
     TemplateRanges& own = ranges.emplace_back();
     for (const SequenceAddress& address : each) {
       const bool is_tag = address.attribute == values_.size();
@@ -134,7 +129,7 @@ const data::NameTable* SequenceFeatures::known(std::size_t column) const {
 }
 
 bool SequenceFeatures::look_around() const {
-  return std::ranges::any_of(all_, [&](const SequenceTemplate& each) {
+  return std::ranges::any_of(templates_.all, [&](const SequenceTemplate& each) {
     return std::ranges::any_of(each, [&](const SequenceAddress& address) {
       return address.offset != 0 || address.attribute == values_.size();
     });
@@ -143,9 +138,9 @@ bool SequenceFeatures::look_around() const {
 
 std::size_t SequenceFeatures::tags_seen() const {
   int farthest = 0;
-  for (const SequenceTemplate& each : templates_.dynamic) {
+  for (const SequenceTemplate& each : templates_.all) {
     for (const SequenceAddress& address : each) {
-      if (address.attribute == tag_attribute) farthest = std::max(farthest, -address.offset);
+      if (address.attribute == templates_.tag_attribute()) farthest = std::max(farthest, -address.offset);
     }
   }
   return static_cast<std::size_t>(farthest);
@@ -155,7 +150,7 @@ std::size_t SequenceFeatures::tags_seen() const {
 
 void SequenceFeatures::restore_table(std::size_t which, const SequenceTableArrays& arrays,
                                      std::int32_t features, std::vector<std::uint8_t>& found) {
-  const SequenceTemplate& addresses = all_[which];
+  const SequenceTemplate& addresses = templates_.all[which];
   if (arrays.joins.size() + 1 != addresses.size())
     throw std::invalid_argument("a template and its table join different numbers of values");
   std::vector<FeatureValue> values(addresses.size());
@@ -198,9 +193,9 @@ void SequenceFeatures::store_table(std::size_t which, SequenceTableArrays& array
 }
 
 std::vector<SequenceTableArrays> SequenceFeatures::tables() const {
-  std::vector<SequenceTableArrays> tables(all_.size());
-  for (std::size_t t = 0; t < all_.size(); ++t) {
-    tables[t].joins.resize(all_[t].size() - 1);
+  std::vector<SequenceTableArrays> tables(templates_.all.size());
+  for (std::size_t t = 0; t < templates_.all.size(); ++t) {
+    tables[t].joins.resize(templates_.all[t].size() - 1);
     if (index_.templates() > 0) store_table(t, tables[t]);  // otherwise nothing has been learned
   }
   return tables;
@@ -208,58 +203,32 @@ std::vector<SequenceTableArrays> SequenceFeatures::tables() const {
 
 // --- Rows ----------------------------------------------------------------------------------------------
 
-std::int32_t SequenceFeatures::value_of(const Lexicon& lexicon, std::string_view word,
-                                        std::string& room) const {
+std::string_view SequenceFeatures::value(const SequenceAttribute& attribute, std::string_view word,
+                                         std::string& room) const {
   room.clear();
+  if (attribute.kind != SequenceAttributeKind::lexicon) {
+    append_value(attribute, word, room);
+    return room;
+  }
   append_small(word, room);
+  const Lexicon& lexicon = sources_.lexicons[static_cast<std::size_t>(attribute.number)];
   const std::int32_t found = lexicon.words.find(room);
-  return found < 0 ? -1 : lexicon.value_of[static_cast<std::size_t>(found)];
+  return found < 0 ? std::string_view()
+                   : lexicon.values.name(lexicon.value_of[static_cast<std::size_t>(found)]);
 }
 
-template <class Number>
-void SequenceFeatures::read_with(const SequenceText& source, std::int64_t sentence, Sequence& to,
-                                 std::string& room, const Number& number) const {
-  const data::ColumnText& text = source.text;
-  const std::int64_t first = text.first_token(sentence);
-  const std::int64_t last = text.first_token(sentence + 1) - 1;
-  const auto words = static_cast<std::size_t>(last - first + 1);
-  to.reset(templates_.attributes.size(), words);
-  const auto field = [&](std::int64_t token, int column) -> std::string_view {
-    for (const GivenColumn& given : source.given) {
-      if (given.column != column) continue;
-      const std::int32_t value = given.values[static_cast<std::size_t>(token)];
-      return value < 0 ? std::string_view() : given.names.name(value);
-    }
-    return column < text.columns() ? text.field(token, column) : std::string_view();
-  };
-  for (std::size_t i = 0; i < words; ++i) {
-    const std::int64_t token =
-        source.backward ? last - static_cast<std::int64_t>(i) : first + static_cast<std::int64_t>(i);
+void SequenceFeatures::learn_values(const data::ColumnText& text, const Monitor& monitor) {
+  std::string room;
+  for (std::int64_t token = 0; token < text.tokens(); ++token) {
+    monitor.throw_if_stopped();
     const std::string_view word = text.field(token, sources_.word_column);
-    for (std::size_t a = 0; a < templates_.attributes.size(); ++a) {
+    for (std::size_t a = 0; a < values_.size(); ++a) {
       const SequenceAttribute& attribute = templates_.attributes[a];
-      const auto which = static_cast<std::size_t>(attribute.number);
-      std::int32_t found = -1;
-      if (attribute.kind == SequenceAttributeKind::lexicon) {
-        const Lexicon& lexicon = sources_.lexicons[which];
-        const std::int32_t value = value_of(lexicon, word, room);
-        found = number(a, value < 0 ? std::string_view() : lexicon.values.name(value));
-      } else if (attribute.kind == SequenceAttributeKind::column) {
-        found = number(a, field(token, sources_.columns[which]));
-      } else {
-        room.clear();
-        append_value(attribute, word, room);
-        found = number(a, room);
-      }
-      to.set(a, i, found < 0 ? unknown : first_code + found);
+      values_[a].add(attribute.kind == SequenceAttributeKind::column
+                         ? field(text, token, sources_.column_of(attribute))
+                         : value(attribute, word, room));
     }
   }
-}
-
-void SequenceFeatures::read(const SequenceText& text, std::int64_t sentence, Sequence& to,
-                            std::string& room) const {
-  read_with(text, sentence, to, room,
-            [&](std::size_t a, std::string_view value) { return values_[a].find(value); });
 }
 
 void SequenceFeatures::set_tags(std::span<const std::int32_t> answers, bool backward,
@@ -271,10 +240,10 @@ void SequenceFeatures::set_tags(std::span<const std::int32_t> answers, bool back
 void SequenceFeatures::row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const {
   ids.clear();
   for (std::size_t t = 0; t < index_.templates(); ++t) {
-    const std::int32_t id = index_.find(t, codes_of(all_[t], sentence, word));
+    const std::int32_t id = index_.find(t, codes_of(templates_.all[t], sentence, word));
     if (id != no_column) ids.push_back(id);
   }
-  std::ranges::sort(ids);
+  if (!std::ranges::is_sorted(ids)) std::ranges::sort(ids);  // older files number features otherwise
 }
 
 FeatureRows SequenceFeatures::rows(const SequenceText& source, std::span<const std::int32_t> answers,
@@ -282,12 +251,12 @@ FeatureRows SequenceFeatures::rows(const SequenceText& source, std::span<const s
   const data::ColumnText& text = source.text;
   const bool backward = source.backward;
   FeatureRows rows;
+  SequenceReader reader(*this);
   Sequence sentence;
-  std::string room;
   std::vector<std::int32_t> ids;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
-    read(source, s, sentence, room);
+    reader.read(source, s, sentence);
     set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
              sentence);
     for (std::size_t i = 0; i < sentence.words(); ++i) {
@@ -302,37 +271,41 @@ FeatureRows SequenceFeatures::rows(const SequenceText& source, std::span<const s
 FeatureRows SequenceFeatures::learn(const SequenceText& source, std::span<const std::int32_t> answers,
                                     std::int64_t min_count, const Monitor& monitor) {
   const data::ColumnText& text = source.text;
-  const bool backward = source.backward;
-  Sequence sentence;
-  std::string room;
-  for (std::int64_t s = 0; s < text.sentences(); ++s) {
-    monitor.throw_if_stopped();
-    read_with(source, s, sentence, room,
-              [&](std::size_t a, std::string_view value) { return values_[a].add(value); });
-  }
+  learn_values(text, monitor);
   for (const std::int32_t answer : answers) tags_ = std::max(tags_, answer + 1);
   index_ = FeatureIndex(ranges());
 
   FeatureRows rows;
   rows.offsets.reserve(answers.size() + 1);
-  rows.columns.reserve(answers.size() * all_.size());
+  rows.columns.reserve(answers.size() * templates_.all.size());
+  SequenceReader reader(*this);
+  Sequence sentence;
+  std::vector<std::size_t> template_of;  // of each column
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
     monitor.throw_if_stopped();
-    read(source, s, sentence, room);
-    set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()), backward,
-             sentence);
+    reader.read(source, s, sentence);
+    set_tags(answers.subspan(static_cast<std::size_t>(text.first_token(s)), sentence.words()),
+             source.backward, sentence);
     for (std::size_t i = 0; i < sentence.words(); ++i) {
-      const auto begin = static_cast<std::ptrdiff_t>(rows.columns.size());
-      for (std::size_t t = 0; t < all_.size(); ++t)
-        rows.columns.push_back(index_.add(t, codes_of(all_[t], sentence, i)));
-      std::sort(rows.columns.begin() + begin, rows.columns.end());
+      for (std::size_t t = 0; t < templates_.all.size(); ++t) {
+        rows.columns.push_back(index_.add(t, codes_of(templates_.all[t], sentence, i)));
+        template_of.resize(static_cast<std::size_t>(index_.columns()), t);
+      }
       rows.end_row();
     }
   }
   const auto kept = frequent_columns(rows, static_cast<std::size_t>(index_.columns()), min_count);
-  index_.renumber(kept);
-  renumber(rows, kept);
+  const auto renumbered = by_template(kept, template_of);
+  index_.renumber(renumbered);
+  renumber(rows, renumbered);
   return rows;
+}
+
+std::int32_t SequenceFeatures::core_columns() const {
+  std::int32_t end = 0;
+  for (std::size_t t = 0; t < std::min(templates_.core, index_.templates()); ++t)
+    index_.for_each(t, [&](std::span<const FeatureValue>, std::int32_t column) { end = column + 1; });
+  return end;
 }
 
 }  // namespace unkernel::parsing

@@ -29,25 +29,26 @@ constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
 constexpr std::int32_t most_sequence_classes = 1 << 16;  // a limit, so that no file can create huge tables
 
-// A sentence in reading direction: the codes of all attributes of its words, and of the tags known so far.
+// A sentence in reading direction: for each word the codes of all attributes, and of its tag, if that is
+// known.
 class Sequence {
  public:
   void reset(std::size_t attributes, std::size_t words);
   std::size_t words() const { return words_; }
-  void set(std::size_t attribute, std::size_t word, std::int32_t code) {
-    codes_[attribute * stride_ + margin + word] = code;
-  }
-  // Tags are the last attribute.
-  void set_tag(std::size_t word, std::int32_t code) { set(attributes_, word, code); }
-  const std::int32_t* at(std::size_t attribute, std::size_t word) const {
-    return codes_.data() + attribute * stride_ + margin + word;
+  // The codes of a word, attribute by attribute. Tags are the last attribute.
+  std::int32_t* codes(std::size_t word) { return codes_.data() + (margin + word) * stride_; }
+  const std::int32_t* codes(std::size_t word) const { return codes_.data() + (margin + word) * stride_; }
+  void set_tag(std::size_t word, std::int32_t code) { codes(word)[stride_ - 1] = code; }
+  // Of the word at an address, seen from another one.
+  std::int32_t code(std::size_t word, const SequenceAddress& address) const {
+    return codes(word)[address.offset * static_cast<std::ptrdiff_t>(stride_) +
+                       static_cast<std::ptrdiff_t>(address.attribute)];
   }
 
  private:
   static constexpr std::size_t margin = farthest_offset;
 
   std::vector<std::int32_t> codes_;
-  std::size_t attributes_ = 0;
   std::size_t words_ = 0;
   std::size_t stride_ = 0;
 };
@@ -71,19 +72,20 @@ struct SequenceSources {
   int word_column = 0;
   std::vector<int> columns;  // in the order of SequenceNames
   std::vector<Lexicon> lexicons;
+
+  int column_of(const SequenceAttribute& attribute) const {
+    return columns[static_cast<std::size_t>(attribute.number)];
+  }
 };
 
-// A column that stands in the place of one of the text: its values, as numbers of names, for all tokens.
-struct GivenColumn {
-  int column;
-  std::span<const std::int32_t> values;  // -1 for none
-  const data::NameTable& names;
-};
+// What a text has in a column; nothing if it has no such column.
+inline std::string_view field(const data::ColumnText& text, std::int64_t token, int column) {
+  return column < text.columns() ? text.field(token, column) : std::string_view();
+}
 
 // A text to read sentences of.
 struct SequenceText {
   const data::ColumnText& text;
-  std::span<const GivenColumn> given{};
   bool backward = false;
 };
 
@@ -94,13 +96,19 @@ class SequenceFeatures {
   SequenceFeatures(SequenceTemplates templates, SequenceSources sources, std::vector<data::NameTable> values,
                    std::span<const SequenceTableArrays> tables, std::int32_t features);
 
-  // Numbers the features of a text in order of first occurrence, and drops those that occur fewer than
-  // `min_count` times. `answers` are the classes of all words, which serve as tags of previous words.
+  // Numbers the features of a text, template by template in order of first occurrence, and drops those that
+  // occur fewer than `min_count` times. `answers` are the classes of all words, which serve as tags of
+  // previous words.
   FeatureRows learn(const SequenceText& text, std::span<const std::int32_t> answers, std::int64_t min_count,
                     const Monitor& monitor);
 
-  // Reads a sentence of a text, without tags.
-  void read(const SequenceText& text, std::int64_t sentence, Sequence& to, std::string& room) const;
+  // The value of an attribute that depends on a word alone.
+  std::string_view value(const SequenceAttribute& attribute, std::string_view word, std::string& room) const;
+  // The code of a value of the attribute with this number; `unknown` if training has not seen it.
+  std::int32_t code(std::size_t attribute, std::string_view value) const {
+    const std::int32_t found = values_[attribute].find(value);
+    return found < 0 ? unknown : first_code + found;
+  }
   // The code of a class as a tag; `unknown` for classes that training has not seen.
   std::int32_t tag_code(std::int32_t answer) const {
     return answer >= 0 && answer < tags_ ? first_code + answer : unknown;
@@ -113,12 +121,15 @@ class SequenceFeatures {
                    const Monitor& monitor) const;
 
   std::int32_t features() const { return index_.columns(); }
+  // Columns before this one are joined with all others, columns from it on only with those before.
+  std::int32_t core_columns() const;
   // Tags of previous words are classes below this number.
   std::int32_t tags() const { return tags_; }
   // How many words before a word the features may look at the tags of.
   std::size_t tags_seen() const;
   // Whether the features of a word depend on other words or their tags.
   bool look_around() const;
+  const std::vector<SequenceAttribute>& attributes() const { return templates_.attributes; }
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<SequenceTableArrays> tables() const;
   const SequenceSources& sources() const { return sources_; }
@@ -126,11 +137,8 @@ class SequenceFeatures {
   const data::NameTable* known(std::size_t column) const;
 
  private:
-  template <class Number>
-  void read_with(const SequenceText& text, std::int64_t sentence, Sequence& to, std::string& room,
-                 const Number& number) const;
-  // The number of the value that a lexicon has for a word, or -1.
-  std::int32_t value_of(const Lexicon& lexicon, std::string_view word, std::string& room) const;
+  // Adds the values of all words to those that are known.
+  void learn_values(const data::ColumnText& text, const Monitor& monitor);
   void check_sources() const;
   // Sets the codes of a sentence's tags.
   void set_tags(std::span<const std::int32_t> answers, bool backward, Sequence& sentence) const;
@@ -141,7 +149,6 @@ class SequenceFeatures {
 
   SequenceTemplates templates_;
   SequenceSources sources_;
-  std::vector<SequenceTemplate> all_;  // static ones, then dynamic ones; tags are the last attribute
   std::vector<data::NameTable> values_;
   std::int32_t tags_ = 0;  // number of classes seen in training
   FeatureIndex index_;

@@ -1,7 +1,6 @@
 #include "unkernel/parsing/sequences/online_training.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -31,7 +30,8 @@ SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::C
       classes_(std::move(classes)),
       options_(options),
       random_(options.seed),
-      order_(static_cast<std::size_t>(text.sentences())) {
+      order_(static_cast<std::size_t>(text.sentences())),
+      reader_(features) {
   check_parts(answers_.parts, text.tokens(), classes_.size());
   if (answers_.classes.size() != answers_.parts.size())
     throw std::invalid_argument("the answers do not fit the text");
@@ -46,8 +46,7 @@ SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::C
                                 std::to_string(AveragedWeights::most_columns) + ": raise min_count");
   std::iota(order_.begin(), order_.end(), 0);
   for (const auto& own : classes_)
-    weights_.emplace_back(options.degree, own.size(), options.min_updates,
-                          std::numeric_limits<std::int32_t>::max());
+    weights_.emplace_back(options.degree, own.size(), options.min_updates, features.core_columns());
 }
 
 SequenceEpoch SequenceTrainer::run_epoch(const Monitor& monitor) {
@@ -62,7 +61,7 @@ SequenceEpoch SequenceTrainer::run_epoch(const Monitor& monitor) {
 }
 
 void SequenceTrainer::learn_sentence(std::int64_t sentence, SequenceEpoch& counts) {
-  features_.read({.text = text_}, sentence, words_, room_);
+  reader_.read({.text = text_}, sentence, words_);
   const std::int64_t first = text_.first_token(sentence);
   for (std::size_t i = 0; i < words_.words(); ++i) {
     const std::int32_t given = learn_word(i, first + static_cast<std::int64_t>(i), counts);
@@ -100,7 +99,7 @@ std::vector<std::int32_t> SequenceTrainer::answers(const data::ColumnText& text,
   std::vector<std::int32_t> found;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
-    features_.read({.text = text}, sentence, words_, room_);
+    reader_.read({.text = text}, sentence, words_);
     for (std::size_t i = 0; i < words_.words(); ++i) {
       const auto part = static_cast<std::size_t>(parts[found.size()]);
       std::size_t best = 0;

@@ -10,13 +10,13 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/parsing/online/averaged_weights.hpp"
 #include "unkernel/parsing/sequences/features.hpp"
+#include "unkernel/parsing/sequences/reader.hpp"
 
 namespace unkernel::parsing {
 
@@ -66,8 +66,8 @@ class SequenceTrainer {
   int epochs_ = 0;
   std::vector<std::int64_t> order_;
   std::vector<AveragedWeights> weights_;
+  SequenceReader reader_;
   Sequence words_;
-  std::string room_;
   std::vector<std::int32_t> row_;
 };
 

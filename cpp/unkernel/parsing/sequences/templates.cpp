@@ -29,26 +29,53 @@ class SequenceTemplateReader {
 
   SequenceTemplates read() {
     for (const TemplateLine& line : text_.lines()) {
-      if (!line.heading.empty()) fail_attribute(line, line.column, line.heading);
+      if (!line.heading.empty()) {
+        read_heading(line);
+        continue;
+      }
       SequenceTemplate made;
       for (const TemplatePath& path : line.paths) made.push_back(read_address(line, path));
       keep(line, std::move(made));
     }
-    if (seen_.empty()) text_.fail("there is no template: a line such as word[0] is one");
+    if (templates_.all.empty()) text_.fail("there is no template: a line such as word[0] is one");
+    if (!beside_) templates_.core = templates_.all.size();
+    put_tags_last();
     return std::move(templates_);
   }
 
  private:
+  static constexpr std::size_t any_tag = static_cast<std::size_t>(-1);  // until all attributes are known
+
+  void read_heading(const TemplateLine& line) {
+    if (line.heading != "[beside]") fail_attribute(line, line.column, line.heading);
+    if (beside_) text_.fail(line, line.column, "the line [beside] occurs twice");
+    if (templates_.all.empty())
+      text_.fail(line, line.column, "before [beside] there must be templates to join others with");
+    beside_ = true;
+    templates_.core = templates_.all.size();
+  }
+
   void keep(const TemplateLine& line, SequenceTemplate&& made) {
-    if (seen_.size() == most_templates)
+    if (templates_.all.size() == most_templates)
       text_.fail(line, line.column,
                  message({"there are more than ", std::to_string(most_templates), " templates"}));
-    if (std::ranges::find(seen_, made) != seen_.end())
+    if (std::ranges::find(templates_.all, made) != templates_.all.end())
       text_.fail(line, line.column, message({"the template '", joined_text(line), "' occurs twice"}));
-    seen_.push_back(made);
-    const bool dynamic = std::ranges::any_of(
-        made, [](const SequenceAddress& address) { return address.attribute == tag_attribute; });
-    (dynamic ? templates_.dynamic : templates_.fixed).push_back(std::move(made));
+    templates_.all.push_back(std::move(made));
+  }
+
+  void put_tags_last() {
+    const auto has_no_tag = [](const SequenceTemplate& each) {
+      return std::ranges::find(each, any_tag, &SequenceAddress::attribute) == each.end();
+    };
+    const auto core_end = templates_.all.begin() + static_cast<std::ptrdiff_t>(templates_.core);
+    std::stable_partition(templates_.all.begin(), core_end, has_no_tag);
+    std::stable_partition(core_end, templates_.all.end(), has_no_tag);
+    for (SequenceTemplate& each : templates_.all) {
+      for (SequenceAddress& address : each) {
+        if (address.attribute == any_tag) address.attribute = templates_.tag_attribute();
+      }
+    }
   }
 
   SequenceAddress read_address(const TemplateLine& line, const TemplatePath& path) {
@@ -61,7 +88,7 @@ class SequenceTemplateReader {
       return {place_among(templates_.attributes, attribute), *path.position};
     if (*path.position >= 0)
       text_.fail(line, path.column, "only words before this one have a tag: tag[-1], tag[-2] and so on");
-    return {tag_attribute, *path.position};
+    return {any_tag, *path.position};
   }
 
   SequenceAttribute read_attribute(const TemplateLine& line, const TemplateName& name) {
@@ -92,7 +119,7 @@ class SequenceTemplateReader {
   TemplateText text_;
   const SequenceNames& names_;
   SequenceTemplates templates_;
-  std::vector<SequenceTemplate> seen_;
+  bool beside_ = false;
 };
 
 }  // namespace

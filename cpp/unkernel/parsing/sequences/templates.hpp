@@ -9,6 +9,7 @@
 // suffix9 (of `lower`; characters, not bytes), tag, the tag assigned to a previous word, and those that a
 // task adds: columns of the text, such as pos, and lexicons, which know a value of words. Positions count in
 // reading direction: -1 is the word read just before, which is the one to the right if text is read backward.
+// Learners join features with each other; those after the line [beside] only with those before it, the core.
 #pragma once
 
 #include <cstddef>
@@ -29,12 +30,11 @@ struct SequenceAttribute {
 
 // One value that a template uses.
 struct SequenceAddress {
-  std::size_t attribute;  // its number in SequenceTemplates; for tags: tag_attribute
+  std::size_t attribute;  // its number in SequenceTemplates; tags come after all others
   int offset;
   bool operator==(const SequenceAddress&) const = default;
 };
 
-constexpr std::size_t tag_attribute = static_cast<std::size_t>(-1);
 constexpr int farthest_offset = 9;
 constexpr std::size_t most_joined = 8;
 constexpr std::size_t most_templates = 1000;
@@ -43,8 +43,10 @@ using SequenceTemplate = std::vector<SequenceAddress>;
 
 struct SequenceTemplates {
   std::vector<SequenceAttribute> attributes;  // those in use, except tags
-  std::vector<SequenceTemplate> fixed;        // known before any tag is assigned
-  std::vector<SequenceTemplate> dynamic;      // those that use tags
+  std::vector<SequenceTemplate> all;          // the core first; in both parts, those that use tags last
+  std::size_t core = 0;
+
+  std::size_t tag_attribute() const { return attributes.size(); }
 };
 
 // The attributes that a task has beside those of words.

@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
-#include <string>
-#include <unordered_map>
 
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/parsing/features/part_scorer.hpp"
+#include "unkernel/parsing/sequences/reader.hpp"
 
 namespace unkernel::parsing {
 namespace {
@@ -33,6 +32,9 @@ void check(std::span<const TagColumn> columns) {
     column.part_of.for_each([&](std::uint64_t, std::int32_t part) {
       sound = sound && part >= 1 && static_cast<std::size_t>(part) <= column.classes.size();
     });
+    column.certain.classes.for_each([&](std::uint64_t, std::int32_t found) {
+      sound = sound && found >= 1 && static_cast<std::size_t>(found) <= column.names.size();
+    });
     if (!sound) throw std::invalid_argument("the classifiers of a column do not fit its classes");
   }
 }
@@ -40,15 +42,16 @@ void check(std::span<const TagColumn> columns) {
 // Decides the words of one column; the buffers of one thread, reused from sentence to sentence.
 class ColumnDecider {
  public:
-  explicit ColumnDecider(const TagColumn& column)
-      : column_(column), by_word_(!column.features.look_around()) {
+  ColumnDecider(const TagColumn& column, std::span<const GivenColumn> before)
+      : column_(column), by_word_(!column.features.look_around()), reader_(column.features, before) {
     for (std::size_t part = 0; part < column.classes.size(); ++part)
       parts_.emplace_back(column.engines[part], column.classes[part].size());
   }
 
-  void decide(const SequenceText& text, std::int64_t sentence, Answers& answers, std::size_t own) {
-    column_.features.read(text, sentence, words_, room_);
-    const auto first = static_cast<std::size_t>(text.text.first_token(sentence));
+  void decide(const data::ColumnText& text, std::int64_t sentence, Answers& answers, std::size_t own) {
+    if (reader_.forgot_words()) remembered_.clear();
+    reader_.read({.text = text}, sentence, words_);
+    const auto first = static_cast<std::size_t>(text.first_token(sentence));
     for (std::size_t i = 0; i < words_.words(); ++i) {
       const std::size_t token = first + i;
       const std::int32_t found = decide_word(i, part_of(answers, token));
@@ -58,7 +61,14 @@ class ColumnDecider {
   }
 
  private:
+  // What is remembered of a word in a part: nothing yet, that its class depends on others, or its class plus
+  // this number.
+  static constexpr std::int32_t nothing = 0;
+  static constexpr std::int32_t depends = 1;
+  static constexpr std::int32_t first_class = 2;
+
   std::size_t part_of(const Answers& answers, std::size_t token) const {
+    if (column_.split == 0) return 0;
     std::int32_t classes[most_split_columns] = {};
     for (std::size_t k = 0; k < column_.split; ++k) classes[k] = answers[k][token];
     const std::int32_t* part = column_.part_of.find(case_of(std::span(classes).first(column_.split)));
@@ -68,17 +78,18 @@ class ColumnDecider {
   std::int32_t decide_word(std::size_t word, std::size_t part) {
     const std::vector<std::int32_t>& classes = column_.classes[part];
     if (classes.size() == 1) return classes.front();
-    if (!by_word_) return decide_by_scores(word, part);
-    key_.clear();
-    append_bytes(static_cast<std::int32_t>(part));
-    for (std::size_t a = 0; a < column_.features.values().size(); ++a) append_bytes(*words_.at(a, word));
-    if (known_.size() == most_known) known_.clear();
-    const auto [place, is_new] = known_.try_emplace(key_, 0);
-    if (is_new) place->second = decide_by_scores(word, part);
-    return place->second;
+    std::int32_t& remembered = remembered_[word_in_part(reader_.number(word), part)];
+    if (remembered == nothing) remembered = to_remember(word, part);
+    return remembered == depends ? decide_by_scores(word, part) : remembered - first_class;
   }
 
-  void append_bytes(std::int32_t code) { key_.append(reinterpret_cast<const char*>(&code), sizeof code); }
+  std::int32_t to_remember(std::size_t word, std::size_t part) {
+    const CertainClasses& certain = column_.certain;
+    const std::int32_t known = certain.words.find(reader_.form(word));
+    const std::int32_t* found = known < 0 ? nullptr : certain.classes.find(word_in_part(known, part));
+    if (found != nullptr) return first_class + *found - 1;
+    return by_word_ ? first_class + decide_by_scores(word, part) : depends;
+  }
 
   std::int32_t decide_by_scores(std::size_t word, std::size_t part) {
     const std::vector<std::int32_t>& classes = column_.classes[part];
@@ -87,15 +98,12 @@ class ColumnDecider {
     return classes[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
   }
 
-  static constexpr std::size_t most_known = std::size_t{1} << 16;
-
   const TagColumn& column_;
-  bool by_word_;  // decisions depend on the word alone, and are remembered
-  std::unordered_map<std::string, std::int32_t> known_;
-  std::string key_;
+  bool by_word_;  // decisions depend on the word alone
+  SequenceReader reader_;
+  FlatMap<std::uint64_t, std::int32_t> remembered_;  // by word_in_part, with the reader's numbers of words
   std::vector<PartScorer> parts_;
   Sequence words_;
-  std::string room_;
   std::vector<std::int32_t> row_;
 };
 
@@ -103,24 +111,21 @@ class SentenceTagger {
  public:
   SentenceTagger(const data::ColumnText& text, std::span<const TagColumn> columns, Answers& answers)
       : text_(text), answers_(answers) {
-    for (std::size_t k = 0; k < columns.size(); ++k) {
-      deciders_.emplace_back(columns[k]);
+    for (std::size_t k = 0; k < columns.size(); ++k)
       given_.push_back({columns[k].text_column, answers[k], columns[k].names});
-    }
+    for (std::size_t k = 0; k < columns.size(); ++k)
+      deciders_.emplace_back(columns[k], std::span(given_).first(k));
   }
 
   void tag(std::int64_t sentence) {
-    for (std::size_t k = 0; k < deciders_.size(); ++k) {
-      const SequenceText seen{.text = text_, .given = std::span(given_).first(k)};
-      deciders_[k].decide(seen, sentence, answers_, k);
-    }
+    for (std::size_t k = 0; k < deciders_.size(); ++k) deciders_[k].decide(text_, sentence, answers_, k);
   }
 
  private:
   const data::ColumnText& text_;
   Answers& answers_;
-  std::vector<ColumnDecider> deciders_;
   std::vector<GivenColumn> given_;
+  std::vector<ColumnDecider> deciders_;
 };
 
 }  // namespace

@@ -3,7 +3,8 @@
 // A later column sees the earlier ones, of all words, in the place of what the text has there. Its decisions
 // may be split by the first one or two columns: a part chooses among the classes that occurred in training
 // with the same classes of those. As an earlier column only gives what occurred, too, there is a part for
-// every word.
+// every word. Words that training leaves no doubt about are looked up, not scored; each thread remembers
+// them.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,16 @@ namespace unkernel::parsing {
 
 constexpr std::size_t most_split_columns = 2;
 
+// Words with a certain class in a part, whatever is around them.
+struct CertainClasses {
+  data::NameTable words;
+  FlatMap<std::uint64_t, std::int32_t> classes;  // word_in_part(word, part) -> class + 1
+};
+
+inline std::uint64_t word_in_part(std::int32_t word, std::size_t part) {
+  return static_cast<std::uint64_t>(word) << 32 | part;
+}
+
 struct TagColumn {
   const SequenceFeatures& features;
   int text_column;                                 // which column of the text later ones see it as
@@ -29,6 +40,7 @@ struct TagColumn {
   std::vector<const engines::Engine*> engines;     // of each part; null for one with a single class
   std::size_t split;                               // by how many of the first columns
   FlatMap<std::uint64_t, std::int32_t> part_of;    // case -> part + 1; words of other cases have part 0
+  const CertainClasses& certain;
 };
 
 // The case of a word with these classes in the columns that decisions are split by.

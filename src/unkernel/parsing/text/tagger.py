@@ -28,6 +28,7 @@ from unkernel.parsing.text.lemmas import edit_of
 from unkernel.parsing.text.tagger_model import (
     LEMMA,
     TAGGED,
+    CertainClasses,
     LearnedColumn,
     Lexicons,
     TaggerModel,
@@ -37,6 +38,8 @@ from unkernel.parsing.text.tagger_model import (
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
 _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
+# How often a word must have had one class, and no other, to need no classifier.
+_CERTAIN = {"upos": 20, "xpos": 10, "feats": 5, LEMMA: 1}
 _KNOWN_WORD = 5  # how often training must have seen a word to know its tags
 _RARE_TAG = 0.02  # a share of a word's tags that is left out
 _SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
@@ -234,6 +237,7 @@ class _ColumnLearner:
                     else None
                     for part, own in enumerate(classes)
                 ],
+                certain=_certain(self.bank, answers.numbers, parts, _CERTAIN[name]),
             )
         )
         self._before.append(answers)
@@ -336,6 +340,26 @@ def _seen(bank: Treebank, answers: _Answers) -> tuple[list[str], list[str]]:
         names[word]: "|".join(answers.names[one] for _, one in sorted(tags)) for word, tags in own.items()
     }
     return list(found), list(found.values())
+
+
+def _certain(
+    bank: Treebank, answers: NDArray[np.int32], parts: NDArray[np.int32], times: int
+) -> CertainClasses:
+    """The words that had the same class whenever a part was asked, if that was often enough."""
+    forms, form_names = bank.symbols("form")
+    asked, inverse, counts = np.unique(
+        forms.astype(np.int64) << 32 | parts, return_inverse=True, return_counts=True
+    )
+    lowest = np.full(len(asked), np.iinfo(np.int32).max, np.int32)
+    highest = np.zeros(len(asked), np.int32)
+    np.minimum.at(lowest, inverse, answers)
+    np.maximum.at(highest, inverse, answers)
+    chosen = np.flatnonzero((lowest == highest) & (counts >= times))
+    return CertainClasses(
+        [form_names[pair >> 32] for pair in asked[chosen].tolist()],
+        (asked[chosen] & 0xFFFFFFFF).astype(np.int32),
+        highest[chosen],
+    )
 
 
 def _parts(

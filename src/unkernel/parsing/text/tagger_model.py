@@ -51,6 +51,15 @@ def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
+class CertainClasses:
+    """Words that get the same class in a part, whatever is around them; one entry for each word and part."""
+
+    words: list[str]
+    parts: NDArray[np.int32]
+    classes: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
 class LearnedColumn:
     """How one column is filled.
 
@@ -75,6 +84,8 @@ class LearnedColumn:
         The classes that each part chooses among.
     classifiers : list of CompiledClassifier or None
         What decides, part by part; None for parts with a single class.
+    certain : CertainClasses
+        What is decided without them.
     """
 
     name: str
@@ -87,6 +98,7 @@ class LearnedColumn:
     cases: list[tuple[list[int], int]]
     classes: list[list[int]]
     classifiers: list[CompiledClassifier | None]
+    certain: CertainClasses
 
     @cached_property
     def native(self) -> TagColumn:
@@ -98,6 +110,7 @@ class LearnedColumn:
             classes=self.classes,
             split=self.split,
             cases=self.cases,
+            certain=(self.certain.words, self.certain.parts.tolist(), self.certain.classes.tolist()),
         )
 
     def engines(self) -> list[Any]:
@@ -286,6 +299,9 @@ class TaggerModel(ParserModel):
                 for key, array in column.features.arrays().items()
             }
             arrays[f"{column.name}.names"] = packed_strings(column.names)
+            arrays[f"{column.name}.certain.words"] = packed_strings(column.certain.words)
+            arrays[f"{column.name}.certain.parts"] = column.certain.parts
+            arrays[f"{column.name}.certain.classes"] = column.certain.classes
             for lexicon, (words, values) in column.lexicons:
                 arrays[f"{column.name}.{lexicon}.words"] = packed_strings(words)
                 arrays[f"{column.name}.{lexicon}.values"] = packed_strings(values)
@@ -352,6 +368,18 @@ def _restored_column(
         cases=[([int(one) for one in classes], int(part)) for classes, part in stored["cases"]],
         classes=[[int(one) for one in own] for own in stored["classes"]],
         classifiers=[parts.get(f"{name}.{number}") for number in range(len(stored["classes"]))],
+        certain=_restored_certain(file, f"{name}.certain", arrays),
+    )
+
+
+def _restored_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
+    if f"{prefix}.words" not in arrays:  # in files of the first version, classifiers decide everything
+        return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
+    integers = [np.dtype("<i4")]
+    return CertainClasses(
+        unpacked_strings(file, arrays, f"{prefix}.words"),
+        container.proper_array(file, arrays, f"{prefix}.parts", integers, 1),
+        container.proper_array(file, arrays, f"{prefix}.classes", integers, 1),
     )
 
 

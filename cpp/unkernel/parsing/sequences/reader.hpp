@@ -1,0 +1,63 @@
+// Reads sentences of a text as codes of features.
+//
+// Most words of a text have occurred in it before: a reader remembers the codes of words, so that the pieces
+// of a word are cut out and looked up once.
+//
+// Cost    for a word that it remembers, one lookup and one per column of the text.
+// Bytes   4 per attribute and about 60 for the word.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/column_text.hpp"
+#include "unkernel/data/text/name_table.hpp"
+#include "unkernel/parsing/sequences/features.hpp"
+
+namespace unkernel::parsing {
+
+// A column that stands in the place of one of the text: its values, as numbers of names, for all tokens.
+struct GivenColumn {
+  int column;
+  std::span<const std::int32_t> values;
+  const data::NameTable& names;
+};
+
+class SequenceReader {
+ public:
+  // Features and given columns must outlive the reader.
+  explicit SequenceReader(const SequenceFeatures& features, std::span<const GivenColumn> given = {});
+
+  // Reads a sentence, without tags.
+  void read(const SequenceText& text, std::int64_t sentence, Sequence& to);
+  // The number of a word of the sentence read last; a form keeps its number until words are forgotten.
+  std::int32_t number(std::size_t word) const { return numbers_[word]; }
+  std::string_view form(std::size_t word) const { return words_.name(numbers_[word]); }
+  // Forgets all words if there are too many, and says so.
+  bool forgot_words();
+
+ private:
+  // An attribute that is a column, and where its values come from.
+  struct Column {
+    std::size_t attribute;
+    int column;
+    std::span<const std::int32_t> values;  // empty for those of the text
+    std::vector<std::int32_t> codes;       // of the names of a given column
+  };
+
+  std::int32_t look_up(std::string_view word);
+
+  const SequenceFeatures& features_;
+  std::size_t attributes_;
+  std::vector<Column> columns_;
+  data::NameTable words_;
+  std::vector<std::int32_t> codes_;  // words x attributes; those of columns are not set
+  std::vector<std::int32_t> numbers_;
+  std::string room_;
+};
+
+}  // namespace unkernel::parsing
