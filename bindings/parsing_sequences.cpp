@@ -220,12 +220,14 @@ void bind_sequence_trainer(nb::module_& module) {
            })
       .def(
           "answers",
-          [](SequenceTrainer& self, const ColumnText& text, const Array<std::int32_t>& parts) {
+          [](SequenceTrainer& self, const ColumnText& text, const Array<std::int32_t>& classes,
+             const Array<std::int32_t>& parts) {
+            const parsing::SequenceAnswers given{copied(classes), copied(parts)};
             std::vector<std::int32_t> found;
-            watched([&](const Monitor& monitor) { found = self.answers(text, view(parts), monitor); });
+            watched([&](const Monitor& monitor) { found = self.answers(text, given, monitor); });
             return to_numpy(std::move(found));
           },
-          nb::arg("text"), nb::arg("parts"))
+          nb::arg("text"), nb::arg("classes"), nb::arg("parts"))
       .def(
           "weights",
           [](const SequenceTrainer& self, std::size_t part) {

@@ -141,10 +141,15 @@ class Sentence:
     tags: list[int]
 
 
+def by_frequency(features: list[Feature], counts: Counter[Feature]) -> list[Feature]:
+    """By template, then frequent ones first, then by first sight."""
+    return sorted(features, key=lambda feature: (feature[0], -counts[feature]))
+
+
 def numbered_rows(
     templates: list[list[tuple[str, int]]], sentences: Sequence[Sentence], backward: bool, min_count: int
 ) -> tuple[dict[Feature, int], list[list[int]]]:
-    """Numbers of features, by template and first sight, and the rows of all words as they are read."""
+    """Numbers of features, and the rows of all words as they are read."""
     seen: list[list[Feature]] = []
     for sentence in sentences:
         step = -1 if backward else 1
@@ -152,7 +157,7 @@ def numbered_rows(
         seen += [features_at(templates, words, pos, tags, i) for i in range(len(words))]
     counts = Counter(feature for row in seen for feature in row)  # keeps the order of first sight
     kept = [feature for feature, count in counts.items() if count >= min_count]
-    numbers = {feature: number for number, feature in enumerate(sorted(kept, key=lambda one: one[0]))}
+    numbers = {feature: number for number, feature in enumerate(by_frequency(kept, counts))}
     return numbers, [sorted(numbers[f] for f in row if f in numbers) for row in seen]
 
 

@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from reference.chunking import sections_of, small
+from reference.chunking import by_frequency, sections_of, small
 from reference.chunking import value as word_value
 from reference.online import Random, Weights
 
 LEAST, RARE = 5, 0.02  # of words whose tags are known, and of tags that are left out
+NEARLY = 0.99  # the share of a class that is certain
 
 
 def seen_tags(sentences, column):
@@ -36,7 +37,7 @@ def seen_tags(sentences, column):
 class Column:
     """One column: learnt from sentences, whose words are dicts of columns, and found in others.
 
-    A word that had one class `often` times, and no other, needs no classifier.
+    A word that had one class at least `often` times, and nearly always, needs no classifier.
     """
 
     def __init__(
@@ -62,18 +63,19 @@ class Column:
             feature for s in sentences for i in range(len(s)) for feature in self.features(s, i, s)
         )
         kept = [feature for feature, count in counts.items() if count >= self.min_count]
-        kept.sort(key=lambda feature: feature[0])
-        self.numbers = {feature: number for number, feature in enumerate(kept)}
+        self.numbers = {feature: number for number, feature in enumerate(by_frequency(kept, counts))}
         core = sum(template < self.core_templates for template, _ in kept)
         number = self.classes.index
+        words = [word for s in sentences for word in s]
+        self.certain = self._certain(words)
         self.parts = {}
-        for case in sorted({self.case(word) for s in sentences for word in s}, key=self._order(sentences)):
-            found = {number(w[self.name]) for s in sentences for w in s if self.case(w) == case}
-            self.parts[case] = sorted(found)
+        for case in sorted({self.case(word) for word in words}, key=self._order(sentences)):
+            own = [word for word in words if self.case(word) == case]
+            every = {word[self.name] for word in own}
+            self.parts[case] = sorted(number(one) for one in self._learnt(case, own) or every)
         self.weights = {
             case: Weights(self.degree, len(own), self.min_updates, core) for case, own in self.parts.items()
         }
-        self.certain = self._certain([word for s in sentences for word in s])
         order = list(range(len(sentences)))
         for epoch in range(self.epochs):
             self.random.shuffle(order)
@@ -89,11 +91,25 @@ class Column:
         return lambda case: [numbers[name][value] for name, value in zip(self.split, case, strict=True)]
 
     def _certain(self, words):
-        """The class of words that had no other, and had it often, by form and case."""
+        """The class of words that nearly always had it, by form and case."""
         seen = {}
         for word in words:
-            seen.setdefault((word["form"], self.case(word)), []).append(word[self.name])
-        return {key: own[0] for key, own in seen.items() if len(set(own)) == 1 and len(own) >= self.often}
+            seen.setdefault((word["form"], self.case(word)), Counter())[word[self.name]] += 1
+        most = {key: (own.most_common(1)[0], own.total()) for key, own in seen.items()}
+        return {
+            key: one
+            for key, ((one, count), total) in most.items()
+            if count >= max(NEARLY * total, self.often)
+        }
+
+    def _learnt(self, case, words):
+        """The classes of a part that several words have, or one has in doubt."""
+        forms, doubted = {}, set()
+        for word in words:
+            forms.setdefault(word[self.name], set()).add(word["form"])
+            if (word["form"], case) not in self.certain:
+                doubted.add(word[self.name])
+        return {one for one, own in forms.items() if len(own) > 1 or one in doubted}
 
     def case(self, word):
         return tuple(word[name] for name in self.split)
@@ -124,7 +140,7 @@ class Column:
         tagged = [dict(word) for word in sentence]
         for i, word in enumerate(sentence):
             classes, weights = self.parts[self.case(word)], self.weights[self.case(word)]
-            if len(classes) == 1:
+            if len(classes) == 1 or self.classes.index(word[self.name]) not in classes:
                 continue
             row = self.row(sentence, i, tagged)
             scores = weights.scores(row)
@@ -145,7 +161,7 @@ class Column:
             case = self.case(word) if self.case(word) in self.parts else first
             classes = self.parts[case]
             place = 0
-            if len(classes) > 1 and (word["form"], case) in self.certain:
+            if (word["form"], case) in self.certain:
                 word[self.name] = self.certain[word["form"], case]
                 continue
             if len(classes) > 1:

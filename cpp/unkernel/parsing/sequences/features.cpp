@@ -46,15 +46,19 @@ auto codes_of(const SequenceTemplate& addresses, const Sequence& sentence, std::
   };
 }
 
-// Numbers columns anew: by template, and in their former order.
-std::vector<std::int32_t> by_template(std::span<const std::int32_t> kept,
-                                      std::span<const std::size_t> template_of) {
+// Numbers the columns that occur often enough anew: by template, then frequent ones first.
+std::vector<std::int32_t> renumbered_columns(const FeatureRows& rows,
+                                             std::span<const std::size_t> template_of,
+                                             std::int64_t min_count) {
+  std::vector<std::int64_t> counts(template_of.size(), 0);
+  for (const std::int32_t column : rows.columns) ++counts[static_cast<std::size_t>(column)];
   std::vector<std::size_t> order;
-  for (std::size_t column = 0; column < kept.size(); ++column) {
-    if (kept[column] != no_column) order.push_back(column);
+  for (std::size_t column = 0; column < counts.size(); ++column) {
+    if (counts[column] >= min_count) order.push_back(column);
   }
-  std::ranges::stable_sort(order, {}, [&](std::size_t column) { return template_of[column]; });
-  std::vector<std::int32_t> renumbered(kept.size(), no_column);
+  std::ranges::stable_sort(
+      order, {}, [&](std::size_t column) { return std::pair(template_of[column], -counts[column]); });
+  std::vector<std::int32_t> renumbered(counts.size(), no_column);
   for (std::size_t k = 0; k < order.size(); ++k) renumbered[order[k]] = static_cast<std::int32_t>(k);
   return renumbered;
 }
@@ -294,8 +298,7 @@ FeatureRows SequenceFeatures::learn(const SequenceText& source, std::span<const 
       rows.end_row();
     }
   }
-  const auto kept = frequent_columns(rows, static_cast<std::size_t>(index_.columns()), min_count);
-  const auto renumbered = by_template(kept, template_of);
+  const std::vector<std::int32_t> renumbered = renumbered_columns(rows, template_of, min_count);
   index_.renumber(renumbered);
   renumber(rows, renumbered);
   return rows;

@@ -96,8 +96,8 @@ class SequenceFeatures {
   SequenceFeatures(SequenceTemplates templates, SequenceSources sources, std::vector<data::NameTable> values,
                    std::span<const SequenceTableArrays> tables, std::int32_t features);
 
-  // Numbers the features of a text, template by template in order of first occurrence, and drops those that
-  // occur fewer than `min_count` times. `answers` are the classes of all words, which serve as tags of
+  // Numbers the features of a text, template by template and frequent ones first, and drops those that occur
+  // fewer than `min_count` times. `answers` are the classes of all words, which serve as tags of
   // previous words.
   FeatureRows learn(const SequenceText& text, std::span<const std::int32_t> answers, std::int64_t min_count,
                     const Monitor& monitor);

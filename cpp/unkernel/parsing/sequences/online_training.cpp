@@ -12,11 +12,13 @@ std::size_t place_of(const std::vector<std::int32_t>& classes, std::int32_t one)
   return static_cast<std::size_t>(std::ranges::lower_bound(classes, one) - classes.begin());
 }
 
-void check_parts(std::span<const std::int32_t> parts, std::int64_t tokens, std::size_t limit) {
-  if (parts.size() != static_cast<std::size_t>(tokens) || std::ranges::any_of(parts, [&](auto part) {
-        return part < 0 || static_cast<std::size_t>(part) >= limit;
-      }))
-    throw std::invalid_argument("the parts do not fit the text");
+void check_fit(const SequenceAnswers& answers, std::int64_t tokens, std::size_t parts) {
+  const auto is_out = [&](std::int32_t part) {
+    return part < -1 || part >= static_cast<std::int32_t>(parts);
+  };
+  if (answers.parts.size() != static_cast<std::size_t>(tokens) ||
+      answers.classes.size() != answers.parts.size() || std::ranges::any_of(answers.parts, is_out))
+    throw std::invalid_argument("the answers do not fit the text");
 }
 
 }  // namespace
@@ -32,10 +34,9 @@ SequenceTrainer::SequenceTrainer(const SequenceFeatures& features, const data::C
       random_(options.seed),
       order_(static_cast<std::size_t>(text.sentences())),
       reader_(features) {
-  check_parts(answers_.parts, text.tokens(), classes_.size());
-  if (answers_.classes.size() != answers_.parts.size())
-    throw std::invalid_argument("the answers do not fit the text");
+  check_fit(answers_, text.tokens(), classes_.size());
   for (std::size_t token = 0; token < answers_.classes.size(); ++token) {
+    if (answers_.parts[token] < 0) continue;
     const auto& own = classes_[static_cast<std::size_t>(answers_.parts[token])];
     if (!std::ranges::binary_search(own, answers_.classes[token]))
       throw std::invalid_argument("a part does not have the class of its word");
@@ -72,6 +73,7 @@ void SequenceTrainer::learn_sentence(std::int64_t sentence, SequenceEpoch& count
 // Returns the class that the following words see.
 std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts) {
   const auto place = static_cast<std::size_t>(token);
+  if (answers_.parts[place] < 0) return answers_.classes[place];
   const auto part = static_cast<std::size_t>(answers_.parts[place]);
   const std::vector<std::int32_t>& classes = classes_[part];
   if (classes.size() == 1) return classes.front();
@@ -91,28 +93,29 @@ std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, S
   return classes[epochs_ < options_.gold_epochs ? right : wrong];
 }
 
-std::vector<std::int32_t> SequenceTrainer::answers(const data::ColumnText& text,
-                                                   std::span<const std::int32_t> parts,
+std::vector<std::int32_t> SequenceTrainer::answers(const data::ColumnText& text, const SequenceAnswers& given,
                                                    const Monitor& monitor) {
-  check_parts(parts, text.tokens(), classes_.size());
+  check_fit(given, text.tokens(), classes_.size());
   for (AveragedWeights& weights : weights_) weights.settle_averages();
   std::vector<std::int32_t> found;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
     reader_.read({.text = text}, sentence, words_);
     for (std::size_t i = 0; i < words_.words(); ++i) {
-      const auto part = static_cast<std::size_t>(parts[found.size()]);
-      std::size_t best = 0;
-      if (classes_[part].size() > 1) {
-        features_.row(words_, i, row_);
-        const std::span<const double> scores = weights_[part].averaged_score(row_);
-        best = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
-      }
-      found.push_back(classes_[part][best]);
+      const std::int32_t part = given.parts[found.size()];
+      found.push_back(part < 0 ? given.classes[found.size()] : answer(i, static_cast<std::size_t>(part)));
       words_.set_tag(i, features_.tag_code(found.back()));
     }
   }
   return found;
+}
+
+std::int32_t SequenceTrainer::answer(std::size_t word, std::size_t part) {
+  const std::vector<std::int32_t>& classes = classes_[part];
+  if (classes.size() == 1) return classes.front();
+  features_.row(words_, word, row_);
+  const std::span<const double> scores = weights_[part].averaged_score(row_);
+  return classes[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
 }
 
 }  // namespace unkernel::parsing

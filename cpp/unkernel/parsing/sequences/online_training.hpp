@@ -3,7 +3,7 @@
 //
 // From epoch `gold_epochs` on, the words that follow see the classes that were given, right or wrong, as they
 // will when it answers. Decisions may be split into parts, each of which has weights of its own and chooses
-// among its own classes.
+// among its own classes. Words without a part have a class that is not to be learnt.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace unkernel::parsing {
 
-// For each token its class, and the part that decides.
+// For each token its class, and the part that decides; -1 for none.
 struct SequenceAnswers {
   std::vector<std::int32_t> classes;
   std::vector<std::int32_t> parts;
@@ -47,8 +47,8 @@ class SequenceTrainer {
                   std::vector<std::vector<std::int32_t>> classes, const SequenceTrainingOptions& options);
 
   SequenceEpoch run_epoch(const Monitor& monitor);
-  // The classes that the current averages give; `parts` has the part of each token.
-  std::vector<std::int32_t> answers(const data::ColumnText& text, std::span<const std::int32_t> parts,
+  // The classes that the current averages give; those of words without a part are given.
+  std::vector<std::int32_t> answers(const data::ColumnText& text, const SequenceAnswers& given,
                                     const Monitor& monitor);
 
   const std::vector<AveragedWeights>& parts() const { return weights_; }
@@ -56,6 +56,7 @@ class SequenceTrainer {
  private:
   void learn_sentence(std::int64_t sentence, SequenceEpoch& counts);
   std::int32_t learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts);
+  std::int32_t answer(std::size_t word, std::size_t part);
 
   const SequenceFeatures& features_;
   const data::ColumnText& text_;

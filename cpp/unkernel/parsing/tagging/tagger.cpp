@@ -76,8 +76,6 @@ class ColumnDecider {
   }
 
   std::int32_t decide_word(std::size_t word, std::size_t part) {
-    const std::vector<std::int32_t>& classes = column_.classes[part];
-    if (classes.size() == 1) return classes.front();
     std::int32_t& remembered = remembered_[word_in_part(reader_.number(word), part)];
     if (remembered == nothing) remembered = to_remember(word, part);
     return remembered == depends ? decide_by_scores(word, part) : remembered - first_class;
@@ -88,6 +86,8 @@ class ColumnDecider {
     const std::int32_t known = certain.words.find(reader_.form(word));
     const std::int32_t* found = known < 0 ? nullptr : certain.classes.find(word_in_part(known, part));
     if (found != nullptr) return first_class + *found - 1;
+    const std::vector<std::int32_t>& classes = column_.classes[part];
+    if (classes.size() == 1) return first_class + classes.front();
     return by_word_ ? first_class + decide_by_scores(word, part) : depends;
   }
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import string
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
@@ -24,11 +21,10 @@ from unkernel.parsing.online import Weights, classifier_of_runs
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.scoring import check_not_empty, percentage
 from unkernel.parsing.template_files import read_templates
-from unkernel.parsing.text.lemmas import edit_of
+from unkernel.parsing.text.column_task import Answers, ColumnTask, Numbers, seen_tags
 from unkernel.parsing.text.tagger_model import (
     LEMMA,
     TAGGED,
-    CertainClasses,
     LearnedColumn,
     Lexicons,
     TaggerModel,
@@ -38,11 +34,6 @@ from unkernel.parsing.text.tagger_model import (
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
 _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
-# How often a word must have had one class, and no other, to need no classifier.
-_CERTAIN = {"upos": 20, "xpos": 10, "feats": 5, LEMMA: 1}
-_KNOWN_WORD = 5  # how often training must have seen a word to know its tags
-_RARE_TAG = 0.02  # a share of a word's tags that is left out
-_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
 class Tagger(BaseParser[TreebankSource]):
@@ -185,35 +176,27 @@ def columns_of(bank: Treebank) -> list[str]:
     return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
-@dataclass
-class _Answers:
-    """The right values of a column: numbers of names."""
-
-    numbers: NDArray[np.int32]
-    names: list[str]
-
-
 class _ColumnLearner:
     """Learns one column after the other."""
 
     def __init__(self, tagger: Tagger, bank: Treebank, dev: Treebank | None, report: Reporter) -> None:
         self.tagger, self.bank, self.dev, self.report = tagger, bank, dev, report
         self.columns: list[LearnedColumn] = []
-        self._before: list[_Answers] = []  # the right answers of these columns
+        self._before: list[Numbers] = []  # the right answers of these columns
+        self._dev_before: list[Numbers] = []
 
     def learn(self, name: str) -> None:
-        answers = _answers(self.bank, name)
+        answers = Answers.of(self.bank, name)
         before = [column.name for column in self.columns]
         which = name if name == LEMMA else "next" if before else "first"
         templates, file = read_templates(which, _TEMPLATES)
         templates += "".join(f"{one}[0]\n" for one in before)
-        lexicons: Lexicons = [("seen", _seen(self.bank, answers))]
+        lexicons: Lexicons = [("seen", seen_tags(self.bank, answers))]
         features = SequenceFeatures(templates, file, **feature_sources(before, lexicons))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
         split = min(_SPLITS.get(name, 0), len(before))
-        cases, parts, classes = _parts([one.numbers for one in self._before[:split]], answers.numbers)
-        dev = None if self.dev is None else self._dev_answers(name, answers.names, split, cases)
-        runs = self._runs(name, features, (answers.numbers, parts, classes), dev)
+        task = ColumnTask.of(self.bank, name, answers, self._before[:split])
+        runs = self._runs(name, features, answers.numbers, task)
         self.columns.append(
             LearnedColumn(
                 name=name,
@@ -223,8 +206,8 @@ class _ColumnLearner:
                 lexicons=lexicons,
                 names=answers.names,
                 split=split,
-                cases=cases,
-                classes=classes,
+                cases=task.cases,
+                classes=task.classes,
                 classifiers=[
                     classifier_of_runs(
                         [run[part] for run in runs],
@@ -235,58 +218,55 @@ class _ColumnLearner:
                     )
                     if len(own) > 1
                     else None
-                    for part, own in enumerate(classes)
+                    for part, own in enumerate(task.classes)
                 ],
-                certain=_certain(self.bank, answers.numbers, parts, _CERTAIN[name]),
+                certain=task.certain,
             )
         )
-        self._before.append(answers)
-
-    def _dev_answers(
-        self, name: str, names: list[str], split: int, cases: list[tuple[list[int], int]]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The right classes in the dev treebank, -1 for others, and the part that decides for each word."""
-        assert self.dev is not None
-        before = [
-            _numbers_in(one.names, _answers(self.dev, column.name))
-            for one, column in zip(self._before[:split], self.columns, strict=False)
-        ]
-        parts = {tuple(case): part for case, part in cases}
-        found = [parts.get(case, 0) for case in zip(*(own.tolist() for own in before), strict=True)]
-        own = np.array(found if split else np.zeros(self.dev.n_words), np.int32)
-        return _numbers_in(names, _answers(self.dev, name)), own
+        self._before.append(answers.numbers)
+        if self.dev is not None:
+            self._dev_before.append(Answers.of(self.dev, name).numbers_in(answers.names))
 
     def _runs(
-        self,
-        name: str,
-        features: SequenceFeatures,
-        task: tuple[NDArray[np.int32], NDArray[np.int32], list[list[int]]],
-        dev: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+        self, name: str, features: SequenceFeatures, answers: Numbers, task: ColumnTask
     ) -> list[list[Weights]]:
         """The weights of each part, run by run: of the epoch that is best on the dev part, or the last."""
         tagger = self.tagger
         seeds = check_random_state(tagger.random_state).randint(2**31, size=int(tagger.runs))
+        score = None if self.dev is None else self._dev_score(name, self.dev, task)
         runs = []
         for run, seed in enumerate(seeds, 1):
             trainer = SequenceTrainer(
                 features,
                 self.bank._text,
-                *task,
+                *task.to_learn(answers, self._before),
+                task.classes,
                 degree=int(tagger.degree),
                 min_updates=int(tagger.min_updates),
                 gold_epochs=_GOLD_EPOCHS,
                 seed=int(seed),
             )
             which = f"{name}, run {run}" if tagger.runs > 1 else name
-            runs.append(self._run(which, trainer, len(task[2]), dev))
+            runs.append(self._run(which, trainer, len(task.classes), score))
         return runs
+
+    def _dev_score(self, name: str, dev: Treebank, task: ColumnTask) -> Callable[[SequenceTrainer], float]:
+        """What says how many percent of the dev treebank a trainer has right by now."""
+        right = Answers.of(dev, name).numbers_in(task.names)
+        given = task.to_answer(dev, self._dev_before)
+
+        def score(trainer: SequenceTrainer) -> float:
+            found = np.asarray(trainer.answers(dev._text, *given))
+            return percentage(int(np.count_nonzero(found == right)), len(found))
+
+        return score
 
     def _run(
         self,
         which: str,
         trainer: SequenceTrainer,
         parts: int,
-        dev: tuple[NDArray[np.int32], NDArray[np.int32]] | None,
+        score: Callable[[SequenceTrainer], float] | None,
     ) -> list[Weights]:
         best = -1.0
         for epoch in range(1, int(self.tagger.epochs) + 1):
@@ -294,84 +274,10 @@ class _ColumnLearner:
             words, wrong = trainer.run_epoch()
             text = f"{which}, epoch {epoch}: {percentage(wrong, max(words, 1)):.2f} % wrong"
             right = 0.0 if epoch == int(self.tagger.epochs) else -1.0  # without a dev treebank: the last
-            if dev is not None and self.dev is not None:
-                found = np.asarray(trainer.answers(self.dev._text, dev[1]))
-                right = percentage(int(np.count_nonzero(found == dev[0])), len(found))
+            if score is not None:
+                right = score(trainer)
                 text += f"; dev {right:.2f} % right"
             if right > best:
                 best, weights = right, [trainer.weights(part) for part in range(parts)]
             self.report(f"{text} ({time.process_time() - start:.1f} s)")
         return weights
-
-
-def _answers(bank: Treebank, name: str) -> _Answers:
-    numbers, names = bank.symbols(name)
-    if name != LEMMA:
-        return _Answers(numbers, names)
-    forms, form_names = bank.symbols("form")
-    pairs, inverse = np.unique(forms.astype(np.int64) << 32 | numbers, return_inverse=True)
-    edits = [edit_of(form_names[pair >> 32], names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
-    known = {edit: number for number, edit in enumerate(dict.fromkeys(edits))}
-    return _Answers(np.array([known[edit] for edit in edits], np.int32)[inverse], list(known))
-
-
-def _numbers_in(names: list[str], answers: _Answers) -> NDArray[np.int32]:
-    """Answers as numbers of other names; -1 for those that are not among them."""
-    places = {name: number for number, name in enumerate(names)}
-    return np.array([places.get(name, -1) for name in answers.names], np.int32)[answers.numbers]
-
-
-def _seen(bank: Treebank, answers: _Answers) -> tuple[list[str], list[str]]:
-    """Frequent words, in lower case, and the classes that training has seen them with."""
-    forms, form_names = bank.symbols("form")
-    lower = {
-        name: number for number, name in enumerate(dict.fromkeys(n.translate(_SMALL) for n in form_names))
-    }
-    words = np.array([lower[name.translate(_SMALL)] for name in form_names])[forms]
-    counts = np.bincount(words, minlength=len(lower))
-    pairs, times = np.unique(words.astype(np.int64) << 32 | answers.numbers, return_counts=True)
-    own: dict[int, list[tuple[int, int]]] = {}
-    for pair, count in zip(pairs.tolist(), times.tolist(), strict=True):
-        word = pair >> 32
-        if counts[word] >= _KNOWN_WORD and count >= _RARE_TAG * counts[word]:
-            own.setdefault(word, []).append((-count, pair & 0xFFFFFFFF))
-    names = list(lower)
-    found = {
-        names[word]: "|".join(answers.names[one] for _, one in sorted(tags)) for word, tags in own.items()
-    }
-    return list(found), list(found.values())
-
-
-def _certain(
-    bank: Treebank, answers: NDArray[np.int32], parts: NDArray[np.int32], times: int
-) -> CertainClasses:
-    """The words that had the same class whenever a part was asked, if that was often enough."""
-    forms, form_names = bank.symbols("form")
-    asked, inverse, counts = np.unique(
-        forms.astype(np.int64) << 32 | parts, return_inverse=True, return_counts=True
-    )
-    lowest = np.full(len(asked), np.iinfo(np.int32).max, np.int32)
-    highest = np.zeros(len(asked), np.int32)
-    np.minimum.at(lowest, inverse, answers)
-    np.maximum.at(highest, inverse, answers)
-    chosen = np.flatnonzero((lowest == highest) & (counts >= times))
-    return CertainClasses(
-        [form_names[pair >> 32] for pair in asked[chosen].tolist()],
-        (asked[chosen] & 0xFFFFFFFF).astype(np.int32),
-        highest[chosen],
-    )
-
-
-def _parts(
-    before: list[NDArray[np.int32]], answers: NDArray[np.int32]
-) -> tuple[list[tuple[list[int], int]], NDArray[np.int32], list[list[int]]]:
-    """Cases with their parts, the part of each word, and the classes of each part."""
-    if not before:
-        return [([], 0)], np.zeros(len(answers), np.int32), [np.unique(answers).tolist()]
-    found, parts = np.unique(np.stack(before, axis=1), axis=0, return_inverse=True)
-    own: NDArray[np.int32] = parts.reshape(-1).astype(np.int32)
-    pairs = np.unique(np.stack([own, answers], axis=1), axis=0)
-    classes: list[list[int]] = [[] for _ in found]
-    for part, one in pairs.tolist():
-        classes[part].append(one)
-    return [(case, number) for number, case in enumerate(found.tolist())], own, classes
