@@ -58,20 +58,21 @@ def parse_text_stream(
 
 def _blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None]:
     spec = (model.tokenizer if isinstance(model, TextParserModel) else model).spec
-    held, line, wanted, begins_paragraph = b"", 1, 0, True
+    held, line, wanted, begins_paragraph = bytearray(), 1, 0, True
     for piece in _without_mark(pieces):
         held += piece
         if not piece or len(held) < wanted:
             yield None
             continue
-        end, ends_paragraph = whole_text(spec, held)
+        end, ends_paragraph = whole_text(spec, bytes(held))
         if end:
-            yield _Block(held[:end], line, begins_paragraph)
+            yield _Block(bytes(held[:end]), line, begins_paragraph)
             line += held.count(b"\n", 0, end)
-            held, begins_paragraph = held[end:], ends_paragraph
+            del held[:end]
+            begins_paragraph = ends_paragraph
         wanted = 2 * len(held) if len(held) > _LONG else 0
     if held:
-        yield _Block(held, line, begins_paragraph)
+        yield _Block(bytes(held), line, begins_paragraph)
 
 
 def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
