@@ -130,6 +130,7 @@ def load(
 
 def check_loaded(loaded: object, name: str) -> None:
     """Check what loading leaves for later, because it takes time; a ``FormatError`` of the file `name`."""
-    if hasattr(loaded, "check_model") and hasattr(loaded, "check_answers"):
+    if hasattr(loaded, "check_model"):
         loaded.check_model(name)
+    if hasattr(loaded, "check_answers"):
         loaded.check_answers(name)

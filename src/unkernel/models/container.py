@@ -11,6 +11,7 @@ SHA-256 of all arrays. Files of earlier versions have none.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import sys
@@ -53,7 +54,23 @@ Verify = Literal["lazy"] | bool
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
-    """Write a model file whole or not at all; the same model gives the same bytes.
+    """Write a model file whole or not at all; the same model gives the same bytes."""
+    pieces = _encoded(name_of(path), kind, arrays, settings)
+    with replaced(path) as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
+    """The same file as an array for another one, and its size; zeros fill the last number."""
+    content = b"".join(_encoded(kind, kind, arrays, settings))
+    return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
+
+
+def _encoded(
+    name: str, kind: str, arrays: Arrays, settings: Mapping[str, Any]
+) -> list[bytes | memoryview[int]]:
+    """The bytes of a file.
 
     Arrays of wide numbers come first: so each begins at a multiple of its numbers' size, without gaps,
     which safetensors does not allow.
@@ -73,9 +90,9 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
     }
     header: dict[str, Any] = {"__metadata__": metadata}
     offset = 0
-    for name, array in arrays.items():
+    for key, array in arrays.items():
         end = offset + array.nbytes
-        header[name] = {
+        header[key] = {
             "dtype": _NAMES[array.dtype],
             "shape": list(array.shape),
             "data_offsets": [offset, end],
@@ -84,14 +101,11 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
     text = _header_text(header)
     if len(text) > _LARGEST_HEADER:
         raise ValueError(
-            f"{path}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
+            f"{name}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
             f"for {_LARGEST_HEADER:,}; fit with fewer features that have names"
         )
     text = text.replace(_NO_DIGEST.encode(), hexadecimal_checksum(text).encode(), 1)
-    with replaced(path) as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for array in arrays.values():
-            file.write(array.data)
+    return [len(text).to_bytes(8, "little") + text, *(array.data for array in arrays.values())]
 
 
 def _header_text(header: Mapping[str, Any]) -> bytes:
@@ -149,18 +163,34 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
-        header, start = _read_header(name, file.read(8), file, size)
-        metadata = header.pop("__metadata__", None)
-        kind, settings = _read_metadata(name, metadata)
-        digests = _read_digests(name, metadata, header)
-        places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
-        _check_gaps(name, places.values(), size - start)
-        contents = _contents(name, file, start, size, mmap=mmap)
-    arrays = {key: _array(contents, place) for key, place in places.items()}
-    found = Contents(kind, arrays, settings, digests, metadata.get("sha256") if digests is not None else None)
+        found = _decoded(name, file, size, lambda start: _contents(name, file, start, size, mmap=mmap))
     if verify is not False:
         _verify(name, found, everything=verify is True)
     return found
+
+
+def read_nested(
+    name: str, content: NDArray[np.uint64], size: int
+) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+    """What :func:`nested` made, of which `size` bytes are the file; digests are those of the file `name`."""
+    if not 0 <= content.nbytes - size < content.itemsize:
+        raise _error(name, f"a file inside of it is damaged: it has not its size; {_REMEDY}")
+    inner = content.view(np.uint8)[:size]
+    begin = io.BytesIO(inner[: 8 + _LARGEST_HEADER].tobytes())
+    return _decoded(name, begin, size, lambda start: inner[start:])[:3]
+
+
+def _decoded(name: str, file: IO[bytes], size: int, contents: Callable[[int], NDArray[np.uint8]]) -> Contents:
+    """What a file of `size` bytes holds; `contents` gives the bytes after its header."""
+    header, start = _read_header(name, file.read(8), file, size)
+    metadata = header.pop("__metadata__", None)
+    kind, settings = _read_metadata(name, metadata)
+    digests = _read_digests(name, metadata, header)
+    places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
+    _check_gaps(name, places.values(), size - start)
+    body = contents(start)
+    arrays = {key: _array(body, place) for key, place in places.items()}
+    return Contents(kind, arrays, settings, digests, metadata.get("sha256") if digests is not None else None)
 
 
 def _contents(name: str, file: IO[bytes], start: int, size: int, *, mmap: bool) -> NDArray[np.uint8]:

@@ -271,18 +271,63 @@ def test_the_same_treebank_gives_the_same_file(nlp, tmp_path):
 def test_damaged_files_are_refused(nlp):
     kind, arrays, stored = nlp.to_model().to_container()
     assert kind == "text_parser"
-    for part in ("tokenizer", "tagger", "parser"):
-        with pytest.raises(FormatError):
-            TextParserModel.from_container("x.uk", arrays, {k: v for k, v in stored.items() if k != part})
-        with pytest.raises(FormatError):
-            TextParserModel.from_container("x.uk", arrays, stored | {part: stored["parameters"]})
-        rest = {key: array for key, array in arrays.items() if not key.startswith(part)}
-        with pytest.raises(FormatError):
-            TextParserModel.from_container("x.uk", rest, stored)
-    for name in arrays:
-        changed = arrays | {name: np.zeros(1, arrays[name].dtype)}
-        with contextlib.suppress(FormatError):
-            TextParserModel.from_container("x.uk", changed, stored).parse(TEXT)
+    sizes = stored["sizes"]
+    for part, other in (("tokenizer", "tagger"), ("tagger", "parser"), ("parser", "tokenizer")):
+        with pytest.raises(FormatError, match=rf"no proper array '{part}'"):
+            TextParserModel.from_container("x.uk", {k: v for k, v in arrays.items() if k != part}, stored)
+        with pytest.raises(FormatError, match=rf"setting '{part}'"):
+            TextParserModel.from_container("x.uk", arrays, stored | {"sizes": sizes | {part: -1}})
+        swapped = TextParserModel.from_container(
+            "x.uk", arrays | {part: arrays[other]}, stored | {"sizes": sizes | {part: sizes[other]}}
+        )
+        shorter = TextParserModel.from_container("x.uk", arrays, stored | {"sizes": sizes | {part: 9}})
+        inner = np.copy(arrays[part])
+        inner[5] ^= np.uint64(1)
+        changed = TextParserModel.from_container("x.uk", arrays | {part: inner}, stored)
+        for damaged in (swapped, shorter, changed):
+            for _ in range(2):  # and again, when it is asked again
+                with pytest.raises(FormatError, match=r"x\.uk"):
+                    damaged.parse(TEXT)
+            with pytest.raises(FormatError, match=r"x\.uk"):
+                damaged.check_model("x.uk")
+
+
+def test_a_file_whose_models_are_damaged_inside(nlp):
+    """Arrays that no tagger can have, in a file that is whole."""
+    kind, arrays, stored = nlp.to_model().to_container()
+    assert kind == "text_parser"
+    for part, model in nlp.to_model().models.items():
+        _, own, settings = model.to_container()
+        for name in own:
+            odd = own | {name: np.zeros(1, own[name].dtype)}
+            content, size = container.nested(model.kind, odd, settings)
+            damaged = TextParserModel.from_container(
+                "x.uk", arrays | {part: content}, stored | {"sizes": stored["sizes"] | {part: size}}
+            )
+            with contextlib.suppress(FormatError):
+                damaged.parse(TEXT)
+
+
+def test_memory_is_limited_when_models_are_made(nlp, tmp_path):
+    path = tmp_path / "en.uk"
+    nlp.save(path)
+    loaded = unkernel.load(path, limit=1000)
+    with pytest.raises(FormatError, match="limit="):
+        loaded.parse(TEXT)
+
+
+def test_all_of_a_file_can_be_looked_at(nlp, tmp_path):
+    path = tmp_path / "en.uk"
+    nlp.save(path)
+    assert unkernel.load(path, verify=True).parse(TEXT) == nlp.parse(TEXT)
+    content, size = container.nested("tagger", {"x": np.zeros(3)}, {})
+    kind, arrays, stored = nlp.to_model().to_container()
+    container.write(
+        path, kind, arrays | {"tagger": content}, stored | {"sizes": stored["sizes"] | {"tagger": size}}
+    )
+    unkernel.load(path).tokenizer.tokenize(TEXT)  # which is not damaged
+    with pytest.raises(FormatError, match="setting 'parameters'"):
+        unkernel.load(path, verify=True)
 
 
 def test_a_file_that_is_cut_is_refused(nlp, tmp_path):

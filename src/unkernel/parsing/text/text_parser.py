@@ -150,9 +150,7 @@ class TextParser(BaseEstimator):  # type: ignore[misc]
         )
         tagged_dev = None if dev is None else tagger.tag(dev)
         parser.fit_reporting(tagged, tagged_dev, on_progress=_of_part("parser", report))
-        return TextParserModel(
-            tokenizer.to_model(), tagger.to_model(), parser.to_model(), stored_parameters(self)
-        )
+        return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, stored_parameters(self))
 
     def _parts(self) -> tuple[Tokenizer, Tagger, ArcEagerParser]:
         return self.tokenizer or Tokenizer(), self.tagger or Tagger(), self.parser or ArcEagerParser()

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextvars import copy_context
+from functools import partial
+from threading import Lock
+from typing import Any, Generic, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from unkernel.data.text.columns import rewritten, text_of
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
+from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, treebank_of
 from unkernel.parsing.ordered_work import in_order
@@ -30,13 +36,30 @@ _PARTS: dict[str, type[SavedModel]] = {
     "tagger": TaggerModel,
     "parser": ArcEagerModel,
 }
+_Model = TypeVar("_Model")
 _BATCH_BYTES = 1 << 17  # of short texts that are parsed together
 _NEW_TEXT = b"# newdoc\n"  # a line that stands between such texts, and in no answer
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class _MadeOnce(Generic[_Model]):
+    """A model that is made when it is first needed; threads that need it at the same time get the same."""
+
+    def __init__(self, make: Callable[[], _Model]) -> None:
+        self._make = make
+        self._lock = Lock()
+
+    def get(self) -> _Model:
+        with self._lock:
+            if not hasattr(self, "_model"):
+                self._model = self._make()
+        return self._model
+
+
 class TextParserModel(SavedModel):
     """From raw text to trees. :class:`TextParser` fits it, and ``unkernel.load`` reads it from a file.
+
+    The file stays mapped: each of its models is checked and made ready when it is first needed, which takes
+    some tenths of a second. What is damaged then is a ``FormatError``; :meth:`check_model` looks at all.
 
     Attributes
     ----------
@@ -52,10 +75,31 @@ class TextParserModel(SavedModel):
     noun = "text parser"
     estimator = "TextParser"
 
-    tokenizer: TokenizerModel
-    tagger: TaggerModel
-    parser: ArcEagerModel
-    parameters: dict[str, Any]
+    def __init__(
+        self,
+        tokenizer: Callable[[], TokenizerModel],
+        tagger: Callable[[], TaggerModel],
+        parser: Callable[[], ArcEagerModel],
+        parameters: dict[str, Any],
+    ) -> None:
+        self._tokenizer, self._tagger, self._parser = (
+            _MadeOnce(tokenizer),
+            _MadeOnce(tagger),
+            _MadeOnce(parser),
+        )
+        self.parameters = parameters
+
+    @property
+    def tokenizer(self) -> TokenizerModel:
+        return self._tokenizer.get()
+
+    @property
+    def tagger(self) -> TaggerModel:
+        return self._tagger.get()
+
+    @property
+    def parser(self) -> ArcEagerModel:
+        return self._parser.get()
 
     @property
     def models(self) -> dict[str, SavedModel]:
@@ -178,23 +222,39 @@ class TextParserModel(SavedModel):
     # --- Files ----------------------------------------------------------------------------------------
 
     def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+        """Three files in one: what has few arrays is mapped in no time."""
         arrays: Arrays = {}
-        settings: dict[str, Any] = {}
+        sizes = {}
         for name, model in self.models.items():
-            _, own, settings[name] = model.to_container()
-            arrays |= {f"{name}.{key}": array for key, array in own.items()}
-        return arrays, settings
+            arrays[name], sizes[name] = container.nested(*model.to_container())
+        return arrays, {"sizes": sizes}
 
     @classmethod
     def _restored(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
+        sizes = container.setting(name, settings, "sizes", dict, lambda _: True)
+        context = copy_context()  # with the memory that the file may take
         models: dict[str, Any] = {}
         for part, model in _PARTS.items():
-            own = {key.removeprefix(f"{part}."): one for key, one in arrays.items() if key.startswith(part)}
-            stored = container.setting(name, settings, part, dict, lambda _: True)
-            models[part] = model.from_container(name, own, stored)
+            content = container.proper_array(name, arrays, part, [np.dtype("<u8")], 1)
+            size = container.setting(name, sizes, part, int, lambda size: size >= 0)
+            models[part] = partial(context.copy().run, _made, name, model, content, size)
         return cls(**models, parameters=parameters)
+
+    def check_columns(self) -> None:
+        """Nothing: each model does so when it is made."""
+
+    def check_model(self, file: str) -> None:
+        """Make all models ready; a ``FormatError`` if one is damaged."""
+        _ = self.models
+
+
+def _made(name: str, model: type[SavedModel], content: NDArray[np.uint64], size: int) -> SavedModel:
+    kind, arrays, settings = container.read_nested(name, content, size)
+    if kind != model.kind:
+        raise FormatError(name, 0, 0, f"it holds a file of kind {kind!r}, which is no {model.noun}")
+    return model.from_container(name, arrays, settings)
 
 
 def check_given(given: str) -> str:
