@@ -34,6 +34,7 @@ struct Problem {
         costs(given.costs),
         alpha(given.labels.size(), 0.0),
         scores(given.labels.size(), 0.0),
+        scored(given.labels.size(), false),
         fit_intercept(with_intercept) {}
 
   // Computes P, D and b from the scores of all examples.
@@ -67,6 +68,7 @@ struct Problem {
   const std::vector<double>& costs;
   std::vector<double> alpha;
   std::vector<double> scores;
+  std::vector<bool> scored;  // in double precision, with these alpha
   bool fit_intercept;
   bool settled = false;  // the gap is small enough according to the current scores
   bool announced = false;
@@ -163,12 +165,17 @@ class Decomposition {
     return can_go_on;
   }
 
-  // Scores all examples with the current weights: the scores of the working set come from a kernel matrix in
-  // single precision, and those of the others may be outdated.
+  // Scores the examples that are not yet scored with the current weights: the scores of the working set come
+  // from a kernel matrix in single precision.
   void certify() {
     std::vector<Problem*> all;
     for (Problem& problem : problems_) all.push_back(&problem);
-    score(all, kernels::all_of(*examples_));
+    std::vector<std::int32_t> examples;
+    for (std::size_t i = 0; i < examples_->size; ++i) {
+      if (!std::ranges::all_of(problems_, [i](const Problem& problem) { return problem.scored[i]; }))
+        examples.push_back(static_cast<std::int32_t>(i));
+    }
+    score(all, examples);
     for (Problem* problem : all) settle(*problem);
   }
 
@@ -283,6 +290,7 @@ class Decomposition {
     const solve::PairOutcome outcome = solve::minimise_pairs(
         pairs, {problem.pair_tolerance, most_steps, options_.fit_intercept}, alpha, gradient, monitor_);
     problem.intercept = outcome.bias;
+    problem.scored.assign(problem.scored.size(), false);
     for (std::size_t k = 0; k < n; ++k) {
       problem.alpha[at(examples[k])] = alpha[k];
       problem.scores[at(examples[k])] = labels[k] * (gradient[k] + 1.0);
@@ -314,8 +322,10 @@ class Decomposition {
     std::vector<double> scores(examples.size() * problems.size(), 0.0);
     machine.add_scores(*examples_, examples, options_.threads, monitor_, scores);
     for (std::size_t k = 0; k < examples.size(); ++k) {
-      for (std::size_t p = 0; p < problems.size(); ++p)
+      for (std::size_t p = 0; p < problems.size(); ++p) {
         problems[p]->scores[at(examples[k])] = scores[k * problems.size() + p];
+        problems[p]->scored[at(examples[k])] = true;
+      }
     }
   }
 

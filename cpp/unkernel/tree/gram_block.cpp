@@ -43,11 +43,11 @@ GramBlock::GramBlock(const kernels::ExampleKernel& kernel, const kernels::Exampl
                      std::size_t capacity, int threads)
     : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
 
-// Rows are packed without padding, which the system would have to zero, too. A large matrix is not copied
-// again, because both copies would be in memory.
+// Grows by a quarter or more, as every growth copies, but by little, as the system has to zero what is not
+// used, too. A large matrix is not copied again, because both copies would be in memory.
 void GramBlock::make_wide(std::size_t size) {
   if (size <= stride_) return;
-  const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + 15) / 16 * 16;
+  const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + size / 4 + 15) / 16 * 16;
   LargeArray<float> values(stride * stride);
   for (std::size_t i = 0; i < examples_.size(); ++i) {
     std::copy_n(values_.data() + i * stride_, examples_.size(), values.data() + i * stride);
