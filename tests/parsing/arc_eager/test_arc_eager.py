@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+from itertools import cycle, islice
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from reference.dependencies import is_tree
+from reference.parse_corpora import treebank
 from reference.treebanks import TAGS, XPOS, bank_of, sentences, treebanks
 from unkernel import FormatError, load
 from unkernel.data import Treebank, read_conllu, read_conllx
@@ -269,15 +271,19 @@ def test_a_model_has_a_beam_that_its_file_can_hold(parser, beam):
         dataclasses.replace(parser.model_, beam=beam)
 
 
-def test_long_sentences_are_parsed_greedily():
+def test_long_sentences_have_a_beam_of_one():
     """A beam copies its states, which would take time quadratic in the number of words."""
-    model = ArcEagerParser(beam=2, **QUICK).fit(DOGS).model_
-    greedy = dataclasses.replace(model, beam=1)
-    sentence = ["dogs", "bark", "."] * 400
-    tags = ["NOUN", "VERB", "PUNCT"] * 400
-    longest, longer = ([sentence[:n]] for n in (1000, 1001))
-    assert model.parse(longer, [tags[:1001]]).to_bytes() == greedy.parse(longer, [tags[:1001]]).to_bytes()
-    assert is_tree(model.parse(longest, [tags[:1000]])[0].heads)
+    bank = read_conllu(io.BytesIO(treebank(40, 0).encode()))
+    narrow = ArcEagerParser(beam=2, **QUICK).fit(bank).model_
+    wide = dataclasses.replace(narrow, beam=64)
+    known = [(word.form, word.upos) for sentence in bank for word in sentence]
+    words, tags = zip(*islice(cycle(known), 40_000), strict=True)
+    for n_words, alike in ((900, False), (1001, True), (40_000, True)):
+        found = [
+            model.parse([list(words[:n_words])], [list(tags[:n_words])])[0].heads for model in (narrow, wide)
+        ]
+        assert all(map(is_tree, found))
+        assert (found[0] == found[1]) == alike
 
 
 @pytest.mark.parametrize("split", ["none", "labels", "both"])

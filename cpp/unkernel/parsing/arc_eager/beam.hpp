@@ -20,11 +20,11 @@
 
 namespace unkernel::parsing {
 
-// Each state of a beam is copied, so time would be quadratic in the length; longer sentences are parsed
-// greedily.
+// States are copied if there are several, which takes time quadratic in the length: longer sentences have a
+// beam of one.
 constexpr std::size_t longest_for_beam = 1000;
 
-// The scores of the rows of a sentence, each computed once.
+// The scores of the rows of a sentence, each computed once, or once again in a very long sentence.
 class RowScores {
  public:
   void clear();
@@ -33,6 +33,7 @@ class RowScores {
   template <class Compute>
   std::span<const double> of(std::size_t part, std::span<const std::int32_t> columns,
                              const Compute& compute) {
+    if (rows_.size() == most_rows) clear();
     std::int32_t& number = numbers_[hash(part, columns)];
     if (number == 0 || !is_row(rows_[place_of(number)], part, columns)) {
       number = static_cast<std::int32_t>(rows_.size()) + 1;
@@ -43,6 +44,8 @@ class RowScores {
   }
 
  private:
+  static constexpr std::size_t most_rows = 1 << 16;
+
   struct Row {
     std::size_t part;
     std::size_t first_column, columns;
@@ -230,20 +233,18 @@ class BeamSearch {
 template <class Scorer>
 void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
             BeamRoom& room) {
-  room.begin(parse_room.symbols.words());
+  const std::size_t words = parse_room.symbols.words();
+  const std::size_t kept = words <= longest_for_beam ? width : 1;
+  room.begin(words);
   BeamSearch<Scorer> steps(spec, scorer, parse_room, room);
-  while (!room.beam.finished()) steps.step(room.beam, width, AnyChoice{});
+  while (!room.beam.finished()) steps.step(room.beam, kept, AnyChoice{});
 }
 
-constexpr bool takes_beam(std::size_t width, std::size_t words) {
-  return width > 1 && words <= longest_for_beam;
-}
-
-// Parses the sentence whose symbols are in the parse room, and leaves its tree there.
+// Parses the sentence whose symbols are in the parse room, and leaves its tree there. A beam of 1 is greedy.
 template <class Scorer>
 void parse_with_beam(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
                      BeamRoom& room) {
-  if (!takes_beam(width, parse_room.symbols.words())) return parse(spec, scorer, parse_room);
+  if (width == 1) return parse(spec, scorer, parse_room);
   search(spec, scorer, width, parse_room, room);
   parse_room.state = room.beam.best().state;
   take_tree(spec, parse_room);

@@ -17,9 +17,8 @@ class Recorder {
   void record(const data::ColumnText& text, std::int64_t sentence) {
     sentence_ = static_cast<std::int32_t>(sentence);
     spec_.vocabulary().look_up(text, sentence, room_.symbols);
-    const std::size_t words = room_.symbols.words();
-    room_.state.begin(words);
-    if (takes_beam(beam_, words)) {
+    room_.state.begin(room_.symbols.words());
+    if (beam_ > 1) {
       search(spec_, scorer_, beam_, room_, beam_room_);
       for (const PathStep& step : beam_room_.path_to(beam_room_.beam.best().last_step))
         take(step.move, step.label);

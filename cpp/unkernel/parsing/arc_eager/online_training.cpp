@@ -88,7 +88,8 @@ EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
 void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
   const LabelledTree& gold = trees_[sentence];
   spec_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
-  if (!takes_beam(width_in(epochs_ + 1), room_.symbols.words())) return learn_greedily(gold, counts, monitor);
+  if (width_in(epochs_ + 1) == 1 || room_.symbols.words() > longest_for_beam)
+    return learn_greedily(gold, counts, monitor);
   ++counts.sentences;
   counts.wrong_sentences += beam_learner_.learn(gold, room_, monitor);
 }
