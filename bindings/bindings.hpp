@@ -39,6 +39,7 @@ void bind_tokenizer(nb::module_& module);
 void bind_sequences(nb::module_& module);
 void bind_arc_eager(nb::module_& module);
 void bind_bunsetsu(nb::module_& module);
+void bind_clusters(nb::module_& module);
 
 // "kernel" or "plain"
 kernels::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);

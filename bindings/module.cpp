@@ -96,6 +96,7 @@ NB_MODULE(_core, module) {
   bind_tokenizer(module);
   bind_arc_eager(module);
   bind_bunsetsu(module);
+  bind_clusters(module);
 }
 
 }  // namespace unkernel::bindings

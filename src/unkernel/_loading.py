@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         TaggerModel,
         TextParserModel,
         TokenizerModel,
+        WordClusters,
     )
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
@@ -40,6 +41,7 @@ _KINDS = {
         "a parser of raw text",
         "unkernel.parsing.text.text_parser_model:TextParserModel.from_container",
     ),
+    "word_clusters": ("clusters of words", "unkernel.parsing.text.clusters:WordClusters.from_container"),
     "tagger": ("a tagger", "unkernel.parsing.text.tagger_model:TaggerModel.from_container"),
 }
 
@@ -63,6 +65,7 @@ def load(
     | TaggerModel
     | TextParserModel
     | TokenizerModel
+    | WordClusters
 ):
     """Read a ``.uk`` file and make it ready: a classifier, a parser, or a part of one.
 
@@ -94,7 +97,7 @@ def load(
     Returns
     -------
     CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel, ChunkModel,
-    TaggerModel, TextParserModel or TokenizerModel
+    TaggerModel, TextParserModel, TokenizerModel or WordClusters
 
     Raises
     ------

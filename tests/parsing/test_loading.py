@@ -28,6 +28,7 @@ from unkernel.parsing import (
     TextParserModel,
     Tokenizer,
     TokenizerModel,
+    WordClusters,
 )
 
 KINDS = {
@@ -43,7 +44,7 @@ MODELS = [model for model, _, _ in KINDS.values()]
 
 
 def test_all_kinds_are_in_the_type(tmp_path):
-    kinds = [CompiledClassifier, RecordClassifier, TreeClassifier, *MODELS]
+    kinds = [CompiledClassifier, RecordClassifier, TreeClassifier, WordClusters, *MODELS]
     names = {kind.__name__: kind for kind in kinds}
     told = set(typing.get_args(typing.get_type_hints(unkernel.load, localns=names)["return"]))
     assert told == set(kinds)

@@ -92,6 +92,11 @@ def small(word: str) -> str:
     return "".join(c.lower() if c.isascii() else c for c in word)
 
 
+def plain(word: str) -> str:
+    """As lexicons know it."""
+    return re.sub("[0-9]", "0", small(word))
+
+
 def value(attribute: str, word: str, pos: str) -> str:
     """What an attribute is of a word."""
     if attribute.startswith("prefix"):

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from reference.chunking import by_frequency, sections_of, small
+from reference.chunking import by_frequency, plain, sections_of
 from reference.chunking import value as word_value
 from reference.online import Random, Weights
 
@@ -15,13 +15,13 @@ NEARLY = 0.99  # the share of a class that is certain
 
 
 def seen_tags(sentences, column):
-    """Frequent words in lower case, and their tags by falling frequency."""
+    """Frequent words in their plain form, and their tags by falling frequency."""
     first_seen = {}
     tags = {}
     for sentence in sentences:
         for word in sentence:
             first_seen.setdefault(word[column], len(first_seen))
-            tags.setdefault(small(word["form"]), Counter())[word[column]] += 1
+            tags.setdefault(plain(word["form"]), Counter())[word[column]] += 1
     return {
         word: "|".join(
             sorted(
@@ -116,7 +116,7 @@ class Column:
 
     def value(self, attribute, word):
         if attribute == "seen":
-            return self.seen.get(small(word["form"]), "")
+            return self.seen.get(plain(word["form"]), "")
         if attribute in self.before:
             return word[attribute]
         return word_value(attribute, word["form"], "")

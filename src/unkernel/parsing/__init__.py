@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unkernel.parsing.parser_model import ParserModel
     from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import parse_stream
+    from unkernel.parsing.text.clusters import WordClusters
     from unkernel.parsing.text.document import Document
     from unkernel.parsing.text.gold_text import original_text
     from unkernel.parsing.text.result import Score, TextResult, compare_text
@@ -62,6 +63,7 @@ else:
             "Tokenizer": "unkernel.parsing.text.tokenizer",
             "TokenizerModel": "unkernel.parsing.text.tokenizer_model",
             "TreeResult": "unkernel.parsing.arc_eager.result",
+            "WordClusters": "unkernel.parsing.text.clusters",
             "compare_chunks": "unkernel.parsing.chunks.result",
             "compare_text": "unkernel.parsing.text.result",
             "original_text": "unkernel.parsing.text.gold_text",
@@ -97,6 +99,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerModel",
     "TreeResult",
+    "WordClusters",
     "compare_chunks",
     "compare_text",
     "original_text",

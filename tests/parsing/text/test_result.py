@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unkernel.data import Treebank, read_conllu
-from unkernel.parsing.text.result import compare_text
+from unkernel.parsing.text.result import ALL_MEASURES, SPLITTING, compare_text, measures_of
 
 
 def bank(*sentences):
@@ -127,3 +127,12 @@ def test_files_are_compared_too(tmp_path):
     assert compare_text(tmp_path / "a.conllu", bank(["1 a"])).words.f1 == 100.0
     with pytest.raises(FileNotFoundError):
         compare_text(tmp_path / "a.conllu", tmp_path / "missing.conllu")
+
+
+def test_only_what_was_to_be_found_is_shown():
+    gold = bank(["1 a", "2 b"])
+    result = compare_text(gold, gold, measures=SPLITTING)
+    assert str(result) == "Tokens 100.00, Sentences 100.00, Words 100.00"
+    assert len(result.table().split("\n")) == 4
+    assert measures_of(["upos", "xpos", "feats", "lemma"]) == ALL_MEASURES
+    assert set(ALL_MEASURES) - set(measures_of(["xpos", "feats"])) == {"upos", "all_tags", "lemmas"}

@@ -214,7 +214,7 @@ std::string_view SequenceFeatures::value(const SequenceAttribute& attribute, std
     append_value(attribute, word, room);
     return room;
   }
-  append_small(word, room);
+  append_plain(word, room);
   const Lexicon& lexicon = sources_.lexicons[static_cast<std::size_t>(attribute.number)];
   const std::int32_t found = lexicon.words.find(room);
   return found < 0 ? std::string_view()

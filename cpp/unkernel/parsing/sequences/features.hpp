@@ -60,7 +60,7 @@ struct SequenceTableArrays {
   std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
 };
 
-// What is known of some words, written in lower case: one of several values.
+// What is known of some words, written in lower case and with 0 for digits: one of several values.
 struct Lexicon {
   data::NameTable words;
   std::vector<std::int32_t> value_of;  // of each word

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "unkernel/data/decimal.hpp"
 #include "unkernel/data/text/utf8.hpp"
 #include "unkernel/parsing/features/template_text.hpp"
 #include "unkernel/parsing/features/word_pieces.hpp"
@@ -122,6 +123,10 @@ class SequenceTemplateReader {
   bool beside_ = false;
 };
 
+void append_small(std::string_view word, std::string& to) {
+  for (const char c : word) to.push_back(small(c));
+}
+
 }  // namespace
 
 SequenceTemplates read_sequence_templates(std::string_view text, const std::string& file,
@@ -129,8 +134,8 @@ SequenceTemplates read_sequence_templates(std::string_view text, const std::stri
   return SequenceTemplateReader(text, file, names).read();
 }
 
-void append_small(std::string_view word, std::string& to) {
-  for (const char c : word) to.push_back(small(c));
+void append_plain(std::string_view word, std::string& to) {
+  for (const char c : word) to.push_back(data::is_digit(c) ? '0' : small(c));
 }
 
 void append_value(const SequenceAttribute& attribute, std::string_view word, std::string& to) {

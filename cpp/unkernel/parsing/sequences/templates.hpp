@@ -61,7 +61,7 @@ SequenceTemplates read_sequence_templates(std::string_view text, const std::stri
 
 // Appends the value of an attribute that depends on a word alone.
 void append_value(const SequenceAttribute& attribute, std::string_view word, std::string& to);
-// Appends a word with ASCII letters in lower case.
-void append_small(std::string_view word, std::string& to);
+// Appends a word as lexicons know it: with ASCII letters in lower case, and 0 for digits.
+void append_plain(std::string_view word, std::string& to);
 
 }  // namespace unkernel::parsing

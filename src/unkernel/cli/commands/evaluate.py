@@ -82,7 +82,7 @@ def _evaluate_parser(
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.parsers import open_parser
     from unkernel.cli.inputs.sentences import Input, check_options_of_rows, given_of, reader, task_of
-    from unkernel.cli.render.results import describe_result, measured
+    from unkernel.cli.render.results import describe_result
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:
@@ -92,7 +92,7 @@ def _evaluate_parser(
         corpus = Input(file).read(read, display)
         with display.working("parsing"):
             result = parser.evaluate(corpus, n_jobs=threads, **told)
-    return {"model": str(model), "data": file} | told | measured(parser.kind, describe_result(result))
+    return {"model": str(model), "data": file} | told | describe_result(result)
 
 
 def _evaluate_records(

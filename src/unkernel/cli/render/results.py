@@ -13,7 +13,6 @@ from unkernel.cli.render.tables import new_table, print_table
 from unkernel.parsing.text.result import TITLES, TextResult
 
 _DERIVED = ("sentences_per_second", "words_per_second")
-_OF_TOKENIZERS = ("tokens", "sentences", "words")
 _DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 
@@ -22,7 +21,10 @@ def describe_result(result: Any) -> dict[str, Any]:
     found = dataclasses.asdict(result)
     found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
     if isinstance(result, TextResult):
-        for name, score in result.scores().items():
+        scores = result.scores()
+        found = {name: value for name, value in found.items() if name not in TITLES or name in scores}
+        del found["measured"]
+        for name, score in scores.items():
             found[name] = {key: getattr(score, key) for key in _DERIVED_OF_TYPES} | found[name]
     if "per_type" in found:
         found["per_type"] = {
@@ -30,12 +32,6 @@ def describe_result(result: Any) -> dict[str, Any]:
             for name, one in result.per_type.items()
         }
     return found
-
-
-def measured(kind: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Without what a tokenizer does not find."""
-    unknown = set(TITLES) - set(_OF_TOKENIZERS) if kind == "tokenizer" else ()
-    return {name: value for name, value in found.items() if name not in unknown}
 
 
 def result_facts(found: dict[str, Any]) -> dict[str, str]:

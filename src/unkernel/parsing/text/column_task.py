@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import string
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.text.conll import Treebank
+from unkernel.parsing.text.clusters import plain_form
 from unkernel.parsing.text.lemmas import edit_of
 from unkernel.parsing.text.tagger_model import LEMMA, CertainClasses
 
@@ -18,7 +18,6 @@ _CERTAIN = {"upos": 5, "xpos": 5, "feats": 5, LEMMA: 1}
 _NEARLY_ALWAYS = 0.99
 _KNOWN_WORD = 5  # how often training must have seen a word to know its tags
 _RARE_TAG = 0.02  # a share of a word's tags that is left out
-_SMALL = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 Numbers = NDArray[np.int32]
 
@@ -105,20 +104,18 @@ class ColumnTask:
 
 
 def seen_tags(bank: Treebank, answers: Answers) -> tuple[list[str], list[str]]:
-    """Frequent words, in lower case, and the classes that training has seen them with."""
+    """Frequent words, in their plain form, and the classes that training has seen them with."""
     forms, form_names = bank.symbols("form")
-    lower = {
-        name: number for number, name in enumerate(dict.fromkeys(n.translate(_SMALL) for n in form_names))
-    }
-    words = np.array([lower[name.translate(_SMALL)] for name in form_names])[forms]
-    counts = np.bincount(words, minlength=len(lower))
+    plain = {name: number for number, name in enumerate(dict.fromkeys(map(plain_form, form_names)))}
+    words = np.array([plain[plain_form(name)] for name in form_names])[forms]
+    counts = np.bincount(words, minlength=len(plain))
     pairs, times = np.unique(_pairs(words, answers.numbers), return_counts=True)
     own: dict[int, list[tuple[int, int]]] = {}
     for pair, count in zip(pairs.tolist(), times.tolist(), strict=True):
         word = pair >> 32
         if counts[word] >= _KNOWN_WORD and count >= _RARE_TAG * counts[word]:
             own.setdefault(word, []).append((-count, pair & 0xFFFFFFFF))
-    names = list(lower)
+    names = list(plain)
     found = {
         names[word]: "|".join(answers.names[one] for _, one in sorted(tags)) for word, tags in own.items()
     }

@@ -10,7 +10,7 @@ the treebank.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from unkernel.data.text.conll import Treebank
@@ -23,6 +23,23 @@ _UNIVERSAL_FEATURES = {
     "Definite", "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person",
     "Polite",
 }  # fmt: skip
+
+
+SPLITTING = ("tokens", "sentences", "words")
+_TAGS = {"upos": "upos", "xpos": "xpos", "ufeats": "feats", "lemmas": "lemma"}  # measures of columns
+ALL_MEASURES = (*SPLITTING, "upos", "xpos", "ufeats", "all_tags", "lemmas", "uas", "las")
+
+
+def measures_of(columns: Sequence[str]) -> tuple[str, ...]:
+    """The measures of a parser that finds trees and these columns of tags.
+
+    >>> measures_of(["upos", "lemma"])
+    ('tokens', 'sentences', 'words', 'upos', 'lemmas', 'uas', 'las')
+    """
+    missing = {measure for measure, column in _TAGS.items() if column not in columns}
+    if missing - {"lemmas"}:
+        missing.add("all_tags")
+    return tuple(name for name in ALL_MEASURES if name not in missing)
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,8 @@ class TextResult:
         Words with the right head, and with the right head and relation, without what follows its colon.
     seconds : float
         CPU time; NaN if it was not measured.
+    measured : tuple of str
+        The scores of what was to be found; others say nothing.
     """
 
     tokens: Score
@@ -87,15 +106,15 @@ class TextResult:
     uas: Score
     las: Score
     seconds: float = field(default=float("nan"), compare=False)
+    measured: tuple[str, ...] = ALL_MEASURES
 
     @property
     def words_per_second(self) -> float:
         return per_second(self.words.n_found, self.seconds)
 
     def scores(self) -> dict[str, Score]:
-        """The scores, by name."""
-        every = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: score for name, score in every.items() if isinstance(score, Score)}
+        """The scores of what was to be found, by name."""
+        return {name: getattr(self, name) for name in self.measured}
 
     def __str__(self) -> str:
         return ", ".join(f"{TITLES[name]} {score.f1:.2f}" for name, score in self.scores().items())
@@ -141,7 +160,13 @@ class _Text:
     words: list[_Word] = field(default_factory=list)
 
 
-def compare_text(gold: TreebankSource, found: TreebankSource, *, seconds: float = float("nan")) -> TextResult:
+def compare_text(
+    gold: TreebankSource,
+    found: TreebankSource,
+    *,
+    seconds: float = float("nan"),
+    measures: Sequence[str] = ALL_MEASURES,
+) -> TextResult:
     """Compare two treebanks of the same text, which may be split in different ways.
 
     Parameters
@@ -150,6 +175,8 @@ def compare_text(gold: TreebankSource, found: TreebankSource, *, seconds: float 
         The right answer, and what was found.
     seconds : float, optional
         How long that took.
+    measures : sequence of str, optional
+        The scores that the result shows; all, unless said otherwise.
 
     Returns
     -------
@@ -201,6 +228,7 @@ def compare_text(gold: TreebankSource, found: TreebankSource, *, seconds: float 
         uas=score(same_head),
         las=score(lambda ours, theirs: same_head(ours, theirs) and _relation(ours) == _relation(theirs)),
         seconds=seconds,
+        measured=tuple(measures),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from numbers import Integral
@@ -21,8 +22,10 @@ from unkernel.parsing.online import Weights, classifier_of_runs
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.scoring import check_not_empty, percentage
 from unkernel.parsing.template_files import read_templates
+from unkernel.parsing.text.clusters import WordClusters
 from unkernel.parsing.text.column_task import Answers, ColumnTask, Numbers, seen_tags
 from unkernel.parsing.text.tagger_model import (
+    CLUSTER,
     LEMMA,
     TAGGED,
     LearnedColumn,
@@ -32,6 +35,11 @@ from unkernel.parsing.text.tagger_model import (
 )
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
+# With clusters of words there are more: in the core, and beside it. Lemmas do not depend on them.
+_CLUSTER_TEMPLATES = {
+    "first": ("cluster[0]\n", "cluster[-2]\ncluster[-1]\ncluster[1]\ncluster[2]\n"),
+    "next": ("cluster[0]\n", "cluster[-1]\ncluster[1]\n"),
+}
 _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
 
@@ -57,6 +65,8 @@ class Tagger(BaseParser[TreebankSource]):
         Features that occur less often in training are left out.
     min_updates : int, default=4
         Conjunctions that were corrected less often are left out.
+    clusters : WordClusters, path or None, default=None
+        Clusters of words, learnt from text without tags: they tell of words that the treebank does not have.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -94,6 +104,7 @@ class Tagger(BaseParser[TreebankSource]):
         "runs": [Interval(Integral, 1, 1_000, closed="both")],
         "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
+        "clusters": [WordClusters, str, os.PathLike, None],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -108,6 +119,7 @@ class Tagger(BaseParser[TreebankSource]):
         runs: int = 1,
         min_count: int = 2,
         min_updates: int = 4,
+        clusters: WordClusters | str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -118,6 +130,7 @@ class Tagger(BaseParser[TreebankSource]):
         self.runs = runs
         self.min_count = min_count
         self.min_updates = min_updates
+        self.clusters = clusters
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -176,11 +189,22 @@ def columns_of(bank: Treebank) -> list[str]:
     return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
+def _words_in_clusters(
+    given: WordClusters | str | os.PathLike[str] | None,
+) -> tuple[list[str], list[str]] | None:
+    """Words and their clusters, as a lexicon has them."""
+    if given is None:
+        return None
+    clusters = given if isinstance(given, WordClusters) else WordClusters.load(given)
+    return clusters.words, [str(one) for one in clusters.clusters.tolist()]
+
+
 class _ColumnLearner:
     """Learns one column after the other."""
 
     def __init__(self, tagger: Tagger, bank: Treebank, dev: Treebank | None, report: Reporter) -> None:
         self.tagger, self.bank, self.dev, self.report = tagger, bank, dev, report
+        self._clusters = _words_in_clusters(tagger.clusters)
         self.columns: list[LearnedColumn] = []
         self._before: list[Numbers] = []  # the right answers of these columns
         self._dev_before: list[Numbers] = []
@@ -190,8 +214,12 @@ class _ColumnLearner:
         before = [column.name for column in self.columns]
         which = name if name == LEMMA else "next" if before else "first"
         templates, file = read_templates(which, _TEMPLATES)
-        templates += "".join(f"{one}[0]\n" for one in before)
         lexicons: Lexicons = [("seen", seen_tags(self.bank, answers))]
+        if self._clusters is not None and which in _CLUSTER_TEMPLATES:
+            core, beside = _CLUSTER_TEMPLATES[which]
+            templates = core + templates + beside
+            lexicons.append((CLUSTER, self._clusters))
+        templates += "".join(f"{one}[0]\n" for one in before)
         features = SequenceFeatures(templates, file, **feature_sources(before, lexicons))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
         split = min(_SPLITS.get(name, 0), len(before))

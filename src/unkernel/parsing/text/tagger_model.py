@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are found
 LEMMA = "lemma"
+CLUSTER = "cluster"  # the lexicon that all columns share
 Lexicons = list[tuple[str, tuple[list[str], list[str]]]]
 _WORD_COLUMN = COLUMNS.index("form")
 _EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
@@ -303,8 +304,9 @@ class TaggerModel(ParserModel):
             arrays[f"{column.name}.certain.parts"] = column.certain.parts
             arrays[f"{column.name}.certain.classes"] = column.certain.classes
             for lexicon, (words, values) in column.lexicons:
-                arrays[f"{column.name}.{lexicon}.words"] = packed_strings(words)
-                arrays[f"{column.name}.{lexicon}.values"] = packed_strings(values)
+                prefix = _lexicon_prefix(column.name, lexicon)
+                arrays[f"{prefix}.words"] = packed_strings(words)
+                arrays[f"{prefix}.values"] = packed_strings(values)
             stored.append(
                 {
                     "name": column.name,
@@ -336,14 +338,8 @@ def _restored_column(
 ) -> LearnedColumn:
     name, templates = stored["name"], str(stored["templates"])
     lexicons: Lexicons = [
-        (
-            str(lexicon),
-            (
-                unpacked_strings(file, arrays, f"{name}.{lexicon}.words"),
-                unpacked_strings(file, arrays, f"{name}.{lexicon}.values"),
-            ),
-        )
-        for lexicon in stored["lexicons"]
+        (lexicon, _restored_lexicon(file, _lexicon_prefix(name, lexicon), arrays))
+        for lexicon in map(str, stored["lexicons"])
     ]
     prefix = f"{name}.features."
     own = {
@@ -369,6 +365,18 @@ def _restored_column(
         classes=[[int(one) for one in own] for own in stored["classes"]],
         classifiers=[parts.get(f"{name}.{number}") for number in range(len(stored["classes"]))],
         certain=_restored_certain(file, f"{name}.certain", arrays),
+    )
+
+
+def _lexicon_prefix(column: str, lexicon: str) -> str:
+    """What the names of its arrays begin with."""
+    return lexicon if lexicon == CLUSTER else f"{column}.{lexicon}"
+
+
+def _restored_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str], list[str]]:
+    return (
+        unpacked_strings(file, arrays, f"{prefix}.words"),
+        unpacked_strings(file, arrays, f"{prefix}.values"),
     )
 
 

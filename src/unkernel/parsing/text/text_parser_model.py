@@ -25,7 +25,7 @@ from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.tag_check import TagFault
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.gold_text import plain_text
-from unkernel.parsing.text.result import TextResult, compare_text
+from unkernel.parsing.text.result import TextResult, compare_text, measures_of
 from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.text.tokenizer_model import TEXT_NAME, TokenizerModel, encoded
 
@@ -217,7 +217,8 @@ class TextParserModel(SavedModel):
         else:
             found = (self if given == "tokens" else self.parser)._answered(bank, n_jobs)
         seconds = time.process_time() - start
-        return compare_text(bank, Treebank._of(text_of(found, "conllu")), seconds=seconds)
+        answer = Treebank._of(text_of(found, "conllu"))
+        return compare_text(bank, answer, seconds=seconds, measures=measures_of(self.tagger.columns_))
 
     # --- Files ----------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.text.gold_text import plain_text
-from unkernel.parsing.text.result import TextResult, compare_text
+from unkernel.parsing.text.result import SPLITTING, TextResult, compare_text
 from unkernel.parsing.text.splits import LONGEST_TOKEN, Rule
 
 _BOUNDARIES, _SPLITS = "boundaries", "splits"
@@ -127,7 +127,8 @@ class TokenizerModel(SavedModel):
         start = time.process_time()
         found = self._answered(text, n_jobs)
         seconds = time.process_time() - start
-        return compare_text(bank, Treebank._of(text_of(found, "conllu")), seconds=seconds)
+        answer = Treebank._of(text_of(found, "conllu"))
+        return compare_text(bank, answer, seconds=seconds, measures=SPLITTING)
 
     def _answered(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:
         return tokenize(

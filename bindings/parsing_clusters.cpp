@@ -1,0 +1,32 @@
+// Clusters of words.
+#include <cstdint>
+#include <vector>
+
+#include "bindings.hpp"
+#include "unkernel/parsing/clusters/exchange.hpp"
+
+namespace unkernel::bindings {
+
+void bind_clusters(nb::module_& module) {
+  using parsing::ExchangeClusters;
+  nb::class_<ExchangeClusters>(module, "ExchangeClusters")
+      .def(
+          "__init__",
+          [](ExchangeClusters* self, const Array<std::int32_t>& words, std::int32_t vocabulary,
+             std::int32_t others, std::size_t clusters) {
+            const Unlocked unlocked;
+            new (self) ExchangeClusters(view(words), vocabulary, others, clusters);
+          },
+          nb::arg("words"), nb::kw_only(), nb::arg("vocabulary"), nb::arg("others"), nb::arg("clusters"))
+      .def("run_epoch",
+           [](ExchangeClusters& self) {
+             std::int64_t moved = 0;
+             watched([&](const Monitor& monitor) { moved = self.run_epoch(monitor); });
+             return moved;
+           })
+      .def("clusters", [](const ExchangeClusters& self) {
+        return to_numpy(std::vector(self.clusters().begin(), self.clusters().end()));
+      });
+}
+
+}  // namespace unkernel::bindings

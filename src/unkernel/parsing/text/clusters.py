@@ -1,0 +1,214 @@
+"""Clusters of words, learnt from text without tags. Needs numpy alone."""
+
+from __future__ import annotations
+
+import os
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import PurePath
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import ExchangeClusters
+from unkernel.data import allowance
+from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.text.columns import numbered
+from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.errors import FormatError
+from unkernel.models import container
+from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.stored_classifiers import packed_strings, unpacked_strings
+
+Arrays = dict[str, NDArray[Any]]
+Text = Source | Treebank | Iterable[str | Iterable[str]]
+_PLAIN = str.maketrans(
+    string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
+)
+_END, _RARE = 0, 1  # what belongs to no cluster: the end of a sentence, a rare word
+_FEW_MOVES = 0.002  # a share of words; training ends where fewer move
+
+
+def plain_form(word: str) -> str:
+    """The word in lower case (ASCII only), with 0 for every digit: what lexicons of words know it by.
+
+    >>> plain_form("May-1984")
+    'may-0000'
+    """
+    return word.translate(_PLAIN)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordClusters:
+    """Words that stand between the same neighbours, in clusters.
+
+    They tell a :class:`Tagger` of words that its treebank does not have. They are those of a class bigram
+    model, found by the exchange algorithm (Martin, Liermann & Ney 1998).
+
+    Attributes
+    ----------
+    words : list of str
+        In lower case, with 0 for digits; frequent ones first.
+    clusters : ndarray of int32
+        The cluster of each.
+
+    Examples
+    --------
+    >>> text = ["the cat sleeps", "a cat runs", "the dog runs", "a dog sleeps"] * 9
+    >>> clusters = WordClusters.learn(text, n_clusters=3)
+    >>> clusters["runs"] == clusters["sleeps"], clusters["Cat"] == clusters["dog"], clusters["fish"]
+    (True, True, None)
+    """
+
+    kind: ClassVar[str] = "word_clusters"
+
+    words: list[str]
+    clusters: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        if len(self.words) != len(self.clusters) or len(set(self.words)) != len(self.words):
+            raise ValueError("there must be one cluster per word, and no word twice")
+        if len(self.clusters) and self.clusters.min() < 0:
+            raise ValueError("the number of a cluster is below 0")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, word: str) -> int | None:
+        """The cluster of a word; None if it has none."""
+        place = self._places.get(plain_form(word))
+        return None if place is None else int(self.clusters[place])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: place for place, word in enumerate(self.words)}
+
+    def __repr__(self) -> str:
+        return f"WordClusters({len(self)} words, {len(np.unique(self.clusters))} clusters)"
+
+    @classmethod
+    def learn(
+        cls,
+        *texts: Text,
+        n_clusters: int = 256,
+        min_count: int = 3,
+        epochs: int = 20,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Self:
+        """Learn clusters from text that is split into words.
+
+        Parameters
+        ----------
+        *texts : path, open file, Treebank, or sentences
+            A file has one sentence per line, with blanks between words, or is CoNLL-U if its name says so;
+            it may be compressed. Sentences are lists of words, or texts with blanks between words.
+        n_clusters : int, default=256
+        min_count : int, default=3
+            Words that occur less often get no cluster.
+        epochs : int, default=20
+            How often all words are visited at most; training ends earlier where few still move.
+        on_progress : callable, default=None
+            Called with a line of text after each of them.
+
+        Returns
+        -------
+        WordClusters
+            The same texts give the same clusters.
+        """
+        tokens, words = _counted([_read(text) for text in texts], min_count)
+        if not words:
+            raise ValueError(f"no word of the texts occurs {min_count} times")
+        learner = ExchangeClusters(tokens, vocabulary=len(words), others=2, clusters=n_clusters)
+        for epoch in range(1, epochs + 1):
+            moved = learner.run_epoch()
+            if on_progress is not None:
+                on_progress(f"epoch {epoch}: {moved:,} of {len(words):,} words moved")
+            if moved <= _FEW_MOVES * len(words):
+                break
+        return cls(words, np.asarray(learner.clusters()))
+
+    # --- Files ----------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        container.write(path, *self.to_container())
+
+    def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
+        """The content of its file: kind, arrays and settings."""
+        return self.kind, {"words": packed_strings(self.words), "clusters": self.clusters}, {}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
+        """Read a file of clusters.
+
+        Raises
+        ------
+        FormatError
+            If the file is of another kind, or is damaged.
+        """
+        name = name_of(path)
+        with allowance.reading(path, limit):
+            kind, arrays, settings = container.read(path)
+            if kind != cls.kind:
+                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no file of clusters")
+            return cls.from_container(name, arrays, settings)
+
+    @classmethod
+    def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
+        """Check the content of the file `name` and make clusters of it."""
+        clusters = container.proper_array(name, arrays, "clusters", [np.dtype("<i4")], 1)
+        try:
+            return cls(unpacked_strings(name, arrays, "words"), np.array(clusters))
+        except ValueError as error:
+            raise FormatError(name, 0, 0, f"the clusters are damaged: {error}") from error
+
+
+@dataclass(frozen=True)
+class _Words:
+    """A text: the numbers of all words, what they stand for, and where sentences begin."""
+
+    numbers: NDArray[np.int32]
+    names: list[str]
+    begins: NDArray[np.int64]
+
+
+def _read(text: Text) -> _Words:
+    if isinstance(text, str | os.PathLike) or hasattr(text, "read"):
+        text = _read_file(cast(Source, text))
+    if isinstance(text, Treebank):
+        check_not_empty(text.name, text.n_words)
+        return _Words(*text.symbols("form"), text.offsets[:-1])
+    sentences = [line.split() if isinstance(line, str) else list(line) for line in text]
+    sentences = [words for words in sentences if words]
+    lengths = np.array([len(words) for words in sentences], np.int64)
+    return _Words(*numbered(chain.from_iterable(sentences)), np.cumsum(lengths) - lengths)
+
+
+def _read_file(file: Source) -> Treebank | list[str]:
+    if ".conllu" in PurePath(name_of(file)).suffixes:
+        return read_conllu(file)
+    return b"".join(read_blocks(file)).decode(errors="replace").split("\n")
+
+
+def _counted(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
+    """All texts as numbers of words, with ends of sentences; and the words, frequent ones first."""
+    known: dict[str, int] = {}
+    codes = [
+        np.array([known.setdefault(plain_form(name), len(known)) for name in text.names], np.int64)[
+            text.numbers
+        ]
+        for text in texts
+    ]
+    counts = sum((np.bincount(own, minlength=len(known)) for own in codes), np.zeros(len(known), np.int64))
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= min_count]
+    rank = np.full(len(known), len(order) + _RARE, np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    end = np.int32(len(order) + _END)
+    tokens = [np.insert(rank[own], text.begins, end) for own, text in zip(codes, texts, strict=True)]
+    names = list(known)
+    return np.concatenate([*tokens, np.array([end], np.int32)]), [names[word] for word in order.tolist()]

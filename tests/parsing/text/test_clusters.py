@@ -1,0 +1,124 @@
+"""Clusters of words beside their slow twin; their files; taggers that know them."""
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import unkernel
+from reference.clustering import Exchange, likelihood
+from unkernel import FormatError
+from unkernel._core import ExchangeClusters
+from unkernel.data import Treebank
+from unkernel.parsing import Tagger, WordClusters
+
+
+@given(
+    words=st.lists(st.integers(0, 8), min_size=1, max_size=40),
+    clusters=st.integers(1, 4),
+    others=st.integers(0, 2),
+)
+@settings(max_examples=100)
+def test_words_move_to_the_likeliest_cluster(words, clusters, others):
+    vocabulary = 9 - others
+    options = {"vocabulary": vocabulary, "others": others, "clusters": clusters}
+    fast = ExchangeClusters(np.array(words, np.int32), **options)
+    slow = Exchange(words, vocabulary, others, clusters)
+    for _ in range(3):
+        fast.run_epoch()
+        slow.run_epoch()
+        found = [*np.asarray(fast.clusters()).tolist(), *slow.cluster_of[vocabulary:]]
+        # Two clusters may be as good for a word up to rounding: then any of them is right.
+        expected = likelihood(words, slow.cluster_of)
+        assert found == slow.cluster_of or likelihood(words, found) == pytest.approx(expected, abs=1e-5)
+
+
+SENTENCES = ["The cat sleeps", "a cat runs", "the dog runs", "A dog sleeps", "the 7 cats", "a 8 dogs"] * 5
+
+
+def test_words_of_the_same_neighbours_share_a_cluster():
+    clusters = WordClusters.learn(SENTENCES, n_clusters=4)
+    assert clusters["runs"] == clusters["sleeps"] != clusters["Cat"] == clusters["dog"]
+    assert clusters["3"] == clusters["7"] != clusters["the"]  # digits are alike
+    assert clusters["fish"] is None
+    assert clusters.words[:2] == ["the", "a"] and len(clusters) == len(clusters.words)
+
+
+def test_all_forms_of_text_give_the_same():
+    text = "\n".join(SENTENCES)
+    bank = Treebank.from_words([sentence.split() for sentence in SENTENCES])
+    named = io.BytesIO(bank.to_bytes())
+    named.name = "own.conllu"
+    expected = WordClusters.learn(SENTENCES, n_clusters=3)
+    for texts in (
+        [io.StringIO(text)],
+        [bank],
+        [named],
+        [[sentence.split() for sentence in SENTENCES]],
+        [SENTENCES[:9], SENTENCES[9:]],
+        [[*SENTENCES, " "]],
+    ):
+        found = WordClusters.learn(*texts, n_clusters=3)
+        assert found.words == expected.words and found.clusters.tolist() == expected.clusters.tolist()
+
+
+def test_progress_and_ends():
+    lines = []
+    WordClusters.learn(SENTENCES, n_clusters=3, epochs=9, on_progress=lines.append)
+    assert lines[0].startswith("epoch 1: ") and lines[-1].split(": ")[1].startswith("0 of")
+    assert len(lines) < 9
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="no word of the texts occurs 3 times"):
+        WordClusters.learn(["a b c"])
+    with pytest.raises(ValueError, match="there must be 1 to 2000 clusters"):
+        WordClusters.learn(SENTENCES, n_clusters=0)
+    for words, clusters in ((["a"], [0, 1]), (["a", "a"], [0, 1]), (["a"], [-1])):
+        with pytest.raises(ValueError, match="cluster"):
+            WordClusters(words, np.array(clusters, np.int32))
+    with pytest.raises(ValueError, match="the number of a word is out of range"):
+        ExchangeClusters(np.array([3], np.int32), vocabulary=2, others=1, clusters=2)
+
+
+def test_files(tmp_path):
+    clusters = WordClusters.learn(SENTENCES, n_clusters=3)
+    clusters.save(tmp_path / "c.uk")
+    for again in (WordClusters.load(tmp_path / "c.uk"), unkernel.load(tmp_path / "c.uk")):
+        assert again.words == clusters.words and np.array_equal(again.clusters, clusters.clusters)
+    _, arrays, _ = clusters.to_container()
+    for damaged in (
+        {"words": arrays["words"]},
+        arrays | {"clusters": arrays["clusters"][1:]},
+        arrays | {"clusters": arrays["clusters"].astype(np.int64)},
+    ):
+        with pytest.raises(FormatError):
+            WordClusters.from_container("c.uk", damaged, {})
+
+
+@pytest.fixture(scope="module")
+def bank():
+    words = [sentence.split() for sentence in SENTENCES[:4]] * 3
+    return Treebank.from_words(words, [["DET", "NOUN", "VERB"]] * len(words))
+
+
+def test_taggers_know_clusters(bank, tmp_path):
+    """Words that the treebank does not have get the tag of their cluster."""
+    text = ["the emu sleeps", "an emu runs", "the emu runs", "an emu sleeps"]
+    clusters = WordClusters.learn(SENTENCES[:4] * 3, text * 3, n_clusters=4)
+    clusters.save(tmp_path / "clusters.uk")
+    options = {"min_count": 1, "min_updates": 1}
+    tagger = Tagger(clusters=clusters, **options).fit(bank)
+    assert tagger.tag([["an", "emu", "runs"]])[0].upos == ["DET", "NOUN", "VERB"]
+    decided = tagger.explain([["an", "emu"]], top=None)
+    evidence = [feature for one in decided for each in one.evidence for feature in each.features]
+    assert any(feature.startswith("cluster[0]=") for feature in evidence)
+    tagger.save(tmp_path / "tagger.uk")
+    loaded = unkernel.load(tmp_path / "tagger.uk")
+    assert loaded.tag([["an", "emu", "runs"]])[0].upos == ["DET", "NOUN", "VERB"]
+    again = Tagger(clusters=tmp_path / "clusters.uk", **options).fit(bank)
+    again.save(tmp_path / "again.uk")
+    assert again.tag([["an", "emu", "runs"]])[0].upos == ["DET", "NOUN", "VERB"]
+    assert Tagger.load(tmp_path / "tagger.uk").clusters is None

@@ -1,0 +1,36 @@
+"""Clusters of words, slow and obvious: every move is tried, and the whole likelihood computed anew."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+
+def likelihood(words, cluster_of):
+    """Of a class bigram model, without what no clusters change."""
+    clusters = [cluster_of[word] for word in words]
+    pairs, totals = Counter(pairwise(clusters)), Counter(clusters)
+    return sum(n * math.log(n) for n in pairs.values()) - 2 * sum(n * math.log(n) for n in totals.values())
+
+
+class Exchange:
+    """Words are numbers, frequent ones first; those from `vocabulary` on have clusters of their own."""
+
+    def __init__(self, words, vocabulary, others, clusters):
+        self.words, self.vocabulary, self.n_clusters = words, vocabulary, clusters
+        self.cluster_of = [min(word, clusters - 1) for word in range(vocabulary)]
+        self.cluster_of += [clusters + kind for kind in range(others)]
+
+    def run_epoch(self):
+        return sum(self.move(word) for word in range(self.vocabulary))
+
+    def move(self, word):
+        before, reached = self.cluster_of[word], []
+        for cluster in range(self.n_clusters):
+            self.cluster_of[word] = cluster
+            reached.append(likelihood(self.words, self.cluster_of))
+        best = max(range(self.n_clusters), key=reached.__getitem__)
+        moves = reached[best] > reached[before] + 1e-6
+        self.cluster_of[word] = best if moves else before
+        return moves
