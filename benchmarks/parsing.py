@@ -30,6 +30,7 @@ TASKS: dict[str, Callable[[Report, str], None]] = {
     "English, 500 sentences": partial(english, templates="default", sentences=500),
     "English, default templates": partial(english, templates="default", parts=both),
     "English, rich templates": partial(english, templates="rich", parts=both),
+    "English, beam of 8": partial(english, templates="default", beam=8, parts=both),
     "English, rich templates, beam of 8": partial(english, templates="rich", beam=8, parts=both),
     "kyoto-reading, 3,000 sentences": partial(
         japanese, dataset="kyoto-reading", degrees=(1, 2), sentences=3000

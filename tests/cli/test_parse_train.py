@@ -90,6 +90,7 @@ def test_epochs_are_told(run, bank, tmp_path):
     assert "of 2: " in run(*arguments).out and " and " in run(*arguments).out
     alone = run(*arguments, "--runs", "1", "--verbose").err.splitlines()
     assert [line.split(":")[0] for line in alone if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
+    assert re.search(r"2 and 2 of 2: .*% of sentences wrong", run(*arguments, "--beam", "2").out)
     quiet = run(*arguments, "--quiet")
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
 
