@@ -55,7 +55,7 @@ def add(report: Report, task: str, contender: str, found: dict[str, Any], versio
         for measure, f1 in found[start]["scores"].items():
             report.add(f"{task}, from {start}", contender, measure, "F1", f1, version=version)
         speed = found[start]["words_per_second"]
-        report.add(f"{task}, from {start}", contender, "words", "1/s", speed, version=version)
+        report.add(f"{task}, from {start}", contender, "parsing", "words/s", speed, version=version)
     for figure, (name, unit) in FIGURES.items():
         if figure in found:
             report.add(task, contender, name, unit, found[figure], version=version)

@@ -13,6 +13,6 @@ def check_is_no_sentence(source: Any) -> None:
     if os.path.exists(source) or any(character in source for character in "*?["):  # noqa: PTH110
         return
     raise ValueError(
-        f"{source[:40]!r} is not a file. A text must be split into words and tagged first: give the name of "
-        "a file with one word per line, or lists of words and of tags"
+        f"{source[:40]!r} is not a file. A text must be split into words and tagged first, as a TextParser "
+        "does: give the name of a file with one word per line, or lists of words and of tags"
     )
