@@ -41,7 +41,10 @@ _KINDS = {
         "a parser of raw text",
         "unkernel.parsing.text.text_parser_model:TextParserModel.from_container",
     ),
-    "word_clusters": ("clusters of words", "unkernel.parsing.text.clusters:WordClusters.from_container"),
+    "word_clusters": (
+        "a clustering of words",
+        "unkernel.parsing.text.clusters:WordClusters.from_container",
+    ),
     "tagger": ("a tagger", "unkernel.parsing.text.tagger_model:TaggerModel.from_container"),
 }
 

@@ -10,7 +10,7 @@ import pytest
 import unkernel
 from reference.text_treebanks import treebank_with_text
 from unkernel.data import read_conllu
-from unkernel.parsing import ArcEagerParser, Tagger, TextParser, TextParserModel, Tokenizer
+from unkernel.parsing import ArcEagerParser, Tagger, TextParser, TextParserModel, Tokenizer, WordClusters
 
 BANK = treebank_with_text()
 TEXT = "They didn't see it.  Why not?\n\nDogs saw Mr. Smith!"
@@ -219,6 +219,14 @@ def test_explains_tags(run, folder, tmp_path):
 def test_rows_are_not_for_parsers(run, folder, tmp_path):
     (tmp_path / "rows.svm").write_text("1 1:1\n-1 2:1\n", encoding="utf-8")
     assert "a parser of raw text" in run("predict", folder / "en.uk", tmp_path / "rows.svm").error()
+
+
+@pytest.mark.parametrize("command", ["parse", "evaluate", "inspect", "explain"])
+def test_clusters_are_no_parser(run, folder, tmp_path, command):
+    WordClusters.learn([["dogs", "bark"], ["cats", "bark"]], n_clusters=2, min_count=1).save(tmp_path / "words.uk")
+    data = [] if command == "inspect" else [folder / "train.conllu"]
+    told = run(command, tmp_path / "words.uk", *data).error()
+    assert "a clustering of words, and no parser: Tagger(clusters=...) takes it" in told
 
 
 def test_treebank_reads_what_was_written(run, folder, model):

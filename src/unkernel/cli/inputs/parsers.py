@@ -8,6 +8,7 @@ from typing import Any
 
 from unkernel import load
 from unkernel.cli.inputs.contents import data_told
+from unkernel.cli.inputs.kinds import parser_words
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
@@ -24,11 +25,12 @@ def open_parser(path: Path, command: str) -> Parser:
     """Read the parser of a command; a ``FormatError`` if the file is none."""
     with data_told(path, command):
         loaded = load(path)
-    if not isinstance(loaded, Parser):
-        raise FormatError(
-            os.fspath(path), 0, 0, "a model of rows or trees, and no parser: unkernel predict answers with it"
-        )
-    return loaded
+    if isinstance(loaded, Parser):
+        return loaded
+    words, user = parser_words(path), "Tagger(clusters=...) takes it"
+    if words is None:
+        words, user = "a model of rows or trees", "unkernel predict answers with it"
+    raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {user}")
 
 
 def open_explained(path: Path, command: str) -> ParserModel:
