@@ -37,8 +37,8 @@ from unkernel.parsing.text.tagger_model import (
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
 # With clusters of words there are more: in the core, and beside it. Lemmas do not depend on them.
 _CLUSTER_TEMPLATES = {
-    "first": ("cluster[0]\n", "cluster[-2]\ncluster[-1]\ncluster[1]\ncluster[2]\n"),
-    "next": ("cluster[0]\n", "cluster[-1]\ncluster[1]\n"),
+    "first": ("cluster[0]\ncluster[1]\n", "cluster[-2]\ncluster[-1]\ncluster[2]\n"),
+    "next": ("cluster[0]\ncluster[1]\n", "cluster[-1]\n"),
 }
 _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import Progress
-from unkernel.data.files import name_of
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
-from unkernel.errors import FormatError
 from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
+from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.reporting import OnStep, Reporter, Step
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.document import Document
@@ -32,7 +29,7 @@ from unkernel.parsing.text.tokenizer import Tokenizer
 _SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, until its parts end
 
 
-class TextParser(BaseEstimator):  # type: ignore[misc]
+class TextParser(ModelEstimator):
     """Makes trees of raw text: a :class:`Tokenizer`, a :class:`Tagger` and an :class:`ArcEagerParser` in one.
 
     All three learn from one treebank. The parser learns from tags that are as good as those of new text:
@@ -73,6 +70,7 @@ class TextParser(BaseEstimator):  # type: ignore[misc]
     'Dogs saw it .  They bark .'
     """
 
+    model_class = TextParserModel
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "tokenizer": [Tokenizer, None],
         "tagger": [Tagger, None],
@@ -121,13 +119,13 @@ class TextParser(BaseEstimator):  # type: ignore[misc]
         self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
         """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
-        report = Reporter(type(self).__name__, self.verbose, on_progress)
+        report = self._reporter(on_progress)
         self._check_parameters()
         bank = with_gold_trees(source)
         dev_bank = None if dev is None else with_gold_trees(dev)
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
         self.model_ = self._learn(bank, dev_bank, report)
-        self.dev_result_: TextResult | None = None if dev_bank is None else self.evaluate(dev_bank)
+        self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
         if dev_bank is not None:
             report(f"on {dev_bank.name}, from its text: {self.dev_result_}")
         return self
@@ -157,62 +155,33 @@ class TextParser(BaseEstimator):  # type: ignore[misc]
 
     # --- What was learned -----------------------------------------------------------------------------
 
-    @property
-    def _fitted(self) -> TextParserModel:
-        check_is_fitted(self, "model_")
-        return self.model_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def _jobs(self, n_jobs: int | None) -> int | None:
-        return self.n_jobs if n_jobs is None else n_jobs
-
     def parse(self, text: str, *, n_jobs: int | None = None) -> Document:
         """:meth:`TextParserModel.parse`; by default with the threads of the parser."""
-        return self._fitted.parse(text, n_jobs=self._jobs(n_jobs))
+        parsed: Document = self._fitted.parse(text, n_jobs=self._jobs(n_jobs))
+        return parsed
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
         """:meth:`TextParserModel.parse_many`; by default with the threads of the parser."""
-        return self._fitted.parse_many(texts, n_jobs=self._jobs(n_jobs))
+        parsed: Generator[Document] = self._fitted.parse_many(texts, n_jobs=self._jobs(n_jobs))
+        return parsed
 
     def evaluate(
         self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
     ) -> TextResult:
         """:meth:`TextParserModel.evaluate`; by default with the threads of the parser."""
-        return self._fitted.evaluate(source, given=given, n_jobs=self._jobs(n_jobs))
-
-    def to_model(self) -> TextParserModel:
-        """What was learned; it needs numpy alone."""
-        return self._fitted
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        self._fitted.save(path)
+        found: TextResult = self._fitted.evaluate(source, given=given, n_jobs=self._jobs(n_jobs))
+        return found
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file of this kind into an estimator that can be fitted again.
-
-        Raises
-        ------
-        FormatError
-            If the file is of another kind, or is damaged.
-        """
-        model = TextParserModel.load(path)
-        try:
-            parts: dict[str, Any] = {
-                "tokenizer": Tokenizer(**model.tokenizer.parameters),
-                "tagger": Tagger(**model.tagger.parameters),
-                "parser": ArcEagerParser(**model.parser.parameters),
-            }
-            fitted = cls(**(model.parameters | parts))
-            for estimator in (fitted, *parts.values()):
-                estimator._validate_params()
-        except (TypeError, ValueError) as error:
-            raise FormatError(name_of(path), 0, 0, f"the {model.noun} is damaged: {error}") from error
-        fitted.model_, fitted.dev_result_ = model, None
-        return fitted
+    def _unfitted(cls, model: TextParserModel) -> Self:
+        parts: dict[str, Any] = {
+            "tokenizer": Tokenizer(**model.tokenizer.parameters),
+            "tagger": Tagger(**model.tagger.parameters),
+            "parser": ArcEagerParser(**model.parser.parameters),
+        }
+        for part in parts.values():
+            part._validate_params()
+        return cls(**(model.parameters | parts))
 
 
 def _columns_read(parser: ArcEagerParser) -> list[str]:

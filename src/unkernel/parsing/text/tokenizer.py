@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -10,17 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from unkernel._core import Multiwords, TokenizerSpec, split_rows
-from unkernel.data.files import Source, name_of
+from unkernel.data.files import Source
 from unkernel.data.text.conll import Treebank, read_conllu
 from unkernel.engines import CompiledClassifier
-from unkernel.errors import FormatError
-from unkernel.learners.parameters import stored_parameters
+from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.row_learning import AnsweredRows, RowLearner, rows_of_known
 from unkernel.parsing.scoring import check_not_empty
@@ -34,7 +31,7 @@ _LAYOUTS = (0, 0, 1, 0, 0, 2)  # most paragraphs without line ends, some with
 _BOUNDARIES, _SPLITS = 3, 2  # classes
 
 
-class Tokenizer(BaseEstimator):  # type: ignore[misc]
+class Tokenizer(ModelEstimator):
     """Splits plain text into sentences, tokens and words, as a treebank does.
 
     After each character a token may end, or a sentence with it. Where training saw no choice, as between two
@@ -78,6 +75,7 @@ class Tokenizer(BaseEstimator):  # type: ignore[misc]
     [['They', 'bark', '.'], ['Dogs', 'saw', 'it', '.']]
     """
 
+    model_class = TokenizerModel
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "epochs": [Interval(Integral, 1, 10_000, closed="both")],
@@ -131,14 +129,12 @@ class Tokenizer(BaseEstimator):  # type: ignore[misc]
         self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
         """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
-        report = Reporter(type(self).__name__, self.verbose, on_progress)
+        report = self._reporter(on_progress)
         bank = _treebank(source)
         dev_bank = None if dev is None else _treebank(dev)
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no tokenizer
         self.model_ = self._learn(bank, dev_bank, report)
-        self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
-        if dev_bank is not None:
-            report(f"on {dev_bank.name}: {self.dev_result_}")
+        self._measure(dev_bank, report)
         return self
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
@@ -167,7 +163,7 @@ class Tokenizer(BaseEstimator):  # type: ignore[misc]
             splits.rules,
             splits.longest_ending,
             {"boundaries": boundaries, "splits": split},
-            stored_parameters(self),
+            self._plain_parameters(),
         )
 
     def _learn_splits(
@@ -197,52 +193,10 @@ class Tokenizer(BaseEstimator):  # type: ignore[misc]
 
     # --- What was learned -----------------------------------------------------------------------------
 
-    @property
-    def _fitted(self) -> TokenizerModel:
-        check_is_fitted(self, "model_")
-        return self.model_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    @property
-    def n_features_(self) -> int:
-        """The number of features that training has seen often enough."""
-        return self._fitted.n_features_
-
     def tokenize(self, text: str, *, n_jobs: int | None = None) -> Treebank:
         """:meth:`TokenizerModel.tokenize`; by default with the threads of the tokenizer."""
-        return self._fitted.tokenize(text, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
-
-    def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> Any:
-        """:meth:`TokenizerModel.evaluate`; by default with the threads of the tokenizer."""
-        return self._fitted.evaluate(source, n_jobs=self.n_jobs if n_jobs is None else n_jobs)
-
-    def to_model(self) -> TokenizerModel:
-        """What was learned; it needs numpy alone."""
-        return self._fitted
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        self._fitted.save(path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file of this kind into an estimator that can be fitted again.
-
-        Raises
-        ------
-        FormatError
-            If the file is of another kind, or is damaged.
-        """
-        model = TokenizerModel.load(path)
-        try:
-            tokenizer = cls(**model.parameters)
-            tokenizer._validate_params()
-        except (TypeError, ValueError) as error:
-            raise FormatError(name_of(path), 0, 0, f"the tokenizer is damaged: {error}") from error
-        tokenizer.model_, tokenizer.dev_result_ = model, None
-        return tokenizer
+        tokenized: Treebank = self._fitted.tokenize(text, n_jobs=self._jobs(n_jobs))
+        return tokenized
 
 
 @dataclass(frozen=True)
