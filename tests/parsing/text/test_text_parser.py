@@ -166,6 +166,7 @@ def test_gives_spacy_what_it_takes(nlp, monkeypatch):
     assert made["words"][:6] == ["They", "did", "n't", "see", "it", "."]
     assert made["spaces"][:6] == [True, False, True, True, False, True]
     assert made["heads"] == [3, 3, 3, 3, 3, 3, 7, 7, 7, 10, 10, 10, 11, 10][: len(made["words"])]
+    assert made["deps"][:6] == ["nsubj", "aux", "advmod", "ROOT", "obj", "punct"]
     assert made["sent_starts"] == [k in (0, 6, 9) for k in range(14)]
     assert {len(column) for name, column in made.items() if name != "vocab"} == {14}
     assert "_" not in made["morphs"]

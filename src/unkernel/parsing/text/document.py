@@ -78,7 +78,10 @@ def _spacy_values(sentence: Sentence, before: int) -> dict[str, list[Any]]:
         "morphs": _given(sentence.feats),
         "lemmas": _given(sentence.lemmas),
         "heads": [before + (head - 1 if head > 0 else own) for own, head in enumerate(sentence.heads)],
-        "deps": _given(sentence.deprels),
+        "deps": [
+            relation if head else "ROOT"  # as spaCy calls it
+            for head, relation in zip(sentence.heads, _given(sentence.deprels), strict=True)
+        ],
         "sent_starts": [number == 0 for number in range(len(sentence))],
     }
 
