@@ -7,7 +7,7 @@ and the model loaded. Scores are those of the dev parts, unless a task says test
 - "kyoto-reading", "wac": Japanese dependencies, as Yoshinaga & Kitsuregawa (2009) parse them. Its engines
   and tries are compared by paper_yoshinaga2009.py.
 - "raw text": text to trees on the test parts, beside UDPipe: parsing_text.py.
-- "tags": parts of speech, features and lemmas of gold words, by a tagger as it comes.
+- "tags": parts of speech, features and lemmas of gold words, by a tagger as it comes; and with clusters.
 - "text": throughput on text that nobody annotated, and prefix tries grown from it.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/parsing.py [--quick] [--save] [task ...]
@@ -42,7 +42,7 @@ TASKS: dict[str, Callable[[Report, str], None]] = {
     "raw text, en_ewt_full": partial(raw_text, dataset="en_ewt_full"),
     "raw text, fr_sequoia": partial(raw_text, dataset="fr_sequoia"),
     "tags, en_ewt_full, 2,000 sentences": partial(tags, dataset="en_ewt_full", sentences=2000),
-    "tags, en_ewt_full": partial(tags, dataset="en_ewt_full"),
+    "tags, en_ewt_full": partial(tags, dataset="en_ewt_full", clusters=True),
     "tags, fr_sequoia": partial(tags, dataset="fr_sequoia"),
     "text, 500 sentences learnt": partial(text, lines=5000, sentences=500),
     "text": partial(text, lines=20_000),
