@@ -223,7 +223,9 @@ def test_rows_are_not_for_parsers(run, folder, tmp_path):
 
 @pytest.mark.parametrize("command", ["parse", "evaluate", "inspect", "explain"])
 def test_clusters_are_no_parser(run, folder, tmp_path, command):
-    WordClusters.learn([["dogs", "bark"], ["cats", "bark"]], n_clusters=2, min_count=1).save(tmp_path / "words.uk")
+    WordClusters.learn([["dogs", "bark"], ["cats", "bark"]], n_clusters=2, min_count=1).save(
+        tmp_path / "words.uk"
+    )
     data = [] if command == "inspect" else [folder / "train.conllu"]
     told = run(command, tmp_path / "words.uk", *data).error()
     assert "a clustering of words, and no parser: Tagger(clusters=...) takes it" in told
