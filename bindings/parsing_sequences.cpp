@@ -245,17 +245,6 @@ void bind_sequence_trainer(nb::module_& module) {
 
 // --- Tagging ----------------------------------------------------------------------------------------------
 
-// A column of a tagger, as Python has it.
-struct BoundTagColumn {
-  const SequenceFeatures& features;
-  int text_column;
-  data::NameTable names;
-  std::vector<std::vector<std::int32_t>> classes;
-  std::size_t split;
-  std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>> cases;  // and their parts
-  parsing::CertainClasses certain;
-};
-
 data::NameTable names_table(const std::vector<std::string>& names) {
   data::NameTable table;
   for (const std::string& name : names) table.add(name);
@@ -273,6 +262,8 @@ parsing::CertainClasses certain_classes(const CertainLists& lists) {
     throw std::invalid_argument("the words of certain classes do not fit their classes");
   parsing::CertainClasses certain;
   for (std::size_t k = 0; k < words.size(); ++k) {
+    if (parts[k] < 0 || classes[k] < 0 || classes[k] >= parsing::most_sequence_classes)
+      throw std::invalid_argument("a certain class is out of range");
     const std::uint64_t key =
         parsing::word_in_part(certain.words.add(words[k]), static_cast<std::size_t>(parts[k]));
     if (std::exchange(certain.classes[key], classes[k] + 1) != 0)
@@ -281,33 +272,28 @@ parsing::CertainClasses certain_classes(const CertainLists& lists) {
   return certain;
 }
 
-using BoundEngines = std::vector<const BoundEngine*>;
+using Cases = std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>;  // with their parts
 
-parsing::TagColumn tag_column(const BoundTagColumn& bound, const BoundEngines& engines) {
-  parsing::TagColumn column{
-      bound.features, bound.text_column, bound.names, bound.classes, {}, bound.split, {}, bound.certain};
-  for (const BoundEngine* engine : engines)
-    column.engines.push_back(engine == nullptr ? nullptr : &engine->engine());
-  for (const auto& [classes, part] : bound.cases) {
-    if (classes.size() != bound.split)
-      throw std::invalid_argument("a case has not the classes it is split by");
-    column.part_of[parsing::case_of(classes)] = part + 1;
+FlatMap<std::uint64_t, std::int32_t> parts_of(const Cases& cases, std::size_t split) {
+  FlatMap<std::uint64_t, std::int32_t> parts;
+  for (const auto& [classes, part] : cases) {
+    if (classes.size() != split) throw std::invalid_argument("a case has not the classes it is split by");
+    parts[parsing::case_of(classes)] = part + 1;
   }
-  return column;
+  return parts;
 }
 
 using EngineList = nb::typed<nb::list, nb::any>;
 
-EngineList tag_text(const ColumnText& text, const std::vector<const BoundTagColumn*>& bound,
+EngineList tag_text(const ColumnText& text, const std::vector<const parsing::TagColumn*>& bound,
                     const std::vector<EngineList>& engines, int threads) {
   if (engines.size() != bound.size()) throw std::invalid_argument("there must be engines for every column");
-  std::vector<parsing::TagColumn> columns;
+  std::vector<parsing::ScoredColumn> columns;
   for (std::size_t k = 0; k < bound.size(); ++k) {
     check_columns(bound[k]->features, text);
-    BoundEngines own;
+    parsing::ScoredColumn& made = columns.emplace_back(parsing::ScoredColumn{*bound[k], {}});
     for (const nb::handle one : engines[k])
-      own.push_back(one.is_none() ? nullptr : nb::cast<const BoundEngine*>(one));
-    columns.push_back(tag_column(*bound[k], own));
+      made.engines.push_back(one.is_none() ? nullptr : &nb::cast<const BoundEngine*>(one)->engine());
   }
   std::vector<std::vector<std::int32_t>> found;
   watched_if(text.tokens() > many_words,
@@ -318,15 +304,22 @@ EngineList tag_text(const ColumnText& text, const std::vector<const BoundTagColu
 }
 
 void bind_sequence_tagger(nb::module_& module) {
-  nb::class_<BoundTagColumn>(module, "TagColumn")
+  using parsing::TagColumn;
+  nb::class_<TagColumn>(module, "TagColumn")
       .def(
           "__init__",
-          [](BoundTagColumn* self, const SequenceFeatures& features, int text_column,
+          [](TagColumn* self, const SequenceFeatures& features, int text_column,
              const std::vector<std::string>& names, const std::vector<std::vector<std::int32_t>>& classes,
-             std::size_t split, const std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>& cases,
-             const CertainLists& certain) {
-            new (self) BoundTagColumn{features, text_column, names_table(names),      classes,
-                                      split,    cases,       certain_classes(certain)};
+             std::size_t split, const Cases& cases, const CertainLists& certain) {
+            TagColumn column{features,
+                             text_column,
+                             names_table(names),
+                             classes,
+                             split,
+                             parts_of(cases, split),
+                             certain_classes(certain)};
+            parsing::check(column);
+            new (self) TagColumn(std::move(column));
           },
           nb::arg("features"), nb::kw_only(), nb::arg("text_column"), nb::arg("names"), nb::arg("classes"),
           nb::arg("split"), nb::arg("cases"), nb::arg("certain"), nb::keep_alive<1, 2>());

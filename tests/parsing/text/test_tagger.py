@@ -191,6 +191,32 @@ def test_damaged_files_are_refused(tagger, others):
         TaggerModel.from_container("t.uk", arrays, changed(settings, **others))
 
 
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("words", lambda a: a[:-1]),
+        ("words", lambda a: np.frombuffer(b"a\n" * a.tobytes().count(b"\n"), np.uint8)),
+        ("parts", lambda a: a - 9),
+        ("parts", lambda a: a[1:]),
+        ("parts", lambda a: a.astype(np.int64)),
+        ("classes", lambda a: a + 99),
+        ("classes", lambda a: a - 99),
+        ("classes", lambda a: a + np.int32(2**30)),
+    ],
+)
+def test_damaged_certain_classes_are_refused(tagger, name, damage):
+    _, arrays, settings = tagger.to_container()
+    damaged = arrays | {f"upos.certain.{name}": damage(arrays[f"upos.certain.{name}"])}
+    with pytest.raises(FormatError):
+        TaggerModel.from_container("t.uk", damaged, settings)
+
+
+def test_files_of_before_there_were_certain_classes_load(tagger):
+    _, arrays, settings = tagger.to_container()
+    old = {key: array for key, array in arrays.items() if ".certain." not in key}
+    assert TaggerModel.from_container("t.uk", old, settings).evaluate(BANK).accuracy["upos"] == 100.0
+
+
 def test_damaged_edits_are_refused(tagger):
     _, arrays, settings = tagger.to_container()
     edits = np.frombuffer(b"k:x\n" * len(tagger.model_.columns[2].names), np.uint8)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "unkernel/base/parallel.hpp"
@@ -15,26 +16,16 @@ constexpr std::int64_t sentences_at_once = 64;
 
 using Answers = std::vector<std::vector<std::int32_t>>;
 
-void check(std::span<const TagColumn> columns) {
+void check_engines(std::span<const ScoredColumn> columns) {
   for (std::size_t k = 0; k < columns.size(); ++k) {
-    const TagColumn& column = columns[k];
-    bool sound = !column.classes.empty() && column.engines.size() == column.classes.size() &&
-                 column.split <= std::min(k, most_split_columns) &&
-                 static_cast<std::size_t>(column.features.tags()) <= column.names.size();
-    for (std::size_t part = 0; sound && part < column.classes.size(); ++part) {
-      const std::vector<std::int32_t>& own = column.classes[part];
-      const engines::Engine* engine = column.engines[part];
-      sound = !own.empty() && std::ranges::is_sorted(own) && own.front() >= 0 &&
-              static_cast<std::size_t>(own.back()) < column.names.size() &&
-              (own.size() == 1 ? engine == nullptr
-                               : engine != nullptr && engine->scores() == (own.size() == 2 ? 1 : own.size()));
+    const auto& [column, engines] = columns[k];
+    bool sound = engines.size() == column.classes.size() && column.split <= k;
+    for (std::size_t part = 0; sound && part < engines.size(); ++part) {
+      const std::size_t classes = column.classes[part].size();
+      sound = classes == 1
+                  ? engines[part] == nullptr
+                  : engines[part] != nullptr && engines[part]->scores() == (classes == 2 ? 1 : classes);
     }
-    column.part_of.for_each([&](std::uint64_t, std::int32_t part) {
-      sound = sound && part >= 1 && static_cast<std::size_t>(part) <= column.classes.size();
-    });
-    column.certain.classes.for_each([&](std::uint64_t, std::int32_t found) {
-      sound = sound && found >= 1 && static_cast<std::size_t>(found) <= column.names.size();
-    });
     if (!sound) throw std::invalid_argument("the classifiers of a column do not fit its classes");
   }
 }
@@ -42,11 +33,12 @@ void check(std::span<const TagColumn> columns) {
 // Decides the words of one column; the buffers of one thread, reused from sentence to sentence.
 class ColumnDecider {
  public:
-  ColumnDecider(const TagColumn& column, std::span<const GivenColumn> before)
-      : column_(column), by_word_(!column.features.look_around()), reader_(column.features, before) {
-    for (std::size_t part = 0; part < column.classes.size(); ++part)
-      parts_.emplace_back(column.engines[part], column.classes[part].size());
-  }
+  ColumnDecider(const ScoredColumn& scored, std::span<const GivenColumn> before)
+      : column_(scored.column),
+        engines_(scored.engines),
+        by_word_(!column_.features.look_around()),
+        reader_(column_.features, before),
+        parts_(engines_.size()) {}
 
   void decide(const data::ColumnText& text, std::int64_t sentence, Answers& answers, std::size_t own) {
     if (reader_.forgot_words()) remembered_.clear();
@@ -94,25 +86,27 @@ class ColumnDecider {
   std::int32_t decide_by_scores(std::size_t word, std::size_t part) {
     const std::vector<std::int32_t>& classes = column_.classes[part];
     column_.features.row(words_, word, row_);
-    const std::span<const double> scores = parts_[part].decide(row_);
+    if (!parts_[part]) parts_[part].emplace(engines_[part], classes.size());
+    const std::span<const double> scores = parts_[part]->decide(row_);
     return classes[static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin())];
   }
 
   const TagColumn& column_;
+  std::span<const engines::Engine* const> engines_;
   bool by_word_;  // decisions depend on the word alone
   SequenceReader reader_;
   FlatMap<std::uint64_t, std::int32_t> remembered_;  // by word_in_part, with the reader's numbers of words
-  std::vector<PartScorer> parts_;
+  std::vector<std::optional<PartScorer>> parts_;     // made when they are first asked: a text needs few
   Sequence words_;
   std::vector<std::int32_t> row_;
 };
 
 class SentenceTagger {
  public:
-  SentenceTagger(const data::ColumnText& text, std::span<const TagColumn> columns, Answers& answers)
+  SentenceTagger(const data::ColumnText& text, std::span<const ScoredColumn> columns, Answers& answers)
       : text_(text), answers_(answers) {
     for (std::size_t k = 0; k < columns.size(); ++k)
-      given_.push_back({columns[k].text_column, answers[k], columns[k].names});
+      given_.push_back({columns[k].column.text_column, answers[k], columns[k].column.names});
     for (std::size_t k = 0; k < columns.size(); ++k)
       deciders_.emplace_back(columns[k], std::span(given_).first(k));
   }
@@ -136,9 +130,23 @@ std::uint64_t case_of(std::span<const std::int32_t> classes) {
   return number;
 }
 
+void check(const TagColumn& column) {
+  const auto names = static_cast<std::int32_t>(column.names.size());
+  bool sound =
+      !column.classes.empty() && column.split <= most_split_columns && column.features.tags() <= names;
+  for (const std::vector<std::int32_t>& own : column.classes)
+    sound = sound && !own.empty() && std::ranges::is_sorted(own) && own.front() >= 0 && own.back() < names;
+  const auto parts = static_cast<std::int32_t>(column.classes.size());
+  column.part_of.for_each(
+      [&](std::uint64_t, std::int32_t part) { sound = sound && part >= 1 && part <= parts; });
+  column.certain.classes.for_each(
+      [&](std::uint64_t, std::int32_t found) { sound = sound && found >= 1 && found <= names; });
+  if (!sound) throw std::invalid_argument("the classes of a column do not fit its parts");
+}
+
 std::vector<std::vector<std::int32_t>> tag_text(const data::ColumnText& text,
-                                                std::span<const TagColumn> columns, Threads threads) {
-  check(columns);
+                                                std::span<const ScoredColumn> columns, Threads threads) {
+  check_engines(columns);
   Answers answers(columns.size(), std::vector<std::int32_t>(static_cast<std::size_t>(text.tokens())));
   const std::int64_t blocks = (text.sentences() + sentences_at_once - 1) / sentences_at_once;
   std::vector<std::unique_ptr<SentenceTagger>> taggers(static_cast<std::size_t>(std::max(threads.count, 1)));

@@ -32,23 +32,32 @@ inline std::uint64_t word_in_part(std::int32_t word, std::size_t part) {
   return static_cast<std::uint64_t>(word) << 32 | part;
 }
 
+// What is known of a column before engines score; the same for all texts.
 struct TagColumn {
   const SequenceFeatures& features;
   int text_column;                                 // which column of the text later ones see it as
-  const data::NameTable& names;                    // of its classes
+  data::NameTable names;                           // of its classes
   std::vector<std::vector<std::int32_t>> classes;  // of each part
-  std::vector<const engines::Engine*> engines;     // of each part; null for one with a single class
   std::size_t split;                               // by how many of the first columns
   FlatMap<std::uint64_t, std::int32_t> part_of;    // case -> part + 1; words of other cases have part 0
-  const CertainClasses& certain;
+  CertainClasses certain;
+};
+
+// Throws std::invalid_argument if a column is inconsistent.
+void check(const TagColumn& column);
+
+// A column that was checked, and the engines of its parts; null for one with a single class.
+struct ScoredColumn {
+  const TagColumn& column;
+  std::vector<const engines::Engine*> engines;
 };
 
 // The case of a word with these classes in the columns that decisions are split by.
 std::uint64_t case_of(std::span<const std::int32_t> classes);
 
 // The classes of all words, column by column. They do not depend on the number of threads. Throws
-// std::invalid_argument if a column is inconsistent.
+// std::invalid_argument if engines do not fit their columns.
 std::vector<std::vector<std::int32_t>> tag_text(const data::ColumnText& text,
-                                                std::span<const TagColumn> columns, Threads threads);
+                                                std::span<const ScoredColumn> columns, Threads threads);
 
 }  // namespace unkernel::parsing
