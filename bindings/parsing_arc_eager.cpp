@@ -159,11 +159,13 @@ std::vector<const engines::Engine*> engines_of(const Engines& list) {
   return found;
 }
 
+constexpr std::int64_t many_to_parse = 1000;  // words; some hundredths of a second
+
 Arrays parse_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
                   const data::ColumnText& text, std::size_t beam, int threads) {
   const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
   parsing::Parsed parsed;
-  watched([&](const Monitor& monitor) {
+  watched_if(text.tokens() > many_to_parse, [&](const Monitor& monitor) {
     parsed = parsing::parse(bound.spec, engines, text, {beam, threads}, monitor);
   });
   return as_tuple(std::move(parsed));
