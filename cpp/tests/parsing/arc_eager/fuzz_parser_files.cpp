@@ -155,7 +155,7 @@ struct OwnedEngines {
 void check_parse(const ArcEagerSpec& spec) {
   const OwnedEngines owned(spec);
   check(spec, owned.engines);
-  const Parsed parsed = parse(spec, owned.engines, sentences(), 1, Monitor());
+  const Parsed parsed = parse(spec, owned.engines, sentences(), {.beam = 1, .threads = 1}, Monitor());
   CHECK(parsed.heads.size() == static_cast<std::size_t>(sentences().tokens()));
   for (const std::int32_t label : parsed.labels)
     CHECK(label >= 0 && label < static_cast<std::int32_t>(spec.labels().size()));
