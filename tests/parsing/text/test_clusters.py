@@ -12,7 +12,7 @@ from reference.clustering import Exchange, likelihood
 from unkernel import FormatError
 from unkernel._core import ExchangeClusters
 from unkernel.data import Treebank
-from unkernel.parsing import Tagger, WordClusters
+from unkernel.parsing import Tagger, TextParser, WordClusters
 
 
 @given(
@@ -122,3 +122,15 @@ def test_taggers_know_clusters(bank, tmp_path):
     again.save(tmp_path / "again.uk")
     assert again.tag([["an", "emu", "runs"]])[0].upos == ["DET", "NOUN", "VERB"]
     assert Tagger.load(tmp_path / "tagger.uk").clusters is None
+
+
+def test_parsers_of_raw_text_take_them_with_their_tagger(tmp_path):
+    words = [sentence.split() for sentence in SENTENCES[:4]] * 3
+    trees = {"heads": [[2, 3, 0]] * len(words), "deprels": [["det", "nsubj", "root"]] * len(words)}
+    bank = Treebank.from_words(words, [["DET", "NOUN", "VERB"]] * len(words), **trees)
+    tagger = Tagger(clusters=WordClusters.learn(bank, n_clusters=3), min_count=1, min_updates=1)
+    nlp = TextParser(tagger=tagger, folds=2).fit(bank)
+    nlp.save(tmp_path / "nlp.uk")
+    assert "cluster.words" in nlp.to_model().tagger.to_container()[1]
+    again = TextParser.load(tmp_path / "nlp.uk")
+    assert again.parse("the dog runs").to_bytes() == nlp.parse("the dog runs").to_bytes()
