@@ -145,12 +145,25 @@ def test_stdout_on_a_full_device(model_file, test_file):
         assert done.stderr == "unkernel: error: No space left on device\n"
 
 
-def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, golden, tmp_path):
+def little_room() -> None:
     """A limit on the size of files stands in for a disk with little room."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
-    def little_room() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
+def test_stdout_on_a_disk_that_is_full_half_way(model_file, test_file, tmp_path):
+    """Also of a Python without buffers, which does not look at how much a write has written."""
+    for buffers in ({}, {"PYTHONUNBUFFERED": "1"}):
+        with (tmp_path / "predictions").open("w") as place:
+            done = call(
+                *("predict", model_file, test_file, "--output", "-", "--quiet"),
+                stdout=place,
+                preexec_fn=little_room,
+                env=os.environ | {"PYTHONUNBUFFERED": ""} | buffers,
+            )
+        assert (done.returncode, done.stderr) == (2, "unkernel: error: File too large\n")
+
+
+def test_a_disk_that_is_full_half_way(model_file, train_file, test_file, golden, tmp_path):
     before = set(tmp_path.iterdir())
     for arguments in (
         ["train", "poly", train_file, "-o", tmp_path / "m2.uk"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import sys
 import warnings
@@ -89,8 +90,8 @@ def unkernel(
     [dim]$[/dim] unkernel bench compiled.uk rows.svm
     [dim]$[/dim] unkernel inspect model.uk --top 10
     [dim]$[/dim] unkernel explain model.uk a9a.t.svm.xz --row 3
-    [dim]$[/dim] unkernel train parser train.conllu -o en.uk --dev dev.conllu
-    [dim]$[/dim] unkernel parse en.uk < raw.conllu > parsed.conllu
+    [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu
+    [dim]$[/dim] unkernel parse en.uk < notes.txt > parsed.conllu
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -98,6 +99,7 @@ def unkernel(
 
 def run(arguments: Sequence[str]) -> int:
     """Run a command, turn what a user can cause into one line on stderr, and give the exit code."""
+    _buffer_stdout()
     try:
         if spelled := new_spelling(arguments):
             raise ValueError(spelled)
@@ -172,6 +174,23 @@ def _words_about(file: str, error: OSError) -> str:
         folder = Path(file).parent
         return f"{file}: the folder {folder} does not allow this; change its permissions, or use another one"
     return f"{file}: {error.strerror}"
+
+
+def _buffer_stdout() -> None:
+    """Make all that is written arrive, or fail.
+
+    Without buffers (PYTHONUNBUFFERED, as in many containers), Python forgets what a write has left over, as
+    writes to a disk that is nearly full do.
+    """
+    if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
+        sys.stdout = open(  # noqa: SIM115 (open until the end, as the former one)
+            sys.stdout.fileno(),
+            "w",
+            buffering=1,
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            closefd=False,
+        )
 
 
 def _settle_stdout() -> None:
