@@ -55,7 +55,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         of Chang et al., or a file of your own (docs/parsing.md).
     beam : int, default=1
         How many sequences of moves are followed at once, up to 64, both in training and in parsing. 1 is
-        greedy; with 8, a parser of English was 1.6 points more accurate, and took six times as long. For
+        greedy; with 8, a parser of English was 1.6 points more accurate, and took eight times as long. For
         ``learner="online"``.
     epochs : int, default=10
         Passes of the online learner over the treebank. With a `dev` treebank the best of them is kept. With
