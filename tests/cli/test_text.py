@@ -109,7 +109,8 @@ def test_writes_objects(run, folder, model):
     assert words[0] == {
         "id": 1, "form": "They", "lemma": "they", "upos": "PRON", "xpos": "PRP", "head": 4, "deprel": "nsubj"
     }  # fmt: skip
-    assert words[1] == {"id": "2-3", "form": "didn't"}
+    assert [word["id"] for word in words] == list(range(1, len(words) + 1))
+    assert found[0]["multiwords"] == [{"id": "2-3", "form": "didn't"}]
     assert words[-1]["misc"] == "SpacesAfter=\\s\\s"
     assert found[0]["newpar"] == ""
 

@@ -101,7 +101,9 @@ class BaseParser(ModelEstimator, Generic[Source]):
     def _check_min_count(self, features: int) -> None:
         """Raise ValueError where `min_count` has left no feature; some templates give none at all."""
         if self.min_count > 1 and not features:
-            raise ValueError(f"no feature occurs {self.min_count} times: lower min_count")
+            raise ValueError(
+                f"no feature occurs {self.min_count} times: give more sentences, or lower min_count"
+            )
 
     def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
         """An estimator of rows with the parser's parameters and some others."""

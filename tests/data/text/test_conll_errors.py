@@ -23,7 +23,7 @@ def line(number, head, form="w", deprel="dep"):
 
 MALFORMED = [
     # text, line, column, a piece of the message
-    ("1 w w X XX _ 0 root _ _\n", 1, 24, "1 column instead of 10; plain text must be tokenised and tagged"),
+    ("1 w w X XX _ 0 root _ _\n", 1, 24, "1 column instead of 10; CoNLL-U has one word per line"),
     ("# c\n1\tw\tw\n", 2, 6, "3 columns instead of 10"),
     ("1\tw\tw\t\n", 1, 7, "4 columns instead of 10"),
     (line(1, 0).rstrip("\n") + "\tmore\n", 1, 24, "11 columns instead of 10"),

@@ -263,9 +263,10 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
                         "empty line ends a sentence");
   }
   if (found == 1) {
-    return fail(at, instead +
-                        "; plain text must be tokenised and tagged first: CoNLL-U has one word per line, "
-                        "with its number, form, lemma, tags and so on in columns that tabs separate");
+    return fail(
+        at, instead +
+                "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
+                "that tabs separate; plain text is for parsers of `unkernel train text`");
   }
   return fail(at, instead + "; tabs separate them, and _ stands in an empty one");
 }

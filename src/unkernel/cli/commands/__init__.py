@@ -2,7 +2,7 @@
 
 # Each module has a function ``register(app, arguments)`` that adds its command to the application.
 COMMANDS = {
-    "train": "Train a model, a parser or a chunker on a file.",
+    "train": "Train a model, or a parser of text, on a file.",
     "tune": "Choose parameters of a model by cross-validation.",
     "predict": "Predict the labels of the rows, or of the trees, in a file.",
     "evaluate": "Compare the answers of a model, or of a parser, with the right ones in a file.",
@@ -11,5 +11,5 @@ COMMANDS = {
     "verify": "Check that model files are whole, by the digests inside.",
     "explain": "Explain a score: what each conjunction, or each fragment of a tree, adds to it.",
     "bench": "Measure how fast a model answers for the rows, or the trees, in a file.",
-    "parse": "Parse sentences as they come, and write them with the answers.",
+    "parse": "Parse text, or tagged sentences, as they come.",
 }

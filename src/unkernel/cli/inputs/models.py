@@ -91,8 +91,8 @@ def _check_no_parser(path: Path) -> None:
     words = parser_words(path)
     if words is not None:
         reason = (
-            f"{words}, and not a model of rows or trees: the commands unkernel parse, evaluate, inspect and "
-            "explain use it"
+            f"{words}, and not a model of rows or trees: the commands unkernel parse, evaluate and inspect "
+            "use it"
         )
         raise FormatError(os.fspath(path), 0, 0, reason)
 

@@ -39,7 +39,8 @@ def open_explained(path: Path, command: str) -> ParserModel:
     if isinstance(parser, ParserModel):
         return parser
     reason = (
-        f"a {parser.noun}, whose decisions cannot be shown; those of taggers and parsers can, saved alone"
+        f"a {parser.noun}, whose decisions cannot be shown; those of its parts can, saved alone in "
+        "Python: load(...).tagger.save(...), load(...).parser.save(...)"
     )
     raise FormatError(os.fspath(path), 0, 0, reason)
 

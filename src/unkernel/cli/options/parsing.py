@@ -63,7 +63,8 @@ OnError = Annotated[
     OnErrorName,
     typer.Option(
         "--on-error",
-        help="Of a sentence that is not as it should be: stop there, or skip it: it passes through as it is.",
+        help="Of a sentence that is not as it should be: stop there, or skip it. It then passes through as "
+        "it is; a paragraph of raw text is left out.",
     ),
 ]
 Draw = Annotated[bool, typer.Option("--draw", help="Write drawings for the terminal in place of columns.")]

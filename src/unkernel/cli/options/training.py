@@ -114,7 +114,7 @@ DevFile = Annotated[
         "--dev",
         metavar="FILE",
         show_default="none",
-        help="Sentences to measure on and, of --learner online, to choose the epoch with.",
+        help="Sentences to measure on, and to choose the best epoch with (of the online learner).",
     ),
 ]
 TuneDevFile = Annotated[

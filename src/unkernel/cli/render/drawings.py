@@ -59,12 +59,13 @@ def objects(output: str) -> Iterator[Sink]:
 
 
 def _as_json(sentence: Sentence) -> str:
-    """Comments and lines, without what is empty: multiword tokens have an `id` such as "2-3"."""
+    """Comments, words and multiword tokens, which have an `id` such as "2-3"; without what is empty."""
     lines = (line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#"))
-    words = [_word(dict(zip(COLUMNS, line, strict=True))) for line in lines]
-    return (
-        json.dumps({"text": sentence.text} | sentence.metadata | {"words": words}, ensure_ascii=False) + "\n"
-    )
+    words, multiwords = [], []
+    for line in lines:
+        (multiwords if "-" in line[0] else words).append(_word(dict(zip(COLUMNS, line, strict=True))))
+    found = {"text": sentence.text} | sentence.metadata | {"words": words, "multiwords": multiwords}
+    return json.dumps(found, ensure_ascii=False) + "\n"
 
 
 def _word(columns: dict[str, str]) -> dict[str, Any]:

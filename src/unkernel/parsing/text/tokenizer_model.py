@@ -194,7 +194,10 @@ def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longes
 def encoded(text: str) -> bytes:
     """The text in UTF-8; ValueError if it cannot be."""
     if not isinstance(text, str):
-        raise TypeError(f"a text must be a str, got {type(text).__name__}: decode bytes first")
+        raise TypeError(
+            f"a text must be a str, got {type(text).__name__}: decode bytes first, and give several texts to "
+            "parse_many"
+        )
     try:
         return text.encode()
     except UnicodeEncodeError as error:
