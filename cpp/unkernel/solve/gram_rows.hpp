@@ -21,9 +21,7 @@ class GramRows {
   std::int64_t size() const { return static_cast<std::int64_t>(rows_); }
   double dot(std::int64_t i, const double* scores) const { return scores[i]; }
   double squared_norm(std::int64_t i) const { return row(i)[i]; }
-  void axpy(std::int64_t i, double step, double* scores) const {
-    add_multiple(step, row(i), scores, rows_);
-  }
+  void axpy(std::int64_t i, double step, double* scores) const { add_multiple(step, row(i), scores, rows_); }
   std::size_t dimension() const { return rows_; }
   // A step runs over contiguous numbers, eight times as fast as over the entries of a mapped row.
   double mean_map_size() const { return static_cast<double>(rows_) / 8.0; }

@@ -60,16 +60,15 @@ def objects(output: str) -> Iterator[Sink]:
 
 def _as_json(sentence: Sentence) -> str:
     """Comments, words and multiword tokens, which have an `id` such as "2-3"; without what is empty."""
-    lines = (line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#"))
-    words, multiwords = [], []
-    for line in lines:
-        (multiwords if "-" in line[0] else words).append(_word(dict(zip(COLUMNS, line, strict=True))))
-    found = {"text": sentence.text} | sentence.metadata | {"words": words, "multiwords": multiwords}
+    rows = [line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#")]
+    found: dict[str, Any] = {"text": sentence.text} | sentence.metadata
+    found["words"] = [_word(row) for row in rows if "-" not in row[0]]
+    found["multiwords"] = [_word(row) for row in rows if "-" in row[0]]
     return json.dumps(found, ensure_ascii=False) + "\n"
 
 
-def _word(columns: dict[str, str]) -> dict[str, Any]:
-    given = {name: value for name, value in columns.items() if value != "_" or name == "form"}
+def _word(row: list[str]) -> dict[str, Any]:
+    given = {name: value for name, value in zip(COLUMNS, row, strict=True) if value != "_" or name == "form"}
     return given | {name: int(given[name]) for name in ("id", "head") if given.get(name, "-").isdigit()}
 
 
