@@ -75,7 +75,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="no word of the texts occurs 3 times"):
         WordClusters.learn(["a b c"])
     with pytest.raises(ValueError, match="there must be 1 to 2000 clusters"):
-        WordClusters.learn(SENTENCES, n_clusters=0)
+        WordClusters.learn(SENTENCES, n_clusters=2001)
     for words, clusters in ((["a"], [0, 1]), (["a", "a"], [0, 1]), (["a"], [-1])):
         with pytest.raises(ValueError, match="cluster"):
             WordClusters(words, np.array(clusters, np.int32))
@@ -134,3 +134,18 @@ def test_parsers_of_raw_text_take_them_with_their_tagger(tmp_path):
     assert "cluster.words" in nlp.to_model().tagger.to_container()[1]
     again = TextParser.load(tmp_path / "nlp.uk")
     assert again.parse("the dog runs").to_bytes() == nlp.parse("the dog runs").to_bytes()
+
+
+@pytest.mark.parametrize("name", ["n_clusters", "min_count", "epochs"])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "many"])
+def test_parameters_that_are_no_counts_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be an int of 1 or more"):
+        WordClusters.learn(["a b"] * 9, **{name: value})
+
+
+def test_what_is_no_text_is_refused(tmp_path):
+    with pytest.raises(TypeError, match="sentences are texts, or lists of words"):
+        WordClusters.learn([[1, 2]] * 9)
+    (tmp_path / "latin1.txt").write_bytes(b"a b\nd\xe9j\xe0 vu\n")
+    with pytest.raises(FormatError, match=r"latin1\.txt:2: not UTF-8: convert the text first"):
+        WordClusters.learn(tmp_path / "latin1.txt")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from numbers import Integral
 from pathlib import PurePath
 from typing import Any, ClassVar, Self, cast
 
@@ -119,6 +120,9 @@ class WordClusters:
         WordClusters
             The same texts give the same clusters.
         """
+        for name, value in (("n_clusters", n_clusters), ("min_count", min_count), ("epochs", epochs)):
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be an int of 1 or more, got {value!r}")
         tokens, words = _counted([_read(text) for text in texts], min_count)
         if not words:
             raise ValueError(f"no word of the texts occurs {min_count} times")
@@ -182,16 +186,27 @@ def _read(text: Text) -> _Words:
     if isinstance(text, Treebank):
         check_not_empty(text.name, text.n_words)
         return _Words(*text.symbols("form"), text.offsets[:-1])
-    sentences = [line.split() if isinstance(line, str) else list(line) for line in text]
+    sentences = [_words_of(sentence) for sentence in text]
     sentences = [words for words in sentences if words]
     lengths = np.array([len(words) for words in sentences], np.int64)
     return _Words(*numbered(chain.from_iterable(sentences)), np.cumsum(lengths) - lengths)
 
 
+def _words_of(sentence: str | Iterable[str]) -> list[str]:
+    words = sentence.split() if isinstance(sentence, str) else list(sentence)
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError("sentences are texts, or lists of words")
+    return words
+
+
 def _read_file(file: Source) -> Treebank | list[str]:
     if ".conllu" in PurePath(name_of(file)).suffixes:
         return read_conllu(file)
-    return b"".join(read_blocks(file)).decode(errors="replace").split("\n")
+    try:
+        return b"".join(read_blocks(file)).decode().split("\n")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise FormatError(name_of(file), line, 0, "not UTF-8: convert the text first") from None
 
 
 def _counted(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:

@@ -125,9 +125,7 @@ class TextParser(ModelEstimator):
         dev_bank = None if dev is None else with_gold_trees(dev)
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
         self.model_ = self._learn(bank, dev_bank, report)
-        self.dev_result_ = None if dev_bank is None else self.evaluate(dev_bank)
-        if dev_bank is not None:
-            report(f"on {dev_bank.name}, from its text: {self.dev_result_}")
+        self._measure(dev_bank, report)
         return self
 
     def _check_parameters(self) -> None:
