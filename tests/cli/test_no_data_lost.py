@@ -25,7 +25,7 @@ pytestmark = pytest.mark.hostile
 OUTPUTS = {"output", "plot", "svg", "checkpoint", "cache"}
 PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be one
-INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "features", "public_key"}
+INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key"}
 NEITHER = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "cv", "dask", "decay",
     "degree", "direction", "draw", "drop", "duration", "engine", "epochs", "exploration", "feature_map",
@@ -115,7 +115,7 @@ def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
         return data.read_bytes()
     if words[-1] == "bunsetsu":
         return b"modifier.last.surface\ncandidate.end\n"
-    names = {"parser": "arc_eager.txt", "chunker": "chunk.txt"}
+    names = {"parser": "arc_eager.txt", "text": "arc_eager.txt", "chunker": "chunk.txt"}
     return resources.files("unkernel.parsing").joinpath("templates", names[words[-1]]).read_bytes()
 
 

@@ -55,6 +55,66 @@ def test_trains_like_the_estimator(run, folder, tmp_path):
     assert ran.json["words"] == BANK.n_words
 
 
+def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
+    """Clusters of a text and of the treebank, or of a file that has them."""
+    train, out = folder / "train.conllu", tmp_path / "wide.uk"
+    text = tmp_path / "web.txt"
+    text.write_text("They saw cats .\nDogs see cats .\nCats bark .\n", encoding="utf-8")
+    clusters = WordClusters.learn(text, BANK)
+    clusters.save(tmp_path / "clusters.uk")
+    parts = {"tagger": Tagger(clusters=clusters), "parser": ArcEagerParser(beam=3, templates="rich")}
+    TextParser(**parts, folds=2).fit(train).save(tmp_path / "same.uk")
+    for given in (text, tmp_path / "clusters.uk"):
+        options = ("--clusters", given, "--beam", 3, "--templates", "rich", "--folds", 2)
+        assert run("train", "text", train, "-o", out, *options, "-q", "--force").code == 0
+        assert out.read_bytes() == (tmp_path / "same.uk").read_bytes()
+    wide = unkernel.load(out)
+    assert wide.parser.beam == 3
+    assert wide.tagger.clusters["cats"] is not None
+    assert run("parse", out, folder / "notes.txt", "-q").out == wide.parse(TEXT).to_conllu()
+    narrow = wide.with_beam(2)
+    assert (narrow.parser.beam, wide.parser.beam) == (2, 3)
+    assert run("parse", out, folder / "notes.txt", "-q", "--beam", 2).out == narrow.parse(TEXT).to_conllu()
+    measured = run("evaluate", out, train, "--beam", 2, "--json").json
+    assert measured["las"]["f1"] == narrow.evaluate(BANK).las.f1
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("--clusters en.uk", "a file of kind 'text_parser', which is no file of clusters"),
+        ("--clusters missing.txt", "missing.txt"),
+        ("--clusters folder", "folder"),
+        ("--clusters empty.txt --dev train.conllu", "no word of the texts occurs 3 times"),
+        ("--beam 0", "--beam must be an int in the range [1, 64], got 0"),
+        ("--templates missing", "missing"),
+    ],
+)
+def test_refuses_parts_that_are_bad(*, run, folder, tmp_path, monkeypatch, options, reason):
+    monkeypatch.chdir(folder)
+    few = read_conllu(folder / "train.conllu")[:1]
+    few.write(tmp_path / "few.conllu")
+    (folder / "folder").mkdir(exist_ok=True)
+    (folder / "empty.txt").write_text("")
+    assert (
+        reason
+        in run("train", "text", tmp_path / "few.conllu", "-o", tmp_path / "x.uk", *options.split()).error()
+    )
+    assert not (tmp_path / "x.uk").exists()
+
+
+def test_a_beam_needs_a_parser_that_was_trained_with_one(run, folder):
+    for command, data in (("parse", "notes.txt"), ("evaluate", "train.conllu")):
+        told = run(command, folder / "en.uk", folder / data, "--beam", 4).error()
+        assert "--beam 4 needs a parser that was trained with a beam" in told
+        assert "give its training --beam 8" in told
+        told = run(command, folder / "en.uk", folder / data, "--beam", 65).error()
+        assert "beam must be a number from 1 to 64" in told
+        assert run(command, folder / "en.uk", folder / data, "--beam", 1).code == 0
+    told = run("parse", folder / "tags.uk", folder / "train.conllu", "--beam", 4).error()
+    assert "--beam is for parsers of dependency trees and raw text, and this is a tagger" in told
+
+
 def test_says_what_it_trained(run, folder, tmp_path):
     train = folder / "train.conllu"
     ran = run("train", "text", train, "-o", tmp_path / "a.uk", "--dev", train, "--folds", 1)

@@ -30,7 +30,7 @@ class Exchange:
         for cluster in range(self.n_clusters):
             self.cluster_of[word] = cluster
             reached.append(likelihood(self.words, self.cluster_of))
-        best = max(range(self.n_clusters), key=reached.__getitem__)
-        moves = reached[best] > reached[before] + 1e-6
+        moves = max(reached) > reached[before] + 1e-6
+        best = next(cluster for cluster, one in enumerate(reached) if one >= max(reached) - 1e-6)
         self.cluster_of[word] = best if moves else before
         return moves

@@ -271,6 +271,17 @@ def test_a_model_has_a_beam_that_its_file_can_hold(parser, beam):
         dataclasses.replace(parser.model_, beam=beam)
 
 
+def test_another_beam_is_for_parsers_that_were_trained_with_one(parser):
+    wide = ArcEagerParser(beam=3, **QUICK).fit(DOGS).to_model()
+    assert [wide.with_beam(width).beam for width in (1, 2, 64)] == [1, 2, 64]
+    assert wide.with_beam(1).with_beam(2).beam == 2
+    assert parser.to_model().with_beam(1).beam == 1
+    with pytest.raises(ValueError, match="beam=2 needs a parser that was trained with a beam"):
+        parser.to_model().with_beam(2)
+    with pytest.raises(ValueError, match="beam must be a number from 1 to 64"):
+        wide.with_beam(0)
+
+
 def test_long_sentences_have_a_beam_of_one():
     """A beam copies its states, which would take time quadratic in the number of words."""
     bank = read_conllu(io.BytesIO(treebank(40, 0).encode()))

@@ -126,10 +126,11 @@ bool ExchangeClusters::move(std::int32_t word) {
   std::int32_t& cluster = cluster_of_[static_cast<std::size_t>(word)];
   count(cluster, -1);
   list_gains();
-  const auto best = static_cast<std::int32_t>(std::ranges::max_element(gains_) - gains_.begin());
-  const bool moves =
-      gains_[static_cast<std::size_t>(best)] > gains_[static_cast<std::size_t>(cluster)] + least_gain;
-  if (moves) cluster = best;
+  const double most = std::ranges::max(gains_);
+  const bool moves = most > gains_[static_cast<std::size_t>(cluster)] + least_gain;
+  // The first of those that are as good, up to rounding.
+  const auto best = std::ranges::find_if(gains_, [&](double gain) { return gain >= most - least_gain; });
+  if (moves) cluster = static_cast<std::int32_t>(best - gains_.begin());
   count(cluster, 1);
   return moves;
 }

@@ -27,6 +27,7 @@ def evaluate(
     file: own.TestFile,
     *,
     given: own.GivenOf = None,
+    beam: own.Beam = None,
     labels: own.Labels = False,
     format: training.Format = None,
     ndcg_at: training.NdcgDepth = None,
@@ -51,17 +52,17 @@ def evaluate(
     [dim]$[/dim] unkernel evaluate model.uk a9a.t.svm.xz
     [dim]$[/dim] unkernel evaluate income.uk adult.test.csv
     [dim]$[/dim] unkernel evaluate ranking.uk letor.t.txt --ndcg-at 5
-    [dim]$[/dim] unkernel evaluate en.uk test.conllu --from tokens
+    [dim]$[/dim] unkernel evaluate en.uk test.conllu --from tokens --beam 4
     [dim]$[/dim] unkernel evaluate trees.uk test.conllu --labels
     [dim]$[/dim] unkernel evaluate ja.uk test.knp --jobs 1
     [dim]$[/dim] unkernel evaluate chunks.uk test.txt --json | jq .f1
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     of_rows = {"--ndcg-at": ndcg_at, "--zero-based": zero_based}
-    of_parsers = {"--from": given, "--labels": labels or None, "--format": format}
+    of_parsers = {"--from": given, "--beam": beam, "--labels": labels or None, "--format": format}
     if is_parser(model):
         threads = shared.threads(jobs)
         result = _evaluate_parser(
-            model, file, of_rows, given=given, format=format, threads=threads, quiet=json
+            model, file, of_rows, given=given, beam=beam, format=format, threads=threads, quiet=json
         )
     elif is_records(model):
         _check_not_given(model, of_parsers)
@@ -78,7 +79,15 @@ def evaluate(
 
 
 def _evaluate_parser(
-    model: Path, file: str, of_rows: dict[str, Any], *, given: Any, format: Any, threads: int, quiet: bool
+    model: Path,
+    file: str,
+    of_rows: dict[str, Any],
+    *,
+    given: Any,
+    beam: int | None,
+    format: Any,
+    threads: int,
+    quiet: bool,
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.parsers import open_parser
     from unkernel.cli.inputs.sentences import Input, check_options_of_rows, given_of, reader, task_of
@@ -86,7 +95,7 @@ def _evaluate_parser(
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:
-        parser = open_parser(model, "evaluate")
+        parser = open_parser(model, "evaluate", beam)
         read = reader(task_of(parser), None if format is None else format.value)
         told = given_of(parser, given)
         corpus = Input(file).read(read, display)

@@ -39,6 +39,7 @@ def parse(
     draw: own.Draw = False,
     svg: own.Svg = None,
     given: own.GivenOf = None,
+    beam: own.Beam = None,
     on_error: own.OnError = own.OnErrorName.stop,
     jobs: shared.Jobs = None,
     quiet: shared.Quiet = False,
@@ -62,7 +63,7 @@ def parse(
     [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu
     [dim]$[/dim] echo "They didn't see it. Why not?" | unkernel parse en.uk --format text
     [dim]$[/dim] unkernel parse en.uk notes.txt --format json | jq -r '.words[].lemma'
-    [dim]$[/dim] unkernel parse en.uk words.conllu --from tokens
+    [dim]$[/dim] unkernel parse en.uk words.conllu --from tokens --beam 4
     [dim]$[/dim] unkernel parse trees.uk < tagged.conllu > parsed.conllu
     [dim]$[/dim] unkernel parse trees.uk tagged.conllu.xz -o parsed.conllu.xz --jobs 4
     [dim]$[/dim] unkernel parse trees.uk tagged.conllu --svg trees.html
@@ -70,7 +71,7 @@ def parse(
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     output, svg, draw = _places(output, svg, format, draw=draw)
     _check_places(model, file, output, svg, force=force)
-    parser = open_parser(model, "parse")
+    parser = open_parser(model, "parse", beam)
     task, told = task_of(parser), given_of(parser, given)
     raw = told.get("given") == "text" or task.name == "tokens"
     check_input(file, task, raw=raw)

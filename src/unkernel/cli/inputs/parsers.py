@@ -9,6 +9,7 @@ from typing import Any
 from unkernel import load
 from unkernel.cli.inputs.contents import data_told
 from unkernel.cli.inputs.kinds import parser_words
+from unkernel.cli.options.wording import in_words_of_options
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
@@ -21,8 +22,20 @@ _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before
 Parser = SavedModel
 
 
-def open_parser(path: Path, command: str) -> Parser:
-    """Read the parser of a command; a ``FormatError`` if the file is none."""
+def open_parser(path: Path, command: str, beam: int | None = None) -> Parser:
+    """Read the parser of a command, with another beam if one is given; a ``FormatError`` if it is none."""
+    parser = _loaded(path, command)
+    if beam is None:
+        return parser
+    if not isinstance(parser, ArcEagerModel | TextParserModel):
+        raise ValueError(
+            f"--beam is for parsers of dependency trees and raw text, and this is a {parser.noun}"
+        )
+    with in_words_of_options():
+        return parser.with_beam(beam)
+
+
+def _loaded(path: Path, command: str) -> Parser:
     with data_told(path, command):
         loaded = load(path)
     if isinstance(loaded, Parser):

@@ -27,6 +27,7 @@ _WORDS_BY_PARAMETER = {"trie_nodes": node_count}
 _METAVARS = {
     "class_weight": "balanced|LABEL=WEIGHT,…",
     "templates": "NAME|FILE",
+    "clusters": "FILE",
     "trie": "FILE",
     "trie_nodes": "NODES",
     "cache": "FILE",

@@ -86,6 +86,15 @@ GivenOf = Annotated[
         show_default="text",
     ),
 ]
+Beam = Annotated[
+    int | None,
+    typer.Option(
+        "--beam",
+        metavar="K",
+        help="Follow K sequences of moves at once; for parsers that were trained with --beam.",
+        show_default="as in training",
+    ),
+]
 Shown = Annotated[
     ShownName | None,
     typer.Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -101,6 +101,28 @@ class ArcEagerModel(ParserModel):
 
     def __post_init__(self) -> None:
         check_beam(self.beam)
+
+    def with_beam(self, beam: int) -> Self:
+        """The same parser, with another width of the search.
+
+        Parameters
+        ----------
+        beam : int
+            How many sequences of moves are followed at once, up to 64. Narrow ones are faster; those much
+            narrower than in training are less accurate.
+
+        Raises
+        ------
+        ValueError
+            If it was trained without a beam: its scores cannot be added up and compared.
+        """
+        check_beam(beam)
+        if beam > 1 and self.parameters.get("beam", 1) == 1:
+            raise ValueError(
+                f"beam={beam} needs a parser that was trained with a beam, and this one was not: "
+                "give its training beam=8"
+            )
+        return replace(self, beam=beam)
 
     @property
     def labels_(self) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from numbers import Integral
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -31,6 +31,7 @@ _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
 )
 _END, _RARE = 0, 1  # what belongs to no cluster: the end of a sentence, a rare word
+_SNIFFED_BYTES = 1 << 12  # of a file, to tell a model from text
 _FEW_MOVES = 0.002  # a share of words; training ends where fewer move
 
 
@@ -169,6 +170,25 @@ class WordClusters:
             return cls(unpacked_strings(name, arrays, "words"), np.array(clusters))
         except ValueError as error:
             raise FormatError(name, 0, 0, f"the clusters are damaged: {error}") from error
+
+
+def clusters_of(
+    given: WordClusters | str | os.PathLike[str] | None,
+    bank: Treebank,
+    on_progress: Callable[[str], None] | None = None,
+) -> WordClusters | None:
+    """What a tagger was given: clusters, a file of them, or text to learn them from, with its treebank."""
+    if given is None or isinstance(given, WordClusters):
+        return given
+    if _is_model(given):
+        return WordClusters.load(given)
+    return WordClusters.learn(given, bank, on_progress=on_progress)
+
+
+def _is_model(path: str | os.PathLike[str]) -> bool:
+    """By its name or, whatever that is, by its content."""
+    with Path(path).open("rb") as file:
+        return Path(path).suffix == ".uk" or container.begins_as_model(file.read(_SNIFFED_BYTES))
 
 
 @dataclass(frozen=True)

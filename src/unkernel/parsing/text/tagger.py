@@ -22,7 +22,7 @@ from unkernel.parsing.online import Weights, classifier_of_runs
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.scoring import check_not_empty, percentage
 from unkernel.parsing.template_files import read_templates
-from unkernel.parsing.text.clusters import WordClusters
+from unkernel.parsing.text.clusters import WordClusters, clusters_of
 from unkernel.parsing.text.column_task import Answers, ColumnTask, Numbers, seen_tags
 from unkernel.parsing.text.tagger_model import (
     CLUSTER,
@@ -32,6 +32,7 @@ from unkernel.parsing.text.tagger_model import (
     Lexicons,
     TaggerModel,
     feature_sources,
+    lexicon_of,
 )
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
@@ -66,7 +67,9 @@ class Tagger(BaseParser[TreebankSource]):
     min_updates : int, default=4
         Conjunctions that were corrected less often are left out.
     clusters : WordClusters, path or None, default=None
-        Clusters of words, learnt from text without tags: they tell of words that the treebank does not have.
+        A file of text without tags, or clusters of words that were learnt from it: they tell of words that
+        the treebank does not have. A path is that of a ``.uk`` file of clusters, or of text to learn them
+        from, with the words of the treebank: one sentence per line, with blanks between words, or CoNLL-U.
     n_jobs : int or None, default=None
         Threads; None is 1 and -1 is all. The result does not depend on it.
     random_state : int, RandomState or None, default=0
@@ -149,7 +152,8 @@ class Tagger(BaseParser[TreebankSource]):
         wanted = self._wanted(bank)
         report(f"{len(bank):,} sentences, {bank.n_words:,} words; {', '.join(wanted)}")
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no tagger, not the former one
-        learner = _ColumnLearner(self, bank, dev_bank, report)
+        clusters = clusters_of(self.clusters, bank, lambda words: report(f"clusters, {words}"))
+        learner = _ColumnLearner(self, bank, dev_bank, clusters, report)
         for name in wanted:
             learner.learn(name)
         self.model_ = TaggerModel(learner.columns, self._plain_parameters())
@@ -167,6 +171,14 @@ class Tagger(BaseParser[TreebankSource]):
         if not chosen:
             raise ValueError(f"{bank.name} has no tags to learn from: all of its columns are empty")
         return chosen
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """Without clusters: the model has them."""
+        return {name: value for name, value in super()._plain_parameters().items() if name != "clusters"}
+
+    @classmethod
+    def _unfitted(cls, model: TaggerModel) -> Self:
+        return cls(**(model.parameters | {"clusters": model.clusters}))
 
     # --- Answers --------------------------------------------------------------------------------------
 
@@ -189,22 +201,18 @@ def columns_of(bank: Treebank) -> list[str]:
     return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
-def _words_in_clusters(
-    given: WordClusters | str | os.PathLike[str] | None,
-) -> tuple[list[str], list[str]] | None:
-    """Words and their clusters, as a lexicon has them."""
-    if given is None:
-        return None
-    clusters = given if isinstance(given, WordClusters) else WordClusters.load(given)
-    return clusters.words, [str(one) for one in clusters.clusters.tolist()]
-
-
 class _ColumnLearner:
     """Learns one column after the other."""
 
-    def __init__(self, tagger: Tagger, bank: Treebank, dev: Treebank | None, report: Reporter) -> None:
-        self.tagger, self.bank, self.dev, self.report = tagger, bank, dev, report
-        self._clusters = _words_in_clusters(tagger.clusters)
+    def __init__(
+        self,
+        tagger: Tagger,
+        bank: Treebank,
+        dev: Treebank | None,
+        clusters: WordClusters | None,
+        report: Reporter,
+    ) -> None:
+        self.tagger, self.bank, self.dev, self.clusters, self.report = tagger, bank, dev, clusters, report
         self.columns: list[LearnedColumn] = []
         self._before: list[Numbers] = []  # the right answers of these columns
         self._dev_before: list[Numbers] = []
@@ -215,10 +223,10 @@ class _ColumnLearner:
         which = name if name == LEMMA else "next" if before else "first"
         templates, file = read_templates(which, _TEMPLATES)
         lexicons: Lexicons = [("seen", seen_tags(self.bank, answers))]
-        if self._clusters is not None and which in _CLUSTER_TEMPLATES:
+        if self.clusters is not None and which in _CLUSTER_TEMPLATES:
             core, beside = _CLUSTER_TEMPLATES[which]
             templates = core + templates + beside
-            lexicons.append((CLUSTER, self._clusters))
+            lexicons.append((CLUSTER, lexicon_of(self.clusters)))
         templates += "".join(f"{one}[0]\n" for one in before)
         features = SequenceFeatures(templates, file, **feature_sources(before, lexicons))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))

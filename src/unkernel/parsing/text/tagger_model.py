@@ -29,6 +29,7 @@ from unkernel.parsing.stored_classifiers import (
     unpacked_strings,
 )
 from unkernel.parsing.tag_check import TagFault
+from unkernel.parsing.text.clusters import WordClusters
 from unkernel.parsing.text.lemmas import edited
 
 if TYPE_CHECKING:
@@ -40,6 +41,11 @@ CLUSTER = "cluster"  # the lexicon that all columns share
 Lexicons = list[tuple[str, tuple[list[str], list[str]]]]
 _WORD_COLUMN = COLUMNS.index("form")
 _EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
+
+
+def lexicon_of(clusters: WordClusters) -> tuple[list[str], list[str]]:
+    """Words and their clusters."""
+    return clusters.words, [str(one) for one in clusters.clusters.tolist()]
 
 
 def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
@@ -174,6 +180,12 @@ class TaggerModel(ParserModel):
     def columns_(self) -> list[str]:
         """The columns that it fills."""
         return [column.name for column in self.columns]
+
+    @property
+    def clusters(self) -> WordClusters | None:
+        """The clusters of words that it knows, if there are any."""
+        found = dict(self.columns[0].lexicons).get(CLUSTER)
+        return None if found is None else WordClusters(found[0], np.array(found[1], np.int32))
 
     @property
     def n_features_(self) -> int:

@@ -18,6 +18,7 @@ from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.reporting import OnStep, Reporter, Step
 from unkernel.parsing.template_files import read_templates
+from unkernel.parsing.text.clusters import clusters_of
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.jackknife import tagged_by_others
 from unkernel.parsing.text.result import TextResult
@@ -135,6 +136,9 @@ class TextParser(ModelEstimator):
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
         tokenizer, tagger, parser = (_copied(own) for own in self._parts())
+        tagger.set_params(
+            clusters=clusters_of(tagger.clusters, bank, lambda words: report(f"clusters: {words}"))
+        )
         tokenizer.fit_reporting(bank, dev, on_progress=_of_part("tokenizer", report))
         tagger.fit_reporting(bank, dev, on_progress=_of_part("tagger", report))
         tagged = tagged_by_others(
@@ -174,7 +178,7 @@ class TextParser(ModelEstimator):
     def _unfitted(cls, model: TextParserModel) -> Self:
         parts: dict[str, Any] = {
             "tokenizer": Tokenizer(**model.tokenizer.parameters),
-            "tagger": Tagger(**model.tagger.parameters),
+            "tagger": Tagger._unfitted(model.tagger),
             "parser": ArcEagerParser(**model.parser.parameters),
         }
         for part in parts.values():

@@ -120,6 +120,11 @@ class TextParserModel(SavedModel):
             for part, classifier in model.parts_.items()
         }
 
+    def with_beam(self, beam: int) -> Self:
+        """The same, with a parser of another width: :meth:`ArcEagerModel.with_beam`."""
+        parser = self.parser.with_beam(beam)
+        return type(self)(self._tokenizer.get, self._tagger.get, lambda: parser, self.parameters)
+
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(self, text: str, *, n_jobs: int | None = None) -> Document:
