@@ -42,7 +42,7 @@ def passes(store: RowStore) -> dict[str, Any]:
 
 def trained(file: Path, memory: str) -> dict[str, Any]:
     places = [str(file), "-o", str(file.with_suffix(".uk"))]
-    program = [sys.executable, "-m", "unkernel.cli", "train", "linear", *places, "--force"]
+    program = [sys.executable, "-m", "unkernel", "train", "linear", *places, "--force"]
     options = ["--out-of-core", "--memory", memory, "--C", "0.003", "--jobs", str(JOBS)]
     began = time.perf_counter()
     done = subprocess.run([*program, *options, "--json"], capture_output=True, text=True, check=True)

@@ -20,7 +20,7 @@ from reference.terminal import interrupted_at
 from unkernel.cli import main
 from unkernel.data.text.drawing import draw_text
 
-COMMAND = [sys.executable, "-m", "unkernel.cli", "parse"]
+COMMAND = [sys.executable, "-m", "unkernel", "parse"]
 BAD = "1\tbad\n\n"
 KIND_OF = {"trees": "parser", "chunks": "chunker", "bunsetsu": "bunsetsu"}
 

@@ -17,7 +17,7 @@ from reference.patience import PATIENCE
 from reference.terminal import interrupted_at
 from unkernel import __version__, write_svmlight
 
-COMMAND = [sys.executable, "-m", "unkernel.cli"]
+COMMAND = [sys.executable, "-m", "unkernel"]
 
 
 def call(*arguments: object, **settings) -> subprocess.CompletedProcess[str]:

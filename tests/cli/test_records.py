@@ -20,7 +20,7 @@ import unkernel
 from unkernel import load
 from unkernel.records.files import open_records
 
-RUN = [sys.executable, "-m", "unkernel.cli"]
+RUN = [sys.executable, "-m", "unkernel"]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from reference.patience import PATIENCE, wait_for
 from unkernel import load, write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
 
-COMMAND = [sys.executable, "-m", "unkernel.cli", "train"]
+COMMAND = [sys.executable, "-m", "unkernel", "train"]
 
 
 @pytest.mark.parametrize("kind", ["linear", "rank"])

@@ -1,7 +1,0 @@
-"""``python -m unkernel.cli`` is the command ``unkernel``."""
-
-import sys
-
-from unkernel.cli import main
-
-sys.exit(main())
