@@ -1,6 +1,9 @@
-"""The errors that unkernel raises, beside Python's own ``ValueError`` and ``OSError``."""
+"""The errors that unkernel raises, beside Python's own ``ValueError`` and ``OSError``; and warnings."""
 
 from __future__ import annotations
+
+import sys
+import warnings
 
 
 class FormatError(ValueError):
@@ -28,8 +31,28 @@ class FormatError(ValueError):
         return type(self), (self.file, self.line, self.column, self.reason)
 
 
+def not_utf8(byte: int) -> str:
+    """What to say of a byte that no text in UTF-8 has there."""
+    return (
+        f"byte 0x{byte:02X} is not UTF-8: convert the text first, from Latin-1 by "
+        "`iconv -f latin1 -t utf-8`, or from the encoding that it has"
+    )
+
+
 class LimitError(FormatError, MemoryError):
     """A file that would take more memory than its size accounts for.
 
     ``limit=`` of :func:`unkernel.load` and :func:`unkernel.read_model` allows more.
     """
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside of this package (and of scikit-learn's wrappers) that made the call."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_inside(module: str) -> bool:
+    return module.partition(".")[0] in ("unkernel", "sklearn")

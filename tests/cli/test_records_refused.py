@@ -70,7 +70,7 @@ def test_a_target_must_be_there(train):
         ("a,a,rich\n1,2,3\n", "d.csv:1: two columns have the name 'a'"),
         (
             GOOD.encode() + b"1,\xfe,true,yes\n",
-            "d.csv:5: byte 0xfe is not UTF-8 text: convert the file first",
+            "d.csv:5: byte 0xFE is not UTF-8: convert the text first",
         ),
         (GOOD + "inf,a,true,yes\n", "d.csv: Input X contains infinity: column 'age'"),
         ("n,rich\n" + "".join(f"1,{k}.5\n" for k in range(9)), "d.csv: column 'rich' has fractions"),
@@ -141,7 +141,7 @@ def test_inputs_are_not_replaced(run, people_file, tmp_path):
         (GOOD + "inf,a,true,no\n", "d.csv:5: column 'age': the number is infinite"),
         (GOOD + "1,a\n", "d.csv:5: expected 4 fields"),
         (GOOD + '1,"a\n', "d.csv:5: a quotation mark is opened here, and never closed"),
-        (GOOD.encode() + b"1,\xff,true,no\n", "d.csv:5: byte 0xff is not UTF-8"),
+        (GOOD.encode() + b"1,\xff,true,no\n", "d.csv:5: byte 0xFF is not UTF-8"),
         ("1 1:1 2:1\n-1 2:1\n", "d.csv: holds rows of features, and the model"),
     ],
 )

@@ -132,6 +132,14 @@ def test_refuses_what_it_cannot_learn_from(run, folder, tmp_path):
     assert "No such option" in run("train", "text", folder / "train.conllu", "--tagger", "x").err
 
 
+def test_a_single_sentence_is_too_few(run, tmp_path):
+    few = tmp_path / "few.conllu"
+    few.write_text("1\tHi\t_\tINTJ\t_\t_\t0\troot\t_\t_\n\n", encoding="utf-8")
+    told = run("train", "text", few, "-o", tmp_path / "x.uk").error()
+    assert f"{few}: no feature occurs 2 times in 1 sentence: give more sentences" in told
+    assert not (tmp_path / "x.uk").exists()
+
+
 # --- Parsing ----------------------------------------------------------------------------------------------
 
 

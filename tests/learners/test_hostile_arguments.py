@@ -237,7 +237,7 @@ def test_parameters_that_are_damaged(tmp_path, parameters):
 )
 def test_parsers_of_nothing(tmp_path, parser, text, count):
     (tmp_path / "text").write_text(text(20, 0))
-    with pytest.raises(ValueError, match=f"no feature occurs {count} times: give more"):
+    with pytest.raises(ValueError, match=f"no feature occurs {count} times in 20 sentences: give more"):
         parser(min_count=count).fit(tmp_path / "text")
     with pytest.raises(ValueError, match="'min_count' parameter"):
         parser(min_count=2**63).fit(tmp_path / "text")

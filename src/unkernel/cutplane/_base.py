@@ -21,9 +21,10 @@ from unkernel.cutplane.training import (
 )
 from unkernel.data.rows.row_files import RowFile
 from unkernel.data.threads import thread_count
+from unkernel.errors import warn_caller
 from unkernel.learners.base import RowLearner, frozen
 from unkernel.learners.parameters import COST
-from unkernel.learners.progress import OnProgress, warn_caller
+from unkernel.learners.progress import OnProgress
 from unkernel.models import Decision, LinearModel
 
 

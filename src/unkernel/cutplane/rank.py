@@ -40,7 +40,8 @@ from unkernel.cutplane.training import (
 )
 from unkernel.data.rows.checking import check_given
 from unkernel.data.threads import thread_count
-from unkernel.learners.progress import OnProgress, warn_caller
+from unkernel.errors import warn_caller
+from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import ConjunctionModel, Decision, KernelModel
 

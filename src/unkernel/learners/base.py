@@ -21,9 +21,9 @@ from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassif
 from unkernel.engines import load as load_classifier
 from unkernel.engines.compiling import engine_without_measuring
 from unkernel.engines.explaining import linear_weights
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, warn_caller
 from unkernel.learners.parameters import restored_parameters, stored_parameters
-from unkernel.learners.progress import OnProgress, ProgressPrinter, warn_caller
+from unkernel.learners.progress import OnProgress, ProgressPrinter
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 
 Model = ConjunctionModel | KernelModel | LinearModel | TreeModel

@@ -1,9 +1,7 @@
-"""What learners report: progress while they train, and warnings at the line that called them."""
+"""What learners report while they train."""
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable
 
 from unkernel._core import Progress
@@ -34,15 +32,3 @@ class ProgressPrinter:
                 f"epoch {progress.epoch}, {progress.active} {self._unit} active{bounds}, "
                 f"gap about {progress.relative_gap:.2g}"
             )
-
-
-def warn_caller(message: str, category: type[Warning]) -> None:
-    """Warn at the line outside of this package (and of scikit-learn's wrappers) that made the call."""
-    level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__", "")):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
-
-
-def _is_inside(module: str) -> bool:
-    return module.partition(".")[0] in ("unkernel", "sklearn")

@@ -98,11 +98,12 @@ class BaseParser(ModelEstimator, Generic[Source]):
                 f"{self.degree} does not have: use engine='auto'"
             )
 
-    def _check_min_count(self, features: int) -> None:
+    def _check_min_count(self, corpus: Any, features: int) -> None:
         """Raise ValueError where `min_count` has left no feature; some templates give none at all."""
         if self.min_count > 1 and not features:
             raise ValueError(
-                f"no feature occurs {self.min_count} times: give more sentences, or lower min_count"
+                f"{corpus.name}: no feature occurs {self.min_count} times in {len(corpus):,} "
+                f"sentence{'s' * (len(corpus) != 1)}: give more sentences, or lower min_count"
             )
 
     def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:

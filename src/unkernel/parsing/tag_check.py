@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from unkernel.errors import warn_caller
 
 MISSING = "_"
 MANY = 0.1  # the share of unknown tags from which on there is a warning
@@ -67,12 +67,7 @@ def check_faults(text: str, faults: Iterable[TagFault]) -> None:
     for fault in faults:
         if fault.fatal:
             raise ValueError(f"{text}: {fault.reason}")
-        warn_of(text, fault)
-
-
-def warn_of(text: str, fault: TagFault) -> None:
-    """Warn whoever called this package."""
-    warnings.warn(f"{text}: {fault.reason}", UserWarning, stacklevel=outside_package())
+        warn_caller(f"{text}: {fault.reason}", UserWarning)
 
 
 class StreamCheck:
@@ -97,7 +92,7 @@ class StreamCheck:
         if fatal and (not self._tagged or self._without >= _MANY_WORDS):
             check_faults(text, fatal)
         if faults and not self._warned:
-            warn_of(text, faults[0])
+            warn_caller(f"{text}: {faults[0].reason}", UserWarning)
             self._warned = True
         self._tagged = self._tagged or not fatal
 
@@ -106,11 +101,3 @@ def examples_of(tags: list[str]) -> str:
     """Some tags, for messages."""
     more = ", ..." if len(tags) > _EXAMPLES else ""
     return ", ".join(map(repr, tags[:_EXAMPLES])) + more
-
-
-def outside_package() -> int:
-    """The stack level of the first frame outside this package, as ``warnings.warn`` above counts."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("unkernel."):
-        level, frame = level + 1, frame.f_back
-    return level

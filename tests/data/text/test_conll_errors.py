@@ -142,7 +142,9 @@ def test_malformed_chunks(case):
 @pytest.mark.parametrize("reader", READERS.values())
 def test_bytes_that_are_not_utf8(bad, reader):
     before = b"a b\n\ncaf\xc3\xa9 " if reader is read_chunks else line(1, 0).encode() + b"\n# caf\xc3\xa9 "
-    assert refused(before + bad + b" x\n", reader) == (3, 6 if reader is read_chunks else 8, "not UTF-8")
+    line_number, column, reason = refused(before + bad + b" x\n", reader)
+    assert (line_number, column) == (3, 6 if reader is read_chunks else 8)
+    assert reason.startswith("not UTF-8: convert the text first, from Latin-1 by `iconv -f latin1 -t utf-8`")
 
 
 @given(st.binary(max_size=30), st.integers(0, 12))

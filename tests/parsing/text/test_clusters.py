@@ -163,5 +163,5 @@ def test_what_is_no_text_is_refused(tmp_path):
     with pytest.raises(TypeError, match="sentences are texts, or lists of words"):
         WordClusters.learn([[1, 2]] * 9)
     (tmp_path / "latin1.txt").write_bytes(b"a b\nd\xe9j\xe0 vu\n")
-    with pytest.raises(FormatError, match=r"latin1\.txt:2: not UTF-8: convert the text first"):
+    with pytest.raises(FormatError, match=r"latin1\.txt:2: byte 0xE9 is not UTF-8: convert the text first"):
         WordClusters.learn(tmp_path / "latin1.txt")

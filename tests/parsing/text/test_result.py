@@ -28,10 +28,12 @@ def counts(score):
 def test_a_treebank_compared_with_itself():
     one = bank(["1-2 du _", "1 de de ADP", "2 le le DET", "3 vin vin NOUN"], ["1 oui oui INTJ"])
     result = compare_text(one, one)
-    assert [score.f1 for score in result.scores().values()] == [100.0] * 10
+    assert {name: score.f1 for name, score in result.scores().items()} == dict.fromkeys(
+        ["tokens", "sentences", "words", "upos", "lemmas"], 100.0
+    )
     assert counts(result.words) == (4, 4, 4) and counts(result.tokens) == (3, 3, 3)
     assert str(result).startswith("Tokens 100.00, Sentences 100.00, Words 100.00, UPOS 100.00")
-    assert result.table().count("100.00 %") == 30
+    assert result.table().count("100.00 %") == 15
 
 
 def test_words_of_multiword_tokens_stand_beside_words_of_the_same_form():
@@ -136,3 +138,14 @@ def test_only_what_was_to_be_found_is_shown():
     assert len(result.table().split("\n")) == 4
     assert measures_of(["upos", "xpos", "feats", "lemma"]) == ALL_MEASURES
     assert set(ALL_MEASURES) - set(measures_of(["xpos", "feats"])) == {"upos", "all_tags", "lemmas"}
+
+
+def test_what_the_treebank_does_not_have_is_not_scored():
+    full = bank(["1 a b X Y Case=Nom 0 root"])
+    assert compare_text(full, full).measured == ALL_MEASURES
+    assert compare_text(bank(["1 a"]), full).measured == SPLITTING
+    assert compare_text(bank(["1 a b X _ Case=Nom 0 root"]), full).measured == (
+        *SPLITTING, "upos", "ufeats", "lemmas", "uas", "las"
+    )  # fmt: skip
+    tags_alone = compare_text(bank(["1 a _ X"]), full, measures=["words", "upos", "las"])
+    assert tags_alone.measured == ("words", "upos")

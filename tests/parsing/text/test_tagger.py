@@ -115,6 +115,13 @@ def test_answers(tagger):
     assert str(tagger.evaluate(BANK)).startswith("upos 100.00 %, xpos 100.00 %, lemma 100.00 %, all 100.00 %")
 
 
+def test_what_the_treebank_does_not_have_is_not_measured(tagger):
+    words = [["They", "bark"]]
+    assert tagger.evaluate(Treebank.from_words(words, [["PRON", "VERB"]])).accuracy == {"upos": 100.0}
+    with pytest.raises(ValueError, match="has no upos and no xpos and no lemma to compare with"):
+        tagger.evaluate(Treebank.from_words(words))
+
+
 def test_the_best_epoch_of_a_dev_treebank_is_kept():
     """Epochs that make the dev treebank worse change nothing."""
     rng = np.random.default_rng(0)

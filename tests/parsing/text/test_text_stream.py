@@ -146,6 +146,7 @@ def test_stops_at_bytes_that_are_no_text(nlp, threads):
     assert b"".join(found) == nlp.parse("Why not?\n\n").to_bytes()
     assert (caught.value.line, caught.value.column) == (4, 4)
     assert "byte 0xE9 is not UTF-8: convert the text first" in str(caught.value)
+    assert "iconv -f latin1 -t utf-8" in str(caught.value)
 
 
 def test_skips_what_is_no_text(nlp):

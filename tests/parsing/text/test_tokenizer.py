@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from unkernel import FormatError, load
 from unkernel.data import Treebank, read_conllu
 from unkernel.parsing import Tokenizer, TokenizerModel, original_text
+from unkernel.parsing.text.gold_text import plain_text
 
 TEXTS = [
     (["I", "do n't", "know", "."], "I don't know."),
@@ -114,6 +116,20 @@ def test_text_says_where_blanks_are_if_misc_does_not():
     bank = read_conllu(iter_bytes(lines * 9))
     tokenizer = Tokenizer(epochs=2, min_count=1).fit(bank)
     assert tokens_of(tokenizer.tokenize("ab."))[0] == ["ab", "."]
+
+
+def test_words_count_where_the_text_contradicts_them(tmp_path):
+    right = "# text = ab.\n1\ta{0}\tSpaceAfter=No\n2\tb{0}\tSpaceAfter=No\n3\t.{0}\t_\n\n".format("\t_" * 7)
+    (tmp_path / "a.conllu").write_text(right + 2 * right.replace("= ab.", "= abc."), encoding="utf-8")
+    bank = read_conllu(tmp_path / "a.conllu")
+    with pytest.warns(UserWarning, match=r"a\.conllu:6: .* is not the text .* and 1 more like it") as told:
+        assert plain_text(bank) == "ab. ab. ab.\n"
+    assert len(told) == 1
+    with pytest.warns(UserWarning, match="the words count, with blanks as SpaceAfter=No says"):
+        assert Tokenizer(epochs=1).fit(bank).evaluate(bank).tokens.n_gold == 9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plain_text(bank[:1]) == "ab.\n"
 
 
 def test_languages_without_blanks():

@@ -114,8 +114,10 @@ bool ColumnReader::read_line() {
     return fail(line_begin_, "a line of more than 2147483647 bytes");
   const std::size_t bad = first_bad_byte(line());
   if (bad < line().size()) {
-    return fail(line_begin_ + bad,
-                line()[bad] == '\0' ? "a NUL byte; text in UTF-8 is expected" : "not UTF-8");
+    return fail(line_begin_ + bad, line()[bad] == '\0' ? "a NUL byte; text in UTF-8 is expected"
+                                                       : "not UTF-8: convert the text first, from Latin-1 "
+                                                         "by `iconv -f latin1 -t utf-8`, or from the "
+                                                         "encoding that it has");
   }
   if (options_.format == ColumnFormat::chunks) return split_at_blanks();
   return *line_begin_ == '#' || read_word();

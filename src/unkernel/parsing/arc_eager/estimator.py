@@ -196,7 +196,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         template_text, name = read_templates(self.templates, TEMPLATES)
         spec = new_spec(template_text, name, self.split, int(self.min_count))
         spec.learn(bank._text)
-        self._check_min_count(spec.move_columns)
+        self._check_min_count(bank, spec.move_columns)
         report(
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(spec.labels)} relations, "
             f"{spec.move_columns + spec.arc_columns:,} features, {spec.lifted:,} words lifted"

@@ -171,7 +171,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         dev_corpus = None if dev is None else measurable(dev)
         names = template_names(self.templates)
         features, decisions = bunsetsu_training(corpus._text, corpus.heads, names, int(self.min_count))
-        self._check_min_count(features.columns)
+        self._check_min_count(corpus, features.columns)
         X, y = _matrix(decisions, features.columns)
         if len(np.unique(y)) < 2:
             raise ValueError(

@@ -212,7 +212,7 @@ class Chunker(BaseParser[ChunkSource]):
         offsets, columns = features.learn(
             corpus._text, answers, backward=self.direction == "backward", min_count=int(self.min_count)
         )
-        self._check_min_count(features.features)
+        self._check_min_count(corpus, features.features)
         report(
             f"{len(corpus):,} sentences, {corpus.n_words:,} words, {answers.max() + 1} tags, "
             f"{features.features:,} features"

@@ -20,7 +20,7 @@ from unkernel.data import allowance
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.data.text.columns import numbered
 from unkernel.data.text.conll import Treebank, read_conllu
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, not_utf8
 from unkernel.models import container
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import packed_strings, unpacked_strings
@@ -226,7 +226,7 @@ def _read_file(file: Source) -> Treebank | list[str]:
         return b"".join(read_blocks(file)).decode().split("\n")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise FormatError(name_of(file), line, 0, "not UTF-8: convert the text first") from None
+        raise FormatError(name_of(file), line, 0, not_utf8(error.object[error.start])) from None
 
 
 def _counted(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:

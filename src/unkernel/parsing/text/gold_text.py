@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.text.conll import Sentence, Treebank
+from unkernel.errors import warn_caller
 from unkernel.parsing.text.characters import is_blank
 
 TOKEN, SENTENCE = 1, 2  # what ends
@@ -57,17 +58,43 @@ class GoldText:
 
 
 def gold_sentences(bank: Treebank) -> list[GoldSentence]:
-    """The sentences of a treebank with their tokens; blanks as ``# text`` or else ``SpaceAfter`` say."""
-    return [_sentence(one) for one in bank if len(one)]
+    """The sentences of a treebank with their tokens; blanks as ``# text`` or else ``SpaceAfter`` say.
+
+    Where ``# text`` is not the text of the tokens, these count, and there is a ``UserWarning``.
+    """
+    found, contradicted = [], []
+    for sentence in bank:
+        if not len(sentence):
+            continue
+        begins_paragraph, text = _comments(sentence)
+        tokens = gold_tokens(sentence)
+        aligned = _aligned(tokens, text) if text else tokens
+        if aligned is None:
+            contradicted.append(sentence)
+        found.append(GoldSentence(_clean(aligned or tokens), begins_paragraph))
+    if contradicted:
+        _warn_of(bank.name, contradicted)
+    return found
 
 
-def _sentence(sentence: Sentence) -> GoldSentence:
-    begins, text = False, None
+def _comments(sentence: Sentence) -> tuple[bool, str]:
+    """Whether a paragraph begins, and the text; empty if no comment has it."""
+    begins, text = False, ""
     for comment in sentence.comments:
         key, _, value = comment.partition("=")
         begins = begins or key.split(" ")[0].strip() in _PARAGRAPH
         text = value.strip() if key.strip() == "text" else text
-    return GoldSentence(_clean(_aligned(gold_tokens(sentence), text)), begins)
+    return begins, text
+
+
+def _warn_of(name: str, contradicted: list[Sentence]) -> None:
+    first = contradicted[0]
+    more = f", and {len(contradicted) - 1:,} more like it" if len(contradicted) > 1 else ""
+    warn_caller(
+        f"{name}:{first.line}: '# text = {first.text[:40]}' is not the text of the words of its sentence"
+        f"{more}: the words count, with blanks as SpaceAfter=No says",
+        UserWarning,
+    )
 
 
 def gold_tokens(sentence: Sentence) -> list[GoldToken]:
@@ -90,20 +117,18 @@ def gold_tokens(sentence: Sentence) -> list[GoldToken]:
     return tokens
 
 
-def _aligned(tokens: list[GoldToken], text: str | None) -> list[GoldToken]:
-    """Blanks as the text has them; as they are if the tokens are not those of the text."""
-    if not text or not tokens:
-        return tokens
+def _aligned(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
+    """Blanks as the text has them; None if the tokens are not those of the text."""
     found, at = [], 0
     for token in tokens:
         if not text.startswith(token.form, at):
-            return tokens
+            return None
         at = end = at + len(token.form)
         while at < len(text) and is_blank(text[at]):
             at += 1
         found.append(token._replace(blank_follows=at > end))
     if at < len(text):
-        return tokens
+        return None
     found[-1] = found[-1]._replace(blank_follows=tokens[-1].blank_follows)
     return found
 

@@ -16,6 +16,7 @@ from typing import Any
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
 from unkernel.parsing.scoring import check_not_empty, per_second, percentage
+from unkernel.parsing.text.tagger_model import columns_of
 
 # The features that are the same in all languages (Universal Dependencies, version 2); others do not count.
 _UNIVERSAL_FEATURES = {
@@ -30,8 +31,8 @@ _TAGS = {"upos": "upos", "xpos": "xpos", "ufeats": "feats", "lemmas": "lemma"}  
 ALL_MEASURES = (*SPLITTING, "upos", "xpos", "ufeats", "all_tags", "lemmas", "uas", "las")
 
 
-def measures_of(columns: Sequence[str]) -> tuple[str, ...]:
-    """The measures of a parser that finds trees and these columns of tags.
+def measures_of(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...]:
+    """The measures of these columns of tags, and of trees.
 
     >>> measures_of(["upos", "lemma"])
     ('tokens', 'sentences', 'words', 'upos', 'lemmas', 'uas', 'las')
@@ -39,7 +40,14 @@ def measures_of(columns: Sequence[str]) -> tuple[str, ...]:
     missing = {measure for measure, column in _TAGS.items() if column not in columns}
     if missing - {"lemmas"}:
         missing.add("all_tags")
+    if not trees:
+        missing |= {"uas", "las"}
     return tuple(name for name in ALL_MEASURES if name not in missing)
+
+
+def _measurable(bank: Treebank) -> tuple[str, ...]:
+    """The measures that a treebank has the right answers of."""
+    return measures_of(columns_of(bank), trees=bool((bank.heads >= 0).any()))
 
 
 @dataclass(frozen=True)
@@ -92,7 +100,7 @@ class TextResult:
     seconds : float
         CPU time; NaN if it was not measured.
     measured : tuple of str
-        The scores of what was to be found; others say nothing.
+        The scores of what was to be found, and is in the treebank; others say nothing.
     """
 
     tokens: Score
@@ -176,7 +184,8 @@ def compare_text(
     seconds : float, optional
         How long that took.
     measures : sequence of str, optional
-        The scores that the result shows; all, unless said otherwise.
+        The scores that the result shows, of those that the treebank has the right answers of: without
+        XPOS in it, none of XPOS.
 
     Returns
     -------
@@ -228,7 +237,7 @@ def compare_text(
         uas=score(same_head),
         las=score(lambda ours, theirs: same_head(ours, theirs) and _relation(ours) == _relation(theirs)),
         seconds=seconds,
-        measured=tuple(measures),
+        measured=tuple(name for name in measures if name in _measurable(bank)),
     )
 
 

@@ -31,6 +31,7 @@ from unkernel.parsing.text.tagger_model import (
     LearnedColumn,
     Lexicons,
     TaggerModel,
+    columns_of,
     feature_sources,
     lexicon_of,
 )
@@ -194,11 +195,6 @@ class Tagger(BaseParser[TreebankSource]):
         return tagged
 
     parse = tag
-
-
-def columns_of(bank: Treebank) -> list[str]:
-    """The columns that a treebank has tags in."""
-    return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
 class _ColumnLearner:

@@ -48,6 +48,11 @@ def lexicon_of(clusters: WordClusters) -> tuple[list[str], list[str]]:
     return clusters.words, [str(one) for one in clusters.clusters.tolist()]
 
 
+def columns_of(bank: Treebank) -> list[str]:
+    """The columns that a treebank has tags in."""
+    return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
+
+
 def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
     """Where the features of a column find words, the columns before it, and what is known of words."""
     return {
@@ -132,9 +137,9 @@ class TagResult:
     Attributes
     ----------
     accuracy : dict of float
-        Percentage of words with the right value, column by column.
+        Percentage of words with the right value, for each column that is found and that the treebank has.
     all : float
-        Percentage of words of which all columns are right.
+        Percentage of words of which all these columns are right.
     n_sentences, n_words : int
     seconds : float
         CPU time; reading and comparing are not part of it.
@@ -253,12 +258,15 @@ class TaggerModel(ParserModel):
         """
         bank = treebank_of(source)
         check_not_empty(bank.name, bank.n_words)
+        measured = [name for name in self.columns_ if name in columns_of(bank)]
+        if not measured:
+            raise ValueError(f"{bank.name} has no {' and no '.join(self.columns_)} to compare with")
         for column in self.columns:
             column.engines()  # built on first use, which is not part of the time of tagging
         start = time.process_time()
         found = self.tag(bank, n_jobs=n_jobs)
         seconds = time.process_time() - start
-        right = {name: _same(bank, found, name) for name in self.columns_}
+        right = {name: _same(bank, found, name) for name in measured}
         return TagResult(
             accuracy={name: _share(own) for name, own in right.items()},
             all=_share(np.logical_and.reduce(list(right.values()))),

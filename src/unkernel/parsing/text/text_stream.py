@@ -12,7 +12,7 @@ from functools import partial
 from unkernel._core import whole_text
 from unkernel.data.text.columns import text_of
 from unkernel.data.text.conll import Treebank
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, not_utf8
 from unkernel.parsing.ordered_work import in_order
 from unkernel.parsing.parsed import Parsed
 from unkernel.parsing.text.text_parser_model import TextParserModel
@@ -124,6 +124,5 @@ def _error(paragraph: bytes, line: int, name: str) -> FormatError | None:
     except UnicodeDecodeError as error:
         before = paragraph[: error.start]
         column = len(before.rpartition(b"\n")[2].decode()) + 1
-        reason = f"byte 0x{paragraph[error.start]:02X} is not UTF-8: convert the text first"
-        return FormatError(name, line + before.count(b"\n"), column, reason)
+        return FormatError(name, line + before.count(b"\n"), column, not_utf8(paragraph[error.start]))
     return None

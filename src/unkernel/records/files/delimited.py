@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, not_utf8
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
@@ -151,8 +151,7 @@ def _decoded(piece: Piece, file: str) -> str:
         return piece.data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = piece.line + piece.data.count(b"\n", 0, error.start)
-        reason = f"byte 0x{piece.data[error.start]:02x} is not UTF-8 text: convert the file first (iconv)"
-        raise FormatError(file, line, 0, reason) from None
+        raise FormatError(file, line, 0, not_utf8(piece.data[error.start])) from None
 
 
 # --- Records ------------------------------------------------------------------------------------------
