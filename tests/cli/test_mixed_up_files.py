@@ -29,7 +29,7 @@ MODEL_FIRST = {
     "evaluate": "unkernel evaluate MODEL FILE",
     "explain": "unkernel explain MODEL DATA",
     "bench": "unkernel bench MODEL DATA",
-    "parse": "unkernel parse MODEL [FILE]",
+    "parse": "unkernel parse MODEL [FILE]...",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 
@@ -217,6 +218,56 @@ def test_stops_or_goes_on_where_there_is_no_text(run, folder, model, tmp_path):
     assert "1 paragraph left out" in ran.err
     assert run("parse", folder / "en.uk", bad, "-o", tmp_path / "out").code == 2
     assert not (tmp_path / "out").exists()
+
+
+def test_parses_several_files_in_their_order(run, folder, model, stdin, tmp_path):
+    for name, text in {"b.txt": "Why not?", "a.txt": TEXT, "none.txt": " \n"}.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    files = [tmp_path / name for name in ("b.txt", "none.txt", "a.txt")]
+    expected = "".join(
+        f"# newdoc id = {file}\n{model.parse(file.read_text(encoding='utf-8')).to_conllu()}"
+        for file in files
+        if file.name != "none.txt"
+    )
+    ran = run("parse", folder / "en.uk", *files, "--jobs", 2)
+    assert (ran.code, ran.out) == (0, expected)
+    assert "4 sentences" in ran.err
+    assert run("parse", folder / "en.uk", *files, "-o", tmp_path / "all.conllu", "-q").code == 0
+    assert (tmp_path / "all.conllu").read_text(encoding="utf-8") == expected
+    found = run("parse", folder / "en.uk", *files, "-q", "--format", "json").out.splitlines()
+    assert [json.loads(line).get("newdoc id") for line in found] == [str(files[0]), str(files[2]), None, None]
+    stdin(b"Why not?")
+    ran = run("parse", folder / "en.uk", "-", files[0], "-q")
+    assert [line for line in ran.out.splitlines() if "newdoc" in line] == [
+        "# newdoc id = -",
+        f"# newdoc id = {files[0]}",
+    ]
+    assert "stdin can be read only once" in run("parse", folder / "en.uk", "-", "-").error()
+    assert "b.txt" in run("parse", folder / "en.uk", *files, "-o", tmp_path / "b.txt", "--force").error()
+
+
+def test_sentences_of_several_files_stay_apart(run, folder, model, tmp_path):
+    for end in ("", "\n", "\r\n", "\n\n"):
+        (tmp_path / "a.conllu").write_bytes(("1\tWhy" + "\t_" * 8 + end).encode())
+        ran = run("parse", folder / "tags.uk", *[tmp_path / "a.conllu"] * 3, "-q")
+        assert len(read_conllu(io.StringIO(ran.out))) == 3
+
+
+def test_files_that_cannot_be_read_stop_the_run_or_are_left_out(run, folder, model, tmp_path):
+    good, bad, missing = tmp_path / "good.txt", tmp_path / "bad.txt.gz", tmp_path / "missing.txt"
+    good.write_text("Why not?", encoding="utf-8")
+    bad.write_bytes(gzip.compress(b"Why not?\n\nDogs saw it.\n\n" * 9)[:-9])
+    ran = run("parse", folder / "en.uk", good, missing)
+    assert (ran.code, ran.out) == (2, "")  # nothing is parsed in vain
+    assert f"{missing}: No such file" in ran.err
+    ran = run("parse", folder / "en.uk", good, bad)
+    assert (ran.code, ran.out.count("newdoc")) == (2, 1)
+    assert str(bad) in ran.err
+    ran = run("parse", folder / "en.uk", missing, bad, good, "--on-error", "skip")
+    assert ran.code == 0
+    assert f"# newdoc id = {good}\n{model.parse('Why not?').to_conllu()}" in ran.out
+    assert f"{missing}: No such file or directory; what follows there is left out" in ran.err
+    assert run("parse", folder / "en.uk", missing, "--on-error", "skip").code == 2
 
 
 def test_parts_alone_answer(run, folder, model):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -16,8 +19,10 @@ from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_different, check_output
-from unkernel.cli.render.console import many, note, rate, seconds, warn
+from unkernel.cli.render.console import many, note, on_one_line, rate, seconds, warn
 from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings, objects, page
+from unkernel.data.files import name_of
+from unkernel.errors import FormatError
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
@@ -32,7 +37,7 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 def parse(
     model: own.ParserFile,
-    file: own.InputFile = STANDARD_STREAM,
+    files: own.InputFiles = None,
     *,
     output: own.Output = None,
     format: own.Shown = None,
@@ -59,8 +64,13 @@ def parse(
     nothing is. With --on-error skip a sentence passes through as it is, a
     paragraph that is not UTF-8 is left out, and a warning names its line.
 
+    Several files are answered in their order, into one output. Of raw text,
+    each begins with a comment, # newdoc id = FILE. One that cannot be read
+    ends the run or, with --on-error skip, is left out with a warning.
+
     \b
     [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu
+    [dim]$[/dim] unkernel parse en.uk letters/*.txt -o letters.conllu.xz --on-error skip
     [dim]$[/dim] echo "They didn't see it. Why not?" | unkernel parse en.uk --format text
     [dim]$[/dim] unkernel parse en.uk notes.txt --format json | jq -r '.words[].lemma'
     [dim]$[/dim] unkernel parse en.uk words.conllu --from tokens --beam 4
@@ -70,28 +80,80 @@ def parse(
     [dim]$[/dim] zcat web.gz | unkernel parse en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     output, svg, draw = _places(output, svg, format, draw=draw)
-    _check_places(model, file, output, svg, force=force)
+    documents = _Documents(files or [STANDARD_STREAM], skip=on_error == own.OnErrorName.skip)
+    _check_places([model, *documents.files], output, svg, force=force)
     parser = open_parser(model, "parse", beam)
     task, told = task_of(parser), given_of(parser, given)
     raw = told.get("given") == "text" or task.name == "tokens"
-    check_input(file, task, raw=raw)
+    documents.check(task, raw=raw)
     _check_format(task, format)
     sinks = _sinks(task, output, svg, format, draw=draw)
     counts = _Counts()
-    stream = parse_stream(
+    stream_of = partial(
+        parse_stream,
         parser,
-        "/dev/stdin" if file == STANDARD_STREAM else file,
         format="conllx" if format == own.ShownName.conllx else "conllu",
-        on_error="skip" if on_error == own.OnErrorName.skip else "raise",
+        on_error="skip" if documents.skip else "raise",
         n_jobs=shared.threads(jobs),
         **told,
     )
-    _pass_on(stream, sinks, counts)
+    _pass_on(documents.answers(stream_of, raw=raw), sinks, counts)
     if counts.skipped:
         what = ("paragraph", "left out") if raw else ("sentence", "passed through without answers")
         warn(f"{many(counts.skipped, what[0])} {what[1]}, as the lines above say")
     if not quiet:
         note(counts.in_words(task))
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """The files that are answered, one after another."""
+
+    files: list[str]
+    skip: bool  # what cannot be read
+
+    def check(self, task: Task, *, raw: bool) -> None:
+        """Fail before anything is read where that would be in vain."""
+        if self.files.count(STANDARD_STREAM) > 1:
+            raise ValueError("-: stdin can be read only once")
+        for file in self.files:
+            if file != STANDARD_STREAM and not self._may_be_missing:
+                os.stat(file)  # noqa: PTH116 (messages have the name as it was given)
+            check_input(file, task, raw=raw)
+
+    @property
+    def _may_be_missing(self) -> bool:
+        return self.skip and len(self.files) > 1
+
+    def answers(self, stream_of: Callable[[str], Iterator[Parsed]], *, raw: bool) -> Iterator[Parsed]:
+        """The answers to all files, with what has to stand between them."""
+        written = b""  # its end
+        for file in self.files:
+            begin = _missing_end(written)
+            if raw and len(self.files) > 1:
+                begin += f"# newdoc id = {on_one_line(name_of(file))}\n".encode()
+            for parsed in self._read(file, stream_of):
+                if not parsed.data:
+                    yield parsed
+                    continue
+                yield replace(parsed, data=begin + parsed.data)
+                begin, written = b"", (written + parsed.data)[-3:]
+
+    def _read(self, file: str, stream_of: Callable[[str], Iterator[Parsed]]) -> Iterator[Parsed]:
+        try:
+            yield from stream_of("/dev/stdin" if file == STANDARD_STREAM else file)
+        except (OSError, FormatError) as error:
+            if not self._may_be_missing:
+                raise
+            reason = f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            warn(f"{reason}; what follows there is left out")
+
+
+def _missing_end(written: bytes) -> bytes:
+    """The line ends that the last sentence lacks, so that others can follow."""
+    if not written or written.endswith((b"\n\n", b"\n\r\n")):
+        return b""
+    return b"\n" if written.endswith(b"\n") else b"\n\n"
 
 
 class _Counts:
@@ -158,8 +220,7 @@ def _sinks(
     return sinks
 
 
-def _check_places(model: Path, file: str, output: str | None, svg: Path | None, *, force: bool) -> None:
-    inputs: list[str | Path] = [model, file]
+def _check_places(inputs: Sequence[str | Path], output: str | None, svg: Path | None, *, force: bool) -> None:
     check_different(output, svg)
     if output is not None and output != STANDARD_STREAM:
         check_output(Path(output), *inputs, force=force)

@@ -30,7 +30,7 @@ _MODEL_FIRST = {
     "evaluate": "unkernel evaluate MODEL FILE",
     "explain": "unkernel explain MODEL DATA",
     "bench": "unkernel bench MODEL DATA",
-    "parse": "unkernel parse MODEL [FILE]",
+    "parse": "unkernel parse MODEL [FILE]...",
 }
 _TRAINED_BY = {
     "rows": "poly",

@@ -39,13 +39,13 @@ TestFile = Annotated[
         ".gz, .xz, .bz2, .zst; - reads stdin.",
     ),
 ]
-InputFile = Annotated[
-    str,
+InputFiles = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="[FILE]",
+        metavar="[FILE]...",
         show_default=False,
         help="Raw text, such as notes.txt, or sentences, such as raw.conllu, as MODEL takes them; plain or "
-        ".gz, .xz, .bz2, .zst; - or nothing reads stdin.",
+        ".gz, .xz, .bz2, .zst; - or nothing reads stdin. Several are answered one after another.",
     ),
 ]
 Output = Annotated[
@@ -54,8 +54,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write; the file appears when all is done, and not at all if the run stops. "
-        "Replaces no file without --force.",
+        help="Where to write the answers to all files; the file appears when all is done, and not at all if "
+        "the run stops. Replaces no file without --force.",
         show_default="stdout",
     ),
 ]
@@ -64,7 +64,7 @@ OnError = Annotated[
     typer.Option(
         "--on-error",
         help="Of a sentence that is not as it should be: stop there, or skip it. It then passes through as "
-        "it is; a paragraph of raw text is left out.",
+        "it is; a paragraph of raw text is left out, and so is one of several files that cannot be read.",
     ),
 ]
 Draw = Annotated[bool, typer.Option("--draw", help="Write drawings for the terminal in place of columns.")]
