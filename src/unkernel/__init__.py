@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from unkernel.records import RecordEncoder
     from unkernel.tree import TreeSVC
 else:
-    _ROOMS = ("cutplane", "data", "engines", "learners", "models", "parsing", "poly", "records", "tree")
+    _ROOMS = (
+        *("cutplane", "data", "engines", "learners", "models"),
+        *("parsing", "poly", "records", "report", "tree"),
+    )
     __getattr__, __dir__ = lazy_names(
         __name__,
         {

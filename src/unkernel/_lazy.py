@@ -39,3 +39,12 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *names})
 
     return get, listed
+
+
+def imported(place: str) -> Any:
+    """What is found at a place such as ``"module:name"`` or ``"module:Class.method"``, imported now."""
+    module, _, path = place.partition(":")
+    found: Any = importlib.import_module(module)
+    for name in path.split("."):
+        found = getattr(found, name)
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
+from unkernel.data import showing
 from unkernel.models import registry
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ _KINDS = {
 
 for _name, (_description, _loader) in _KINDS.items():
     registry.register(_name, _description, _loader)
+
+# What rooms below are asked for, and what does it.
+showing.register("report", "unkernel.report.making:report")
+showing.register("html", "unkernel.report.notebooks:html_of")
 
 
 def load(

@@ -27,17 +27,16 @@ PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be one
 INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key"}
 NEITHER = {
-    "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "cv", "dask", "decay",
-    "degree", "direction", "draw", "drop", "duration", "engine", "epochs", "exploration", "feature_map",
-    "folds", "force", "format", "gamma", "given", "imbalance", "intercept", "intercept_scaling", "jobs",
-    "json", "k", "kernel",
-    "l1_ratio", "labels", "learner", "loss", "max_cuts", "max_iter", "measure", "memory", "min_count",
-    "min_updates", "n_bins", "n_features", "ndcg_at", "normalize", "normalize_vectors", "objective", "of",
-    "on_error", "out_of_core", "pair_weight", "penalty", "probability", "quiet", "rare", "row", "runs",
-    "sample_size",
-    "scheme", "scores", "seed", "solver", "split", "storage", "target", "thresholds", "threshold", "tol",
-    "top", "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel", "verbose",
-    "width_decay", "zero_based",
+    "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv",
+    "dask", "decay", "degree", "direction", "draw", "drop", "duration", "engine", "epochs", "exploration",
+    "feature_map", "folds", "force", "format", "gamma", "given", "imbalance", "intercept",
+    "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner", "loss",
+    "max_cuts", "max_iter", "measure", "memory", "min_count", "min_updates", "mistakes", "n_bins",
+    "n_features", "ndcg_at", "normalize", "normalize_vectors", "objective", "of", "on_error",
+    "out_of_core", "pair_weight", "penalty", "probability", "quiet", "rare", "row", "runs", "sample_size",
+    "scheme", "scores", "seed", "solver", "split", "storage", "target", "thresholds", "threshold",
+    "title", "tol", "top", "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel",
+    "verbose", "width_decay", "zero_based",
 }  # fmt: skip
 
 
@@ -104,7 +103,8 @@ def inputs_of(words: tuple[str, ...]) -> list[str]:
     kind = words[-1] if words[-1] in DATA else "parser" if words == ("parse",) else "poly"
     if words[0] in ("train", "tune"):
         return [f"{kind}.data"]
-    return [f"{kind}.uk"] if words[0] in ("compile", "inspect", "verify") else [f"{kind}.uk", f"{kind}.data"]
+    alone = words[0] in ("compile", "inspect", "verify", "report")
+    return [f"{kind}.uk"] if alone else [f"{kind}.uk", f"{kind}.data"]
 
 
 def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
@@ -119,8 +119,10 @@ def content_of(option: Any, words: tuple[str, ...], data: Path) -> bytes:
     return resources.files("unkernel.parsing").joinpath("templates", names[words[-1]]).read_bytes()
 
 
-def needed_beside(words: tuple[str, ...], output: Any) -> list[str]:
-    """Options that an output cannot do without."""
+def needed_beside(words: tuple[str, ...], output: Any, given: str = "") -> list[str]:
+    """Options that an output cannot do without, and that are not given."""
+    if words[0] == "report" and given != "test":
+        return ["--test", "poly.data"]
     model = ["-o", "new.uk"] if words[0] in ("train", "compile") and output.name != "output" else []
     return [*model, "--out-of-core"] if output.name == "cache" else model
 
@@ -178,7 +180,7 @@ def test_an_output_that_an_option_reads(files, capfd, words, option):
         suffix = ".svg" if output.name in PICTURES else ""
         names = spellings("other", suffix)
         kept = contents(files)
-        others = needed_beside(words, output)
+        others = needed_beside(words, output, option.name)
         for name in names:
             told = [*words, *inputs, option.opts[0], "other", output.opts[0], name, *others, "--force", "-q"]
             capfd.readouterr()
@@ -213,6 +215,7 @@ def test_files_in_any_order(files, capfd, words):
         quick = ["--cv", "2"] if words[0] == "tune" else []
         quick += ["--degree", "2", "--C", "1"] if words[0] == "tune" and words[1] in "poly logistic" else []
         quick += ["--seconds", "0.01"] if words == ("bench",) else []
+        quick += ["--test", "poly.data", "--mistakes", "0"] if words == ("report",) else []
         for arguments in ([*target, *order], [*order, *target], list(order)):
             codes.append(main([*words, *arguments, *quick]))
             left = contents(files)

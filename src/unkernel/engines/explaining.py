@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.frames import frame_of
 from unkernel.data.rows.csr import canonical_rows, is_sparse
+from unkernel.data.showing import Shown
 from unkernel.engines.build import Head, Machine, expanded, is_linear_of_pairs, simplified
 from unkernel.engines.contributions import Model, contributions_of
 from unkernel.engines.tables import CONJUNCTIONS, Tables
@@ -112,7 +114,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """A score and what it is made of: ``intercept``, ``contributions`` and ``rest`` add up to ``score``.
 
     Printed, it shows the score of two classes, or those of the winner and of the runner-up among more.
@@ -149,6 +151,20 @@ class Explanation:
     def against(self) -> Any:
         """The class that ``for_class`` is compared with, if any."""
         return self.comparison.against
+
+    def to_frame(self) -> Any:
+        """The parts as a frame of pandas: the contributions, the intercept and the rest."""
+        parts = [(AND.join(part.names), part.value) for part in self.contributions]
+        parts += [("(intercept)", self.intercept), ("(others)", self.rest)]
+        scores = [f"for {self.for_class}" if self.for_class is not None else "score"]
+        if len(self.comparison.columns) > 1:
+            scores.append(f"for {self.against}")
+        return frame_of(
+            [
+                {"part": words} | dict(zip(scores, self.comparison.numbers(value), strict=True))
+                for words, value in parts
+            ]
+        )
 
     def __str__(self) -> str:
         lines = [self._title(), self._line(self.intercept, "(intercept)")]

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from unkernel._core import ExampleMachine, ExampleSet, decisive_fragments, heaviest_fragments
+from unkernel.data.frames import frame_of
+from unkernel.data.showing import Shown
 
 MOST_LOOKED_AT = 1_000_000
 
@@ -36,7 +38,7 @@ class Fragment:
 
 
 @dataclass(frozen=True)
-class TreeExplanation:
+class TreeExplanation(Shown):
     """A score and what it is made of: ``intercept``, the values of ``fragments`` and ``rest`` add up to it.
 
     Attributes
@@ -67,6 +69,12 @@ class TreeExplanation:
     rest: float
     complete: bool
     scores: list[float]
+
+    def to_frame(self) -> Any:
+        """The parts as a frame of pandas: the fragments, the intercept and the rest."""
+        parts = [(one.text, one.value) for one in self.fragments]
+        parts += [("(intercept)", self.intercept), ("(others)", self.rest)]
+        return frame_of([{"part": text, f"for {self.for_class}": value} for text, value in parts])
 
     def __str__(self) -> str:
         other = "" if self.against is None else f" against {self.against}"

@@ -14,8 +14,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unkernel.data import showing
 from unkernel.data.rows.checking import check_given, plain_rows
 from unkernel.data.rows.csr import CsrRows, canonical_rows
+from unkernel.data.showing import Page
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
@@ -186,6 +188,24 @@ class Learner(BaseEstimator):  # type: ignore[misc]
             Each with a label, its weight and the class that it speaks for.
         """
         return self._ready().heaviest(top)
+
+    def report(self, X: Any, y: ArrayLike, **options: Any) -> Page:
+        """How well examples are answered, and why: a page of HTML that a notebook shows, or a file keeps.
+
+        Parameters
+        ----------
+        X : what ``predict`` takes
+        y : array-like of shape (n_samples,)
+            The right answers.
+        **options
+            Those of :func:`unkernel.report.report`, such as ``costs=(1, 5)``, ``qid`` and ``title``.
+
+        Returns
+        -------
+        Report
+        """
+        page: Page = showing.ask("report", {type(self).__name__: self._ready()}, X, y, **options)
+        return page
 
     # --- Models and files -----------------------------------------------------------------------------
 

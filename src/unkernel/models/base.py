@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.showing import Shown
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -19,7 +20,7 @@ Arrays = dict[str, NDArray[Any]]
 Settings = dict[str, Any]
 
 
-class Model(ABC):
+class Model(Shown, ABC):
     """Plain, portable data that gives scores. Learners and readers make models, engines compile them.
 
     Attributes

@@ -170,14 +170,14 @@ class Decision:
             return scores
         if self.n_scores == 1:
             return scores[:, 0]
-        return self._summary(scores) if self.shape == "ovr" else scores
+        return self.summary(scores) if self.shape == "ovr" else scores
 
     def choose(self, scores: Scores) -> NDArray[Any]:
         """The answer for each row: its class, or its value in regression."""
         scores = self._checked(scores)
         if self.scheme == "regression":
             return scores[:, 0]
-        chosen: NDArray[Any] = self.classes[self._codes(scores)]
+        chosen: NDArray[Any] = self.classes[self.codes(scores)]
         return chosen
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
@@ -221,7 +221,8 @@ class Decision:
             raise ValueError(f"expected scores of shape (rows, {self.n_scores}), got {scores.shape}")
         return scores
 
-    def _codes(self, scores: Scores) -> NDArray[np.intp]:
+    def codes(self, scores: Scores) -> NDArray[np.intp]:
+        """The place of the answer among the classes, for each row."""
         if self.scheme == "ordinal":
             return np.searchsorted(self.thresholds, scores[:, 0], side="left")
         if self.scheme not in ("one_vs_rest", "one_vs_one", "calibrated"):
@@ -236,10 +237,10 @@ class Decision:
         if self.scheme == "calibrated":
             return self.probabilities(scores)
         if self.breaks_ties:
-            return self._summary(scores)
+            return self.summary(scores)
         return np.asarray(count_votes(np.ascontiguousarray(scores), len(self.classes)))
 
-    def _summary(self, scores: Scores) -> Scores:
+    def summary(self, scores: Scores) -> Scores:
         """One score per class: its votes, and less than half a vote for the sum of its scores.
 
         That is scikit-learn's. A score of 0 is a vote for the first class here, and for the second one in

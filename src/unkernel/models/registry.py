@@ -5,11 +5,11 @@ A room that keeps something in a ``.uk`` file registers its kind; nothing here k
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from unkernel._lazy import imported
 from unkernel.errors import FormatError
 
 Loader = Callable[[str, dict[str, Any], dict[str, Any]], Any]
@@ -41,11 +41,7 @@ class FileKind:
     def _resolved(self) -> Loader:
         if not isinstance(self.loader, str):
             return self.loader
-        module, _, path = self.loader.partition(":")
-        found: Any = importlib.import_module(module)
-        for name in path.split("."):
-            found = getattr(found, name)
-        loader: Loader = found
+        loader: Loader = imported(self.loader)
         return loader
 
 

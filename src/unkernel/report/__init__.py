@@ -1,1 +1,16 @@
 """Plots and reports."""
+
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unkernel.report.making import report
+    from unkernel.report.page import Report
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {"Report": "unkernel.report.page", "report": "unkernel.report.making"},
+    )
+
+__all__ = ["Report", "report"]

@@ -23,16 +23,20 @@ def check_format(path: Path) -> None:
         raise ValueError(f"{path}: a plot is a file that ends in .png, .svg or .pdf")
 
 
-def check_matplotlib() -> None:
-    _figure_type()
+def check_matplotlib(user: str = "--plot") -> None:
+    """Fail now, and not after an hour of work, if nothing can be drawn."""
+    figure_type(user)
 
 
-def _figure_type() -> Any:
-    """Matplotlib's figure without pyplot: needs no screen and leaves no state behind."""
+def figure_type(user: str = "--plot") -> Any:
+    """Matplotlib's figure without pyplot: needs no screen and leaves no state behind.
+
+    Without matplotlib, the message says that the `user` needs it.
+    """
     try:
         return importlib.import_module("matplotlib.figure").Figure
     except ImportError:
-        raise ValueError("--plot needs matplotlib: pip install 'unkernel[plot]'") from None
+        raise ValueError(f"{user} needs matplotlib: pip install 'unkernel[plot]'") from None
 
 
 def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -76,7 +80,7 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
 
 def new_figure(panels: int) -> Any:
     """An empty figure with room for some panels side by side."""
-    return _figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
+    return figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
 
 
 def save_figure(figure: Any, path: Path) -> None:

@@ -6,6 +6,7 @@ COMMANDS = {
     "tune": "Choose parameters of a model by cross-validation.",
     "predict": "Predict the labels of the rows, or of the trees, in a file.",
     "evaluate": "Compare the answers of a model, or of a parser, with the right ones in a file.",
+    "report": "Write a page about a model, or about several side by side.",
     "compile": "Compile a model, of unkernel or another program, for speed.",
     "inspect": "Show what is in a model file, of unkernel or of another program.",
     "verify": "Check that model files are whole, by the digests inside.",

@@ -29,6 +29,7 @@ _MODEL_FIRST = {
     "predict": "unkernel predict MODEL DATA",
     "evaluate": "unkernel evaluate MODEL FILE",
     "explain": "unkernel explain MODEL DATA",
+    "report": "unkernel report MODEL --test FILE",
     "bench": "unkernel bench MODEL DATA",
     "parse": "unkernel parse MODEL [FILE]...",
 }

@@ -178,6 +178,11 @@ def labels_in(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
     values = None if target is None else block.values(target)
     if values is None or any(value is None for value in values):
         return None
+    return labels_of(values)
+
+
+def labels_of(values: list[Any]) -> np.ndarray[Any, Any]:
+    """Labels as numbers where all are, else as texts."""
     if all(isinstance(value, (int, float)) for value in values):
         return class_labels(np.array(values))
     return np.array([str(value) for value in values])

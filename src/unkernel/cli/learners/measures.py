@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from unkernel.cli.inputs.files import class_labels, labels_are_unknown, strange_labels
 from unkernel.cli.render.console import many, percent
 from unkernel.models import Decision
+from unkernel.report.answers import score_for
+from unkernel.report.detection import roc_area
 
 Groups = NDArray[np.int64] | None
 Numbers = NDArray[np.float64]
@@ -59,7 +61,7 @@ def compare_classes(
     place = int(np.argmax(names))
     found |= detection(right, known == names[place])
     found["positive_class"] = decision.classes.tolist()[place]
-    return found | {"roc_area": roc_area(_score_for(decision, scores, place), known == names[place])}
+    return found | {"roc_area": roc_area(score_for(decision, scores, place), known == names[place])}
 
 
 def _comparable(
@@ -77,14 +79,6 @@ def _comparable(
     return labels, classes, strange_labels(labels, classes, unit)
 
 
-def _score_for(decision: Decision, scores: Numbers, place: int) -> Numbers:
-    """One score per row that grows with the evidence for one of two classes."""
-    if scores.shape[1] == 2:
-        return np.asarray(scores[:, place] - scores[:, 1 - place])
-    first_wins = decision.scheme == "one_vs_one"  # a positive score is a vote for the first of a pair
-    return -scores[:, 0] if (place == 0) != first_wins else scores[:, 0]
-
-
 def detection(right: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str, float | None]:
     """Precision, recall and F1 of the positive class; None where there is nothing to divide by."""
     hits = int((right & positive).sum())
@@ -98,19 +92,6 @@ def detection(right: NDArray[np.bool_], positive: NDArray[np.bool_]) -> dict[str
         "recall": share(hits, hits + missed),
         "f1": share(2 * hits, 2 * hits + wrongly_found + missed),
     }
-
-
-def roc_area(scores: Numbers, positive: NDArray[np.bool_]) -> float | None:
-    """The area under the ROC curve: the share of pairs of unequal class in order; equal scores count half."""
-    positives = int(positive.sum())
-    negatives = len(positive) - positives
-    if not positives or not negatives:
-        return None
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    mean_rank = last - (counts - 1) / 2  # ranks count from 1, and equal scores share theirs
-    ranks = float(mean_rank[place][positive].sum())
-    return (ranks - positives * (positives + 1) / 2) / (positives * negatives)
 
 
 def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float | None:

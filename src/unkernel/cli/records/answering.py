@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
+from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
     encoded,
+    labels_of,
     open_record_model,
     reading_records,
 )
@@ -68,7 +69,7 @@ class _Compared:
             if not self._target:
                 return {"accuracy_note": "not known: the records have no column that is known as the target"}
             return {"accuracy_note": f"not known: not all records have a label in column {self._target!r}"}
-        scores, labels = np.concatenate(self._scores), _as_labels(list(self._words))
+        scores, labels = np.concatenate(self._scores), labels_of(list(self._words))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
@@ -82,13 +83,6 @@ class _Compared:
         if measured["positive_class"] is not None:
             measured["positive_class"] = decision.classes.tolist()[measured["positive_class"]]
         return measured | {"log_loss": log_loss(counted, scores, places[codes])}
-
-
-def _as_labels(words: list[Any]) -> NDArray[Any]:
-    """Labels as numbers where all are, else as texts."""
-    if all(isinstance(word, (int, float)) for word in words):
-        return class_labels(np.array(words))
-    return np.array([str(word) for word in words])
 
 
 def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:

@@ -1,0 +1,113 @@
+"""``unkernel report``: a page of HTML about one model, or about several side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from unkernel.cli.inputs.reported import Question, report_on
+from unkernel.cli.options import reporting, shared
+from unkernel.cli.options.help import flowing
+from unkernel.cli.outputs import check_output
+from unkernel.cli.render.console import percent, print_facts, print_json
+from unkernel.cli.render.progress import Display
+from unkernel.report import Report
+from unkernel.report.intervals import Measure
+from unkernel.report.making import Choices
+from unkernel.report.plots import check_matplotlib
+from unkernel.report.sections.thresholds import Costs
+
+_DEFAULT = Choices()
+
+
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command(help=flowing(report.__doc__))(report)
+
+
+def report(
+    models: reporting.ModelFiles,
+    *,
+    test: reporting.TestFile = None,
+    output: reporting.Output = None,
+    costs: reporting.CostsOption = None,
+    top: reporting.TopOption = _DEFAULT.top,
+    mistakes: reporting.MistakesOption = _DEFAULT.mistakes,
+    title: reporting.Title = None,
+    zero_based: shared.ZeroBasedLikeModel = None,
+    jobs: shared.Jobs = None,
+    json: shared.Json = False,
+    quiet: shared.Quiet = False,
+    force: shared.Force = False,
+) -> None:
+    """Write a page about a model, or about several side by side: what it is, how good, how fast, and why.
+
+    The page is one file of HTML that needs no network. It shows measures with confidence intervals, the
+    confusion matrix, ROC, precision-recall and calibration curves, a table of thresholds with their costs,
+    the heaviest conjunctions, wrong answers with what decided them, how training ended, and the time and
+    memory of the engines.
+
+    \b
+    [dim]$[/dim] unkernel report income.uk --test adult.test.csv -o report.html
+    [dim]$[/dim] unkernel report model.uk --test test.svm -o report.html --costs 1,5 --mistakes 20
+    [dim]$[/dim] unkernel report a.uk b.uk --test test.svm -o compare.html
+    """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    choices = Choices(Costs(*reporting.costs_of(costs)), top, mistakes, title)
+    data, page = _checked_places(models, test, output, force=force)
+    check_matplotlib("a report")
+    began = time.perf_counter()
+    with Display(quiet=quiet or json) as display:
+        made = report_on(models, Question(data, display, zero_based, shared.threads(jobs)), choices)
+        with display.working("writing"):
+            made.save(page)
+    result = _described(made, models, data, page, time.perf_counter() - began)
+    if json:
+        print_json(result)
+    elif not quiet:
+        _print(made, result)
+
+
+def _checked_places(
+    models: Sequence[Path], test: str | None, output: Path | None, *, force: bool
+) -> tuple[str, Path]:
+    """The data and the page, after a look at where they are."""
+    if test is None:
+        raise ValueError(
+            f"say what the models are asked about: unkernel report {models[0]} --test FILE -o report.html"
+        )
+    if output is None:
+        raise ValueError(f"say where the page goes: unkernel report {models[0]} --test {test} -o report.html")
+    check_output(output, *models, test, force=force)
+    return test, output
+
+
+def _described(made: Report, models: Sequence[Path], data: str, page: Path, seconds: float) -> dict[str, Any]:
+    measures = {name: {one.name: _to_json(one) for one in found} for name, found in made.measures.items()}
+    return {
+        "models": [str(model) for model in models],
+        "data": data,
+        "measures": measures,
+        "output": str(page),
+        "bytes": page.stat().st_size,
+        "seconds": seconds,
+    }
+
+
+def _to_json(one: Measure) -> dict[str, Any]:
+    return {"value": one.value, "low": one.low, "high": one.high, "by": one.method}
+
+
+def _print(made: Report, result: dict[str, Any]) -> None:
+    for name, measures in made.measures.items():
+        print_facts(f"{name} on {result['data']}", {one.name: _words(one) for one in measures})
+    print_facts("the page", {"written": result["output"]})
+
+
+def _words(one: Measure) -> str:
+    if one.is_share:
+        return f"{percent(one.value)} ({100 * one.low:.2f} to {100 * one.high:.2f}, {one.method})"
+    return f"{one.value:.6g} ({one.low:.6g} to {one.high:.6g}, {one.method})"

@@ -1,0 +1,127 @@
+"""What ``unkernel report`` asks models about."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unkernel.cli.inputs.asked import expect_rows, read_asked
+from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
+from unkernel.cli.inputs.kinds import is_records
+from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
+from unkernel.cli.inputs.records import (
+    OpenedRecords,
+    asked_blocks,
+    check_no_records,
+    check_options_of_rows,
+    encoded,
+    labels_of,
+    open_record_model,
+    reading_records,
+    without_target,
+)
+from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.records.answering import check_records
+from unkernel.cli.render.progress import Display
+from unkernel.data.rows.csr import canonical_rows, stacked
+from unkernel.records.files import Block
+from unkernel.report import Report
+from unkernel.report.answers import Answered, Examples, answered
+from unkernel.report.making import Choices, report_of, shown_tree
+
+
+@dataclass(frozen=True)
+class Question:
+    """A file that models are asked about, and how."""
+
+    file: str
+    display: Display
+    zero_based: bool | None
+    threads: int
+
+
+def report_on(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
+    """Ask all models about a file."""
+    if asked.file == STANDARD_STREAM and len(models) > 1:
+        raise ValueError("stdin can be read only once: give --test a file to compare models on it")
+    answers = [_answered(path, name, asked) for path, name in zip(models, names_of(models), strict=True)]
+    with asked.display.working("measuring"):
+        return report_of(answers, choices)
+
+
+def _answered(path: Path, name: str, asked: Question) -> Answered:
+    if is_records(path):
+        check_options_of_rows(path, {"--zero-based": asked.zero_based}, "a model of records")
+        return _records(open_record_model(path), name, asked)
+    opened = open_model(path, "report")
+    check_no_records(asked.file, path)
+    return _trees(opened, name, asked) if isinstance(opened, OpenedTrees) else _rows(opened, name, asked)
+
+
+def names_of(models: Sequence[Path]) -> list[str]:
+    """The names of files, with their folders where two are the same."""
+    short = [path.name for path in models]
+    names = short if len(set(short)) == len(short) else [str(path) for path in models]
+    if len(set(names)) < len(names):
+        double = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{double}: is given twice; a model is compared with others")
+    return names
+
+
+def _records(opened: OpenedRecords, name: str, asked: Question) -> Answered:
+    check_records(opened)
+    if opened.target is None:
+        raise ValueError(
+            f"{opened.path}: does not know which column has the right answers, as it was not trained on a "
+            "file; make its report in Python, with unkernel.load and its method report"
+        )
+    with reading_records(asked.file, asked.display) as source:
+        blocks = list(asked_blocks(opened, source, asked.threads))
+        rows = [encoded(opened, block, asked.threads) for block in blocks]
+    values = [value for block in blocks for value in block.values(opened.target) or [None]]
+    if not rows:
+        raise ValueError(f"{asked.file}: there is no record")
+    if any(value is None for value in values):
+        raise ValueError(f"{asked.file}: not all records have a label in column {opened.target!r}")
+    examples = Examples(
+        labels_of(values), Path(asked.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
+    )
+    joined = rows[0] if len(rows) == 1 else stacked(rows)
+    return answered(name, opened.classifier, joined, examples, asked.threads)
+
+
+class _ShownRecords:
+    """Records of blocks, by their numbers in the file."""
+
+    def __init__(self, opened: OpenedRecords, blocks: Sequence[Block]) -> None:
+        self._opened = opened
+        self._blocks = blocks
+        self._firsts = [0, *accumulate(block.n_rows for block in blocks)]
+
+    def __getitem__(self, example: int) -> dict[str, Any]:
+        place = bisect_right(self._firsts, example) - 1
+        one = self._blocks[place].one(example - self._firsts[place])
+        return without_target(self._opened, one.records()[0])
+
+
+def _rows(opened: Opened, name: str, asked: Question) -> Answered:
+    expect_rows(opened, asked.file)
+    classifier = opened.ready(asked.display, threads=asked.threads)
+    rows = read_asked(opened, asked.file, asked.display, asked.zero_based, asked.threads)
+    wide = canonical_rows(as_wide_as(opened.model, rows.X, asked.file))
+    examples = Examples(class_labels(rows.y), Path(asked.file).name, "row", rows.qid)
+    return answered(name, classifier, wide, examples, asked.threads)
+
+
+def _trees(opened: OpenedTrees, name: str, asked: Question) -> Answered:
+    check_rows_only([asked.file], asked.zero_based)
+    read = read_for(opened.model, opened.path, asked.file, asked.display)
+    forest = read.data.X
+    examples = Examples(np.asarray(read.labels), Path(asked.file).name, "tree", shown=shown_tree(forest))
+    return answered(name, opened.classifier, forest, examples, asked.threads)

@@ -1,0 +1,69 @@
+"""Options of ``unkernel report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+ModelFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="MODEL...",
+        readable=False,
+        show_default=False,
+        help="A .uk file, or a text model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK or TinySVM; several "
+        "are compared side by side.",
+    ),
+]
+TestFile = Annotated[
+    str | None,
+    typer.Option(
+        "--test",
+        metavar="FILE",
+        show_default="required",
+        help="Examples with the right answers, as the models take them; plain or .gz, .xz, .bz2, .zst; "
+        "- reads stdin.",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        readable=False,
+        show_default="required",
+        help="Where the page goes, such as report.html. Replaces no file without --force.",
+    ),
+]
+CostsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--costs",
+        metavar="ALARM,MISS",
+        help="Of two classes: what a false alarm and a miss cost, such as 1,5.",
+        show_default="1,1",
+    ),
+]
+TopOption = Annotated[
+    int, typer.Option("--top", metavar="N", min=0, help="List the N heaviest conjunctions or fragments.")
+]
+MistakesOption = Annotated[
+    int, typer.Option("--mistakes", metavar="N", min=0, help="Show and explain N wrong answers.")
+]
+Title = Annotated[
+    str | None, typer.Option("--title", help="The heading of the page.", show_default="models and data")
+]
+
+
+def costs_of(words: str | None) -> tuple[float, float]:
+    """The costs that the option names."""
+    if words is None:
+        return 1.0, 1.0
+    try:
+        alarm, miss = (float(part) for part in words.split(","))
+    except ValueError:
+        raise ValueError(f"--costs must be two numbers, such as 1,5, got {words!r}") from None
+    return alarm, miss

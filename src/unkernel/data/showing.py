@@ -1,0 +1,46 @@
+"""What shows models and their answers: rooms above, which are told here by name.
+
+A model can be asked for a report of itself, and notebooks ask whatever they show for HTML. What makes these
+stands above models and engines, and brings libraries in that answering does not need.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+from unkernel._lazy import imported
+
+_places: dict[str, str] = {}
+
+
+def register(task: str, place: str) -> None:
+    """Say what does a task, as ``"module:function"``; it is imported when it is first asked for."""
+    _places[task] = place
+
+
+def ask(task: str, *arguments: Any, **options: Any) -> Any:
+    """Have a task done."""
+    return imported(_places[task])(*arguments, **options)
+
+
+class Page(Protocol):
+    """A report, as :class:`unkernel.report.Report` is one."""
+
+    def html(self) -> str:
+        """The whole page."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, whole or not at all."""
+
+    def to_frame(self) -> Any:
+        """Its measures as a frame of pandas."""
+
+
+class Shown:
+    """What notebooks show as HTML."""
+
+    def _repr_html_(self) -> str:
+        """Give notebooks a table."""
+        html: str = ask("html", self)
+        return html

@@ -1,0 +1,231 @@
+"""What models say of examples whose right answers are known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data import Forest
+from unkernel.data.rows.csr import CsrRows
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.engines.explaining import Explanation, Heavy
+from unkernel.engines.fragments import TreeExplanation
+from unkernel.models import Decision
+from unkernel.report.detection import Detection
+from unkernel.report.wording import labels as label_words
+from unkernel.report.wording import many
+
+Classifier = CompiledClassifier | RecordClassifier | TreeClassifier
+Numbers = NDArray[np.float64]
+_NUMBERS = "biuf"
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What models are asked about.
+
+    Attributes
+    ----------
+    labels : (examples,) array
+        The right answers.
+    name : str
+        Where they are from.
+    unit : str
+        What one is called: ``"row"``, ``"record"`` or ``"tree"``.
+    groups : (examples,) array or None
+        Of rankings: which examples are compared.
+    shown : callable or None
+        An example, by its number, in its own words: a mapping of names to values, or a text.
+    """
+
+    labels: NDArray[Any]
+    name: str = ""
+    unit: str = "row"
+    groups: NDArray[Any] | None = None
+    shown: Callable[[int], Mapping[str, Any] | str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Answered:
+    """What one model says of examples.
+
+    Attributes
+    ----------
+    name : str
+    classifier : CompiledClassifier, RecordClassifier or TreeClassifier
+    asked : CsrRows or Forest
+        The examples as the classifier inside is asked about them.
+    examples : Examples
+    raw : (examples, scores) float64
+        Its scores.
+    microseconds : float
+        CPU time of one answer, among many, on one thread.
+    """
+
+    name: str
+    classifier: Classifier
+    asked: CsrRows | Forest
+    examples: Examples
+    raw: Numbers
+    microseconds: float
+
+    # --- What decides ---------------------------------------------------------------------------------
+
+    @property
+    def inner(self) -> CompiledClassifier | TreeClassifier:
+        """What scores: of records, the classifier of their rows."""
+        return (
+            self.classifier.classifier if isinstance(self.classifier, RecordClassifier) else self.classifier
+        )
+
+    @property
+    def decision(self) -> Decision:
+        return self.classifier.decision
+
+    @property
+    def ranks(self) -> bool:
+        """Whether the order of its scores is all that has a meaning."""
+        return self.decision.ranking
+
+    @property
+    def classes(self) -> list[Any]:
+        found: list[Any] = self.decision.classes.tolist()
+        return found
+
+    @cached_property
+    def positive(self) -> int | None:
+        """The place of the larger one of two classes; None of more, or of ordinal ones."""
+        if len(self.classes) != 2 or self.decision.scheme == "ordinal":
+            return None
+        return max(range(2), key=self.classes.__getitem__)
+
+    # --- Answers --------------------------------------------------------------------------------------
+
+    @cached_property
+    def right(self) -> NDArray[np.intp]:
+        """The place of the right class of each example."""
+        return places(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
+
+    @cached_property
+    def chosen(self) -> NDArray[np.intp]:
+        """The place of the class that the model says."""
+        return self.decision.codes(self.raw)
+
+    @cached_property
+    def probabilities(self) -> Numbers | None:
+        """The probability of each class, where the model has them."""
+        return None if self.decision.probability is None else self.decision.probabilities(self.raw)
+
+    @cached_property
+    def evidence(self) -> Numbers:
+        """One number per class that grows with what speaks for it."""
+        if self.probabilities is not None:
+            return self.probabilities
+        if self.positive is not None and self.raw.shape[1] == 1:
+            score = score_for(self.decision, self.raw, 1)
+            return np.column_stack([-score, score])
+        if self.decision.scheme == "one_vs_one":
+            return self.decision.summary(self.raw)
+        return self.decision.merits(self.raw)
+
+    @cached_property
+    def detection(self) -> Detection:
+        """The positive one of two classes against the other."""
+        assert self.positive is not None
+        score = score_for(self.decision, self.raw, self.positive)
+        return Detection(score, self.right == self.positive)
+
+    @cached_property
+    def margins(self) -> Numbers:
+        """By how much the chosen class is ahead of the right one; 0 where it is right."""
+        everyone = np.arange(len(self.right))
+        return np.asarray(self.evidence[everyone, self.chosen] - self.evidence[everyone, self.right])
+
+    # --- Why ------------------------------------------------------------------------------------------
+
+    def explain(self, example: int, top: int) -> Explanation | TreeExplanation:
+        """What decided for the class that the model says."""
+        said = None if self.positive is None else self.classes[int(self.chosen[example])]
+        if isinstance(self.asked, Forest):
+            assert isinstance(self.inner, TreeClassifier)
+            return self.inner.explain(self.asked[example : example + 1], top, of=said)
+        assert isinstance(self.inner, CompiledClassifier)
+        row = self.asked[example : example + 1]
+        listed = dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+        return self.inner.explain(listed, top, of=said, names=self.names)
+
+    @property
+    def names(self) -> Any:
+        """The names of columns that the model holds; else their numbers, as its file of rows counts them."""
+        origin = self.inner.model.origin
+        known = origin.get("feature_names")
+        return known if known is not None else _Numbered(0 if origin.get("zero_based", True) else 1)
+
+    def heaviest(self, top: int) -> list[Heavy]:
+        """The largest weights, by the same names; a ``ValueError`` says why there are none."""
+        return self.inner.heaviest(top)
+
+
+class _Numbered:
+    """Names of columns that have none."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+
+    def __getitem__(self, column: int) -> str:
+        return f"feature {column + self._first}"
+
+
+def answered(
+    name: str, classifier: Classifier, asked: CsrRows | Forest, examples: Examples, threads: int = 1
+) -> Answered:
+    """Ask a model about rows of its own, or trees."""
+    count = asked.shape[0] if isinstance(asked, CsrRows) else len(asked)
+    if count != len(examples):
+        raise ValueError(f"X and y have inconsistent numbers of samples: {count} and {len(examples)}")
+    if not count:
+        raise ValueError(f"{examples.name or 'the data'}: there is nothing to report on, as it is empty")
+    inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
+    began = time.process_time()
+    if isinstance(asked, Forest):
+        assert isinstance(inner, TreeClassifier)
+        raw = inner.raw_scores(asked, threads)
+    else:
+        assert isinstance(inner, CompiledClassifier)
+        raw = inner.score_csr(asked, threads)
+    spent = time.process_time() - began
+    return Answered(name, classifier, asked, examples, raw, 1e6 * spent / count)
+
+
+def score_for(decision: Decision, scores: Numbers, place: int) -> Numbers:
+    """One score per example that grows with the evidence for one of two classes."""
+    if decision.scheme == "calibrated":  # of several classifiers, no one's score decides
+        return np.asarray(decision.probabilities(scores)[:, place])
+    if scores.shape[1] == 2:
+        return np.asarray(scores[:, place] - scores[:, 1 - place])
+    first_wins = decision.scheme == "one_vs_one"  # a positive score is a vote for the first of a pair
+    return -scores[:, 0] if (place == 0) != first_wins else scores[:, 0]
+
+
+def places(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
+    """Which class each label is; numbers are compared as numbers where both are, else all as texts."""
+    if labels.dtype.kind not in _NUMBERS or classes.dtype.kind not in _NUMBERS:
+        labels, classes = labels.astype(str), classes.astype(str)
+    strange = ~np.isin(labels, classes)
+    if strange.any():
+        others = np.unique(labels[strange]).tolist()
+        raise ValueError(
+            f"{many(int(strange.sum()), unit)} of {len(labels):,} have labels that the model {name} does not "
+            f"know ({label_words(others)}); it knows {label_words(classes.tolist())}"
+        )
+    order = np.argsort(classes, kind="stable")
+    return np.asarray(order[np.searchsorted(classes[order], labels)])

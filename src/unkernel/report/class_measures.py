@@ -1,0 +1,126 @@
+"""How good classes are: measures of examples that count any number of times, so that they can be drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.report.answers import Answered
+from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+
+ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
+    "accuracy",
+    "balanced accuracy",
+    "mean F1 of the classes",
+    "Matthews correlation",
+)
+PRECISION, RECALL, F1 = "precision", "recall", "F1"
+ROC_AREA, AVERAGE_PRECISION = "ROC area", "average precision"
+LOG_LOSS, BRIER = "log loss", "Brier score"
+NOT_SHARES = (CORRELATION, LOG_LOSS, BRIER)
+LOSSES = (LOG_LOSS, BRIER)  # where less is better
+_LEAST_PROBABILITY = 1e-15  # scikit-learn's log_loss has no smaller ones either
+
+WORDS = {
+    ACCURACY: "the share of answers that are right",
+    BALANCED: "the mean over the classes of the share of each that is found",
+    MACRO_F1: "the mean over the classes of F1",
+    CORRELATION: "between right and given classes: 1 is perfect, 0 is chance",
+    PRECISION: "the share of those that are said to be of the class and are",
+    RECALL: "the share of the class that is found",
+    F1: "the harmonic mean of precision and recall",
+    ROC_AREA: "the share of pairs of unequal class that the scores have in order",
+    AVERAGE_PRECISION: "the area under the precision–recall curve",
+    LOG_LOSS: "the mean of -log(probability of the right class), in nats",
+    BRIER: "the mean squared error of the probabilities",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassMeasures:
+    """All measures of the answers of one model."""
+
+    answers: Answered
+
+    @cached_property
+    def confusion(self) -> NDArray[Any]:
+        """[right, given]: how many examples."""
+        return self._confusion(None)
+
+    def _confusion(self, counts: Counts | None) -> NDArray[Any]:
+        size = len(self.answers.classes)
+        cells = self.answers.right * size + self.answers.chosen
+        return np.bincount(cells, weights=counts, minlength=size * size).reshape(size, size)
+
+    @cached_property
+    def _losses(self) -> dict[str, Numbers]:
+        """The log loss and the Brier score of each example."""
+        probabilities = self.answers.probabilities
+        if probabilities is None:
+            return {}
+        right = np.take_along_axis(probabilities, self.answers.right[:, None], axis=1)[:, 0]
+        # Of two classes the squared error of one: that of the other is the same.
+        squares = (probabilities**2).sum(axis=1) - 2 * right + 1
+        return {
+            LOG_LOSS: -np.log(np.maximum(right, _LEAST_PROBABILITY)),
+            BRIER: squares / (2 if probabilities.shape[1] == 2 else 1),
+        }
+
+    def values(self, counts: Counts | None = None) -> dict[str, float]:
+        """The measures, where examples count so often."""
+        found = self._of_confusion(self._confusion(counts))
+        if self.answers.positive is not None:
+            curve = self.answers.detection.curve(counts)
+            found |= {ROC_AREA: curve.roc_area(), AVERAGE_PRECISION: curve.average_precision()}
+        return found | {
+            name: float(np.average(losses, weights=counts)) for name, losses in self._losses.items()
+        }
+
+    def _of_confusion(self, confusion: NDArray[Any]) -> dict[str, float]:
+        hits, right, given = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
+        found = {ACCURACY: _share(hits.sum(), right.sum())}
+        place = self.answers.positive
+        if place is None:
+            present = right > 0
+            found[BALANCED] = float(np.mean(hits[present] / right[present]))
+            found[MACRO_F1] = float(np.mean(2 * hits[present] / (right + given)[present]))
+        else:
+            found[PRECISION] = _share(hits[place], given[place])
+            found[RECALL] = _share(hits[place], right[place])
+            found[F1] = _share(2 * hits[place], right[place] + given[place])
+        return found | {CORRELATION: _correlation(confusion)}
+
+    def counted(self) -> dict[str, tuple[float, float]]:
+        """The part and the whole of measures that are shares of examples."""
+        hits, confusion = np.diag(self.confusion), self.confusion
+        found = {ACCURACY: (float(hits.sum()), float(confusion.sum()))}
+        if (place := self.answers.positive) is not None:
+            found[PRECISION] = (float(hits[place]), float(confusion[:, place].sum()))
+            found[RECALL] = (float(hits[place]), float(confusion[place].sum()))
+        return found
+
+    @cached_property
+    def samples(self) -> dict[str, Numbers]:
+        """The measures of resampled examples."""
+        return bootstrapped(self.values, len(self.answers.examples))
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """The measures with their intervals."""
+        return with_intervals(self.values(), self.samples, counted=self.counted(), numbers=NOT_SHARES)
+
+
+def _share(part: float, whole: float) -> float:
+    return float(part / whole) if whole else float("nan")
+
+
+def _correlation(confusion: NDArray[Any]) -> float:
+    """Matthews' coefficient, for any number of classes; 0 where one class alone occurs or is said."""
+    total, right, given = float(confusion.sum()), confusion.sum(axis=1), confusion.sum(axis=0)
+    together = np.trace(confusion) * total - right @ given
+    spread = (total**2 - given @ given) * (total**2 - right @ right)
+    return float(together / np.sqrt(spread)) if spread > 0 else 0.0

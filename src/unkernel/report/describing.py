@@ -1,0 +1,76 @@
+"""What models and classifiers are, fact by fact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
+from unkernel.models.base import Model
+from unkernel.report.wording import labels, many, number, size
+
+_ANSWERS = {"regression": "a value", "one_class": "whether it is like the training data: 1 or -1"}
+
+
+def model_facts(model: Model) -> dict[str, str]:
+    """A model as plain data."""
+    facts = {"model": _content(model), "answers": _answers(model)}
+    if not isinstance(model, TreeModel):
+        facts["features"] = f"{getattr(model, 'n_features', 0):,}"
+    if len(model.classes):
+        facts["probabilities"] = "yes" if model.decision.probability is not None else "no"
+    return facts | {"size of the model": size(model.nbytes)}
+
+
+def classifier_facts(classifier: CompiledClassifier | RecordClassifier | TreeClassifier) -> dict[str, str]:
+    """A model that is ready to answer."""
+    facts = {}
+    inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
+    if isinstance(classifier, RecordClassifier):
+        plan = classifier.plan
+        facts["reads"] = "texts" if plan.whole else f"records: {labels(list(plan.columns), 20)}"
+    facts |= model_facts(inner.model)
+    facts["engine"] = f"{inner.engine}, {'exact' if inner.exact else 'approximate'}"
+    return facts | {"size of its tables": size(inner.nbytes)}
+
+
+def training_facts(model: Model) -> dict[str, str]:
+    """What a model says of its training."""
+    origin = model.origin
+    facts = {"learner": str(origin["learner"])} if "learner" in origin else {}
+    if "format" in origin:
+        facts["read from"] = f"a model of {origin['format']}"
+    named = {"objective": "objective", "gap": "relative gap to the optimum", "n_iter": "passes"}
+    for name, words in named.items():
+        if isinstance(origin.get(name), int | float):
+            facts[words] = number(float(origin[name]), 6)
+    parameters = origin.get("parameters")
+    if isinstance(parameters, dict):
+        facts |= {f"parameter {name}": _value(value) for name, value in parameters.items()}
+    elif "C" in origin:
+        facts["parameter C"] = _value(origin["C"])
+    return facts
+
+
+def _value(value: Any) -> str:
+    return number(value, 6) if isinstance(value, float) else str(value)
+
+
+def _answers(model: Model) -> str:
+    if model.decision.ranking:
+        return "a score to rank by"
+    words = _ANSWERS.get(model.decision.scheme)
+    found = model.classes.tolist()
+    return words or f"{many(len(found), 'class', 'classes')}: {labels(found)}"
+
+
+def _content(model: Model) -> str:
+    if isinstance(model, KernelModel):
+        return f"{many(model.n_support, 'support vector')}, {model.kernel.words()} kernel"
+    if isinstance(model, LinearModel):
+        return "one weight per feature" + (" and class" if model.n_scores > 1 else "")
+    if isinstance(model, ConjunctionModel):
+        most = many(model.degree, "feature")
+        return f"weights of {many(model.n_conjunctions, 'conjunction')} of at most {most}"
+    assert isinstance(model, TreeModel)
+    return f"{many(model.n_support, 'support tree')}, {model.kernel.words()}"

@@ -1,0 +1,122 @@
+"""One class against the others, by a score: what is found above each threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What is found at or above each threshold, from the highest to the lowest.
+
+    Attributes
+    ----------
+    hits, alarms : (thresholds,) float64
+        Examples of the class, and others, that are found.
+    positives, negatives : float
+        How many there are.
+    """
+
+    hits: Numbers
+    alarms: Numbers
+    positives: float
+    negatives: float
+
+    @property
+    def recall(self) -> Numbers:
+        """The share of the class that is found."""
+        return _divided(self.hits, self.positives)
+
+    @property
+    def false_alarm_rate(self) -> Numbers:
+        """The share of the others that is found."""
+        return _divided(self.alarms, self.negatives)
+
+    @property
+    def precision(self) -> Numbers:
+        """The share of what is found that is of the class."""
+        return _divided(self.hits, self.hits + self.alarms)
+
+    @property
+    def f1(self) -> Numbers:
+        """The harmonic mean of precision and recall."""
+        return _divided(2 * self.hits, self.hits + self.alarms + self.positives)
+
+    def roc_area(self) -> float:
+        """The share of pairs of unequal class in order; equal scores count half. NaN without pairs."""
+        pairs = self.positives * self.negatives
+        before = np.concatenate([[0.0], self.hits[:-1]])
+        # Sums, and no product of vectors: threads of BLAS would cost more than the few numbers do.
+        area = (np.diff(self.alarms, prepend=0.0) * (self.hits + before)).sum() / 2
+        return float(area / pairs) if pairs else float("nan")
+
+    def average_precision(self) -> float:
+        """The mean of the precision over the examples of the class, at their own scores."""
+        gained = np.diff(self.hits, prepend=0.0)
+        precision = np.nan_to_num(self.precision)  # nothing is gained where nothing is found
+        return float((gained * precision).sum() / self.positives) if self.positives else float("nan")
+
+
+class Detection:
+    """Examples by descending score.
+
+    Parameters
+    ----------
+    scores : (examples,) float64
+    positive : (examples,) bool
+        Which are of the class.
+    """
+
+    def __init__(self, scores: Numbers, positive: NDArray[np.bool_]) -> None:
+        self._order = np.argsort(-scores, kind="stable")
+        self._sorted = scores[self._order]
+        self._positive = positive[self._order]
+
+    @cached_property
+    def _last(self) -> NDArray[np.intp]:
+        """The last place of each threshold: equal scores are found together."""
+        ends = np.flatnonzero(np.diff(self._sorted))
+        return np.append(ends, len(self._sorted) - 1)
+
+    @cached_property
+    def thresholds(self) -> Numbers:
+        """The different scores, descending."""
+        return np.asarray(self._sorted[self._last])
+
+    @cached_property
+    def examples(self) -> NDArray[np.intp]:
+        """An example with each of these scores."""
+        return np.asarray(self._order[self._last])
+
+    def curve(self, counts: NDArray[Any] | None = None) -> Curve:
+        """What each threshold finds; where `counts` are given, examples count that often."""
+        weights = np.ones(len(self._order)) if counts is None else counts[self._order].astype(np.float64)
+        hits = np.cumsum(weights * self._positive)
+        found = np.cumsum(weights)
+        return Curve(
+            hits[self._last],
+            (found - hits)[self._last],
+            float(hits[-1]),
+            float(found[-1] - hits[-1]),
+        )
+
+
+def _divided(part: Numbers, whole: Any) -> Numbers:
+    """NaN where there is nothing to divide by."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(part / whole)
+
+
+def roc_area(scores: Numbers, positive: NDArray[np.bool_]) -> float | None:
+    """The area under the ROC curve; None where there is one class alone."""
+    if not len(scores):
+        return None
+    area = Detection(scores, positive).curve().roc_area()
+    return None if np.isnan(area) else area

@@ -1,0 +1,86 @@
+"""Pictures of matplotlib as SVG inside a page: their text is text, and has the colour of the page's."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import warnings
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from unkernel.report.markup import Html, cleaned, escaped
+from unkernel.report.plots import figure_type
+
+INCHES = (4.6, 3.6)
+SQUARE = (3.9, 3.6)
+COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#8f66cf", "#c4506a", "#8a8a2d", "#3a9dab", "#8c6d5a")
+GREY = "#8a8f98"
+_TEXT = "#010203"  # stands for the colour of text until the picture is in the page
+_SETTINGS = {
+    "svg.fonttype": "none",  # letters stay letters: small files, and text that can be found and read out
+    "svg.hashsalt": "unkernel",  # the same picture has the same names inside
+    "font.family": "sans-serif",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": _TEXT,
+    "axes.titlecolor": _TEXT,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": GREY,
+    "grid.alpha": 0.25,
+    "text.color": _TEXT,
+    "text.parse_math": False,  # a dollar in a name is a dollar
+    "xtick.color": _TEXT,
+    "ytick.color": _TEXT,
+    "legend.frameon": False,
+    "legend.fontsize": 8.5,
+    "lines.linewidth": 1.6,
+}
+_IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
+
+
+@contextlib.contextmanager
+def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
+    """Empty axes, in the style of pages."""
+    make = figure_type("a report")
+    with importlib.import_module("matplotlib").rc_context(_SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # letters that only matplotlib's own font lacks
+        figure = make(figsize=inches, layout="constrained")
+        figure.patch.set_alpha(0.0)
+        axes = figure.add_subplot()
+        axes.patch.set_alpha(0.0)
+        yield axes
+
+
+def picture(axes: Any, words: str) -> Html:
+    """The finished picture; `words` say what is seen, to those who cannot see it."""
+    file = io.StringIO()
+    without = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    axes.figure.savefig(file, format="svg", metadata=without, transparent=True)
+    drawn = file.getvalue()
+    drawn = drawn[drawn.index("<svg") :].replace(_TEXT, "currentColor")
+    own = f"p{zlib.crc32(drawn.encode()):08x}-"  # names inside must differ from those of other pictures
+    drawn = _IDS.sub(lambda found: f"{found[1]}{own}{found[2]}", drawn)
+    box = re.search(r'viewBox="[^"]*"', drawn)
+    assert box is not None
+    inside = drawn[drawn.index(">") + 1 :]
+    opened = (
+        f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{escaped(words)}">'
+    )
+    return Html(opened + inside)
+
+
+def legend(axes: Any, **settings: Any) -> None:
+    """Names of lines, where there are several, or one that is not the only thing drawn."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(**settings)
+
+
+def name_of_line(words: Any) -> str:
+    """A name from data: matplotlib leaves out lines whose names begin with an underscore."""
+    return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + cleaned(words)

@@ -1,0 +1,107 @@
+"""How sure a measure is: confidence intervals of 95 %."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Counts = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+Measured = Mapping[str, float]
+
+WILSON = "Wilson"
+BOOTSTRAP = "bootstrap"
+REPETITIONS = 400
+_NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
+_PERCENTILES = (2.5, 97.5)
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of one model, and the interval that it is in with a confidence of 95 %.
+
+    Attributes
+    ----------
+    name : str
+    value : float
+    low, high : float
+        The interval; NaN where there is none.
+    method : str
+        How the interval was found: ``"Wilson"`` or ``"bootstrap"``.
+    is_share : bool
+        Whether it is shown in percent.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    method: str
+    is_share: bool = True
+
+
+def wilson(part: float, whole: float) -> tuple[float, float]:
+    """Wilson's score interval of a share.
+
+    >>> low, high = wilson(8, 10)
+    >>> round(low, 4), round(high, 4)
+    (0.4902, 0.9433)
+    """
+    if not whole:
+        return math.nan, math.nan
+    share, spread = part / whole, _NORMAL**2 / whole
+    centre = (share + spread / 2) / (1 + spread)
+    half = _NORMAL * math.sqrt(share * (1 - share) / whole + spread / (4 * whole)) / (1 + spread)
+    # Of none and of all, the interval ends at 0 and at 1: not where rounding puts it.
+    return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)
+
+
+def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
+    """How often each of so many examples is drawn, when as many are drawn with replacement.
+
+    The draws are the same whenever this is called: what models have on them can be compared draw by draw.
+    """
+    generator = np.random.default_rng(_SEED)
+    for _ in range(repetitions):
+        yield np.bincount(generator.integers(0, count, count), minlength=count)
+
+
+def bootstrapped(measure: Callable[[Counts], Measured], count: int) -> dict[str, Numbers]:
+    """What a function of counts of examples says of all samples, by the names of its measures."""
+    found = [measure(counts) for counts in resamples(count)]
+    return {name: np.array([one[name] for one in found]) for name in found[0]}
+
+
+def middle(values: Numbers) -> tuple[float, float]:
+    """The interval that 95 % of the samples are in; NaN where fewer samples than that have a value."""
+    known = values[np.isfinite(values)]
+    if len(known) < 0.95 * len(values):
+        return math.nan, math.nan
+    low, high = np.percentile(known, _PERCENTILES)
+    return float(low), float(high)
+
+
+def with_intervals(
+    values: Measured,
+    samples: Mapping[str, Numbers],
+    *,
+    counted: Mapping[str, tuple[float, float]] | None = None,
+    numbers: Sequence[str] = (),
+) -> list[Measure]:
+    """Measures with their intervals.
+
+    Shares of examples, of which `counted` says the part and the whole, have Wilson's; all others what the
+    bootstrap found. `numbers` are the names of those that are no shares.
+    """
+    found = []
+    for name, value in values.items():
+        of_counts = (counted or {}).get(name)
+        low, high = middle(samples[name]) if of_counts is None else wilson(*of_counts)
+        method = BOOTSTRAP if of_counts is None else WILSON
+        found.append(Measure(name, value, low, high, method, name not in numbers))
+    return found

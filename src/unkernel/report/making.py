@@ -1,0 +1,233 @@
+"""Reports of models: what is asked, which sections there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.data.threads import thread_count
+from unkernel.data.trees.forest import Forest, as_forest
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.report.answers import Answered, Classifier, Examples, answered
+from unkernel.report.class_measures import WORDS, ClassMeasures
+from unkernel.report.page import Report, Section
+from unkernel.report.plots import check_matplotlib
+from unkernel.report.sections.about import engines, training
+from unkernel.report.sections.about import models as models_of
+from unkernel.report.sections.agreement import agreement
+from unkernel.report.sections.calibration import calibration
+from unkernel.report.sections.confusion import confusion
+from unkernel.report.sections.curves import curves
+from unkernel.report.sections.data import data
+from unkernel.report.sections.mistakes import mistakes as mistakes_of
+from unkernel.report.sections.quality import quality
+from unkernel.report.sections.thresholds import Costs, thresholds
+from unkernel.report.sections.weights import weights
+from unkernel.report.wording import labels as label_words
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a report shows.
+
+    Attributes
+    ----------
+    costs : Costs
+        Of mistakes, for the table of thresholds.
+    top : int
+        How many heavy conjunctions are listed.
+    mistakes : int
+        How many wrong answers are shown.
+    title : str or None
+    """
+
+    costs: Costs = field(default_factory=Costs)
+    top: int = 20
+    mistakes: int = 5
+    title: str | None = None
+
+
+def report(
+    models: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    qid: ArrayLike | None = None,
+    costs: tuple[float, float] = (1.0, 1.0),
+    top: int = 20,
+    mistakes: int = 5,
+    title: str | None = None,
+    n_jobs: int | None = None,
+) -> Report:
+    """Measure one model, or several side by side, on examples whose right answers are known.
+
+    Parameters
+    ----------
+    models : classifier, estimator, or mapping of str to these
+        Compiled classifiers and fitted estimators of rows, records or trees; a mapping names those that are
+        compared. All must take `X` and have the same classes.
+    X : what the models' ``predict`` takes
+    y : array-like of shape (n_samples,)
+        The right answers.
+    qid : array-like of shape (n_samples,), default=None
+        Of rankings: only rows of the same group are compared.
+    costs : (float, float), default=(1, 1)
+        What a false alarm and a miss cost, for the table of thresholds of two classes.
+    top : int, default=20
+        How many of the heaviest conjunctions are listed.
+    mistakes : int, default=5
+        How many wrong answers are shown and explained.
+    title : str, default=None
+        The heading of the page.
+    n_jobs : int, default=None
+        Threads; None means one, -1 all cores.
+
+    Returns
+    -------
+    Report
+        Its ``save`` writes a page of HTML; a notebook shows it as it is.
+    """
+    check_matplotlib("a report")
+    named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
+    threads = thread_count(n_jobs)
+    answers = []
+    for name, model in named.items():
+        classifier = _ready(model)
+        asked = _asked(classifier, X, threads)
+        examples = Examples(_column(y), "", _unit(classifier), _groups(qid), _shown(classifier, X, asked))
+        answers.append(answered(str(name), classifier, asked, examples, threads))
+    return report_of(answers, Choices(Costs(*costs), top, mistakes, title))
+
+
+def report_of(answers: Sequence[Answered], choices: Choices) -> Report:
+    """The report of models that were asked."""
+    _check_comparable(answers)
+    if answers[0].ranks or answers[0].decision.scheme == "regression":
+        raise ValueError("a report of rankings and regression is not there yet")
+    measured, sections = _classes(answers, choices)
+    return Report(_title(answers, choices), measured, sections)
+
+
+def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[dict[str, Any], list[Section]]:
+    studied = [ClassMeasures(one) for one in answers]
+    measured = {one.answers.name: one.measures for one in studied}
+    drawn, place = f"{answers[0].examples.unit}s", answers[0].positive
+    found = None if place is None else answers[0].classes[place]
+    sections: list[Section | None] = [
+        quality(measured, WORDS, drawn, {one.answers.name: one.samples for one in studied}, found),
+        agreement(answers) if len(answers) > 1 else None,
+        confusion(studied),
+        curves(studied),
+        calibration(studied),
+        thresholds(answers, choices.costs) if answers[0].positive is not None else None,
+        weights(answers, choices.top) if choices.top else None,
+        mistakes_of(answers, choices.mistakes) if choices.mistakes else None,
+    ]
+    return measured, _framed(answers, sections)
+
+
+def _framed(answers: Sequence[Answered], inside: Sequence[Section | None]) -> list[Section]:
+    """What all reports begin and end with."""
+    all_sections = [models_of(answers), data(answers), *inside, training(answers), engines(answers)]
+    return [section for section in all_sections if section is not None]
+
+
+def _title(answers: Sequence[Answered], choices: Choices) -> str:
+    if choices.title is not None:
+        return choices.title
+    names = " and ".join(one.name for one in answers)
+    return f"{names} on {answers[0].examples.name}" if answers[0].examples.name else f"Report of {names}"
+
+
+def _check_comparable(answers: Sequence[Answered]) -> None:
+    """Models side by side have the same answers to give."""
+    first = answers[0]
+    for other in answers[1:]:
+        if _kind(first) != _kind(other):
+            raise ValueError(
+                f"{first.name} and {other.name} cannot be compared: one answers with {_answers(first)}, the "
+                f"other with {_answers(other)}"
+            )
+
+
+def _kind(answers: Answered) -> tuple[Any, ...]:
+    """What a model answers with: classes in any order, ranks or numbers."""
+    return answers.ranks, answers.decision.scheme == "regression", sorted(map(str, answers.classes))
+
+
+def _answers(answers: Answered) -> str:
+    return label_words(answers.classes) or ("an order" if answers.ranks else "numbers")
+
+
+# --- What models are asked ----------------------------------------------------------------------------
+
+
+def _ready(model: Any) -> Classifier:
+    if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
+        return model
+    ready = getattr(model, "_ready", None)
+    if callable(ready):
+        found = ready()
+        assert isinstance(found, CompiledClassifier | TreeClassifier)
+        return found
+    raise TypeError(
+        f"there is no report of a {type(model).__name__}: give what unkernel.compile or unkernel.load returns"
+    )
+
+
+def _asked(classifier: Classifier, X: Any, threads: int) -> CsrRows | Forest:
+    if isinstance(classifier, TreeClassifier):
+        return as_forest(X)
+    if isinstance(classifier, RecordClassifier):
+        return classifier.plan.encode(X, threads)
+    return classifier._checked_rows(X)
+
+
+def _unit(classifier: Classifier) -> str:
+    units = {RecordClassifier: "record", TreeClassifier: "tree"}
+    return units.get(type(classifier), "row")
+
+
+def _column(values: ArrayLike) -> np.ndarray[Any, Any]:
+    found = np.asarray(values)
+    if found.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {found.shape} instead")
+    return found
+
+
+def _groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
+    return None if qid is None else np.asarray(qid)
+
+
+def _shown(classifier: Classifier, X: Any, asked: CsrRows | Forest) -> Callable[[int], Any] | None:
+    """How an example is shown: a record by its columns, a tree in brackets."""
+    if isinstance(asked, Forest):
+        return shown_tree(asked)
+    if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
+        return None
+    columns = list(classifier.plan.columns)
+    return lambda example: record_at(X, example, columns)
+
+
+def shown_tree(forest: Forest) -> Callable[[int], str]:
+    """A tree in brackets, by its number."""
+    return lambda example: "; ".join(str(text) for text in forest[example : example + 1].brackets())
+
+
+def record_at(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
+    """One record of a table, in any of the forms that encoders take."""
+    if hasattr(X, "iloc"):
+        return dict(X.iloc[row])
+    if hasattr(X, "slice") and hasattr(X, "to_pylist"):
+        return dict(X.slice(row, 1).to_pylist()[0])
+    if hasattr(X, "row") and hasattr(X, "columns"):
+        return dict(X.row(row, named=True))
+    if isinstance(X, Mapping):
+        return {name: values[row] for name, values in X.items()}
+    one = X[row]
+    return dict(one) if isinstance(one, Mapping) else dict(zip(columns, one, strict=False))

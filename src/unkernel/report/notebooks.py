@@ -1,0 +1,48 @@
+"""What notebooks show of models, classifiers and explanations: small tables."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.engines.explaining import Explanation
+from unkernel.engines.fragments import TreeExplanation
+from unkernel.models.base import Model
+from unkernel.report.describing import classifier_facts, model_facts, training_facts
+from unkernel.report.explained import explanation_table
+from unkernel.report.markup import Html, element, facts
+from unkernel.report.page import style
+
+
+def html_of(shown: Any) -> str:
+    """A table, with the style that it needs."""
+    return element("div", element("style", Html(style("tables.css"))), _table(shown), class_="unkernel")
+
+
+@singledispatch
+def _table(shown: Any) -> Html:
+    return element("pre", repr(shown))
+
+
+@_table.register
+def _(shown: Model) -> Html:
+    return _facts(shown, model_facts(shown) | training_facts(shown))
+
+
+@_table.register(CompiledClassifier)
+@_table.register(RecordClassifier)
+@_table.register(TreeClassifier)
+def _(shown: Any) -> Html:
+    return _facts(shown, classifier_facts(shown))
+
+
+@_table.register(Explanation)
+@_table.register(TreeExplanation)
+def _(shown: Any) -> Html:
+    return explanation_table(shown)
+
+
+def _facts(shown: Any, found: dict[str, str]) -> Html:
+    name = type(shown).__name__
+    return facts([""], [(fact, [words]) for fact, words in found.items()], caption=name)

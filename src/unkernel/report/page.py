@@ -1,0 +1,125 @@
+"""A report: sections, and the page that shows them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from unkernel._version import __version__
+from unkernel.data.frames import frame_of
+from unkernel.data.replacing import replaced
+from unkernel.report.intervals import Measure
+from unkernel.report.markup import Html, element, escaped, joined
+
+_HEIGHT = "80vh"  # of a report in a notebook
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a report."""
+
+    title: str
+    content: Html
+
+    @property
+    def anchor(self) -> str:
+        """Where links to it lead."""
+        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What models are, and how well they answer: one page of HTML that needs no network.
+
+    Made by the ``report`` method of models, and by :func:`unkernel.report.report`. In a notebook it shows
+    itself.
+
+    Attributes
+    ----------
+    title : str
+    measures : dict of str to list of Measure
+        Of each model, by its name: what was measured, with intervals of 95 % confidence.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> clf = PolySVC(degree=2).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    >>> report = clf.report([[0, 1], [1, 1]], [1, 0])  # needs matplotlib
+    >>> report.measures["PolySVC"][0].name, report.measures["PolySVC"][0].value
+    ('accuracy', 1.0)
+    >>> report.save("report.html")  # doctest: +SKIP
+    """
+
+    title: str
+    measures: dict[str, list[Measure]]
+    sections: Sequence[Section] = field(repr=False)
+
+    def html(self) -> str:
+        """The whole page."""
+        links = [
+            element("li", element("a", section.title, href=f"#{section.anchor}")) for section in self.sections
+        ]
+        parts = [
+            element("section", element("h2", section.title), section.content, id=section.anchor)
+            for section in self.sections
+        ]
+        body = joined(
+            [
+                element("header", element("h1", self.title)),
+                element("nav", element("ul", *links), aria_label="Sections"),
+                element("main", *parts),
+                element("footer", element("p", f"Made by unkernel {__version__}.")),
+            ]
+        )
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<meta name="color-scheme" content="light dark">\n'
+            f"<title>{escaped(self.title)}</title>\n"
+            f"<style>\n{style('page.css')}{style('tables.css')}</style>\n</head>\n"
+            f'<body class="unkernel">\n{body}\n</body>\n</html>\n'
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file, whole or not at all."""
+        with replaced(path) as file:
+            file.write(self.html().encode())
+
+    def to_frame(self) -> Any:
+        """The measures as a frame of pandas, one row for each measure of each model."""
+        return frame_of(
+            [
+                {
+                    "model": name,
+                    "measure": one.name,
+                    "value": one.value,
+                    "low": one.low,
+                    "high": one.high,
+                    "interval": one.method,
+                }
+                for name, found in self.measures.items()
+                for one in found
+            ]
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the page inside a notebook, apart from the notebook's own style."""
+        return element(
+            "iframe",
+            srcdoc=self.html(),
+            title=self.title,
+            sandbox="",
+            style=f"width: 100%; height: {_HEIGHT}; border: 0",
+        )
+
+    def __repr__(self) -> str:
+        return f"Report({self.title!r}, {len(self.sections)} sections)"
+
+
+def style(name: str) -> str:
+    """A style sheet of this package."""
+    return resources.files("unkernel.report").joinpath(name).read_text(encoding="utf-8")

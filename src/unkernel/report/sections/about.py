@@ -1,0 +1,89 @@
+"""What the models are, how they were trained, and how fast they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from unkernel.engines import CompiledClassifier
+from unkernel.engines.candidates import Candidate, details
+from unkernel.report.answers import Answered
+from unkernel.report.describing import classifier_facts, training_facts
+from unkernel.report.markup import Html, facts, joined, paragraph, table
+from unkernel.report.page import Section
+from unkernel.report.wording import number, size
+
+
+def models(answers: Sequence[Answered]) -> Section:
+    """What the models are."""
+    return Section("Model" if len(answers) == 1 else "Models", _described(answers))
+
+
+def training(answers: Sequence[Answered]) -> Section | None:
+    """How training ended."""
+    known = [training_facts(one.inner.model) for one in answers]
+    if not any(known):
+        return None
+    shown = facts([one.name for one in answers], _rows(known), caption="What is known of training")
+    history = paragraph(
+        "Model files keep how training ended, and not the objective of each pass: while a model is trained, "
+        "verbose=2 and progress callbacks show that.",
+        note=True,
+    )
+    return Section("Training", joined([shown, history]))
+
+
+def engines(answers: Sequence[Answered]) -> Section:
+    """Time and memory of what answers, and of what else was tried when the model was compiled."""
+    unit = answers[0].examples.unit
+    rows = [
+        [one.name, one.inner.engine, size(one.inner.nbytes), f"{number(one.microseconds, 3)} µs"]
+        for one in answers
+    ]
+    head = ["model", "engine", "memory", f"CPU time per {unit}"]
+    measured = table(head, rows, caption=f"Time and memory on these {unit}s", texts=[1])
+    note = paragraph(
+        f"The CPU time of scoring all {unit}s at once, without reading and encoding them, in one run.",
+        note=True,
+    )
+    tried = [_tried(one) for one in answers if _candidates(one)]
+    return Section("Time and memory", joined([measured, note, *tried]))
+
+
+def _candidates(answer: Answered) -> Sequence[Candidate]:
+    return answer.inner.candidates if isinstance(answer.inner, CompiledClassifier) else ()
+
+
+def _tried(answer: Answered) -> Html:
+    found = _candidates(answer)
+    rows = [
+        [
+            one.engine,
+            details(one),
+            size(one.nbytes) if one.nbytes >= 0 else "",
+            number(one.microseconds, 3) if one.microseconds >= 0 else "",
+            ", ".join(filter(None, ["chosen" if one.chosen else "", one.note])),
+        ]
+        for one in found
+    ]
+    return table(
+        ["engine", "layout", "memory", "µs per row", ""],
+        rows,
+        caption=f"Engines that were tried when {answer.name} was compiled, on the rows given then",
+        texts=[1, 4],
+        marked=[place for place, one in enumerate(found) if one.chosen],
+    )
+
+
+def _described(answers: Sequence[Answered]) -> Html:
+    known = [classifier_facts(one.classifier) for one in answers]
+    return facts(
+        [one.name for one in answers],
+        _rows(known),
+        caption="What it is" if len(answers) == 1 else "What they are",
+    )
+
+
+def _rows(known: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
+    """Facts by name, in the order of the first model that has them."""
+    names = dict.fromkeys(name for one in known for name in one)
+    return [(name, [one.get(name, "") for one in known]) for name in names]

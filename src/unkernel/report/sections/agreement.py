@@ -1,0 +1,55 @@
+"""Where models agree, and whether one is surely better than another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import comb, erfc, sqrt
+
+import numpy as np
+
+from unkernel.report.answers import Answered
+from unkernel.report.markup import joined, paragraph, table
+from unkernel.report.page import Section
+from unkernel.report.wording import number, percent
+
+_MOST_EXACT = 1000  # disagreements; of more, the normal distribution is as good
+
+
+def agreement(answers: Sequence[Answered]) -> Section:
+    """Each two models: how often both, one and none of them are right."""
+    rows = []
+    for one, other in combinations(answers, 2):
+        first, second = one.chosen == one.right, other.chosen == other.right
+        only = int(np.count_nonzero(first & ~second)), int(np.count_nonzero(second & ~first))
+        both, same = int(np.count_nonzero(first & second)), np.mean(one.chosen == other.chosen)
+        rows.append(
+            [
+                f"{one.name} and {other.name}",
+                percent(float(same)),
+                f"{both:,}",
+                f"{only[0]:,}",
+                f"{only[1]:,}",
+                f"{len(first) - both - sum(only):,}",
+                number(mcnemar(*only), 3),
+            ]
+        )
+    head = ["models", "same answer", "both right", "only the first", "only the second", "neither", "p"]
+    note = paragraph(
+        "p is that of McNemar's test: how probable so unequal numbers of answers that only one of the two "
+        "has right would be, if both were equally good.",
+        note=True,
+    )
+    return Section("Agreement", joined([table(head, rows, caption="Answers of two models each"), note]))
+
+
+def mcnemar(first: int, second: int) -> float:
+    """The two-sided p of McNemar's test; exact for few disagreements, with correction for many.
+
+    >>> mcnemar(0, 5)
+    0.0625
+    """
+    total, less = first + second, min(first, second)
+    if total > _MOST_EXACT:
+        return erfc(max(abs(first - second) - 1, 0) / sqrt(2 * total))
+    return min(1.0, 2 * sum(comb(total, k) for k in range(less + 1)) / float(2**total))

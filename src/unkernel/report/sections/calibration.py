@@ -1,0 +1,107 @@
+"""Whether probabilities are right: of examples that get 70 %, 70 % should be so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.report.class_measures import ClassMeasures
+from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
+from unkernel.report.intervals import wilson
+from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
+from unkernel.report.page import Section
+from unkernel.report.wording import number, percent
+
+_BINS = 10
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Examples of similar probability."""
+
+    said: float
+    seen: float
+    low: float
+    high: float
+    count: int
+
+
+def calibration(studied: Sequence[ClassMeasures]) -> Section:
+    """The calibration curve of each model that has probabilities."""
+    able = [one for one in studied if one.answers.probabilities is not None]
+    if not able:
+        return Section(
+            "Calibration", paragraph("There are no probabilities, so there is no calibration to show.")
+        )
+    found = {one.answers.name: bins(*_said_and_seen(one)) for one in able}
+    place = able[0].answers.positive
+    what = "the answer" if place is None else str(able[0].answers.classes[place])
+    parts = [_drawn(found, what), *(_listed(name, of_model, what) for name, of_model in found.items())]
+    return Section("Calibration", joined([side_by_side(parts), _errors(found)]))
+
+
+def _said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of two classes the probability of the positive one; of more, that of the answer."""
+    answers = one.answers
+    assert answers.probabilities is not None
+    if answers.positive is not None:
+        return answers.probabilities[:, answers.positive], answers.right == answers.positive
+    return answers.probabilities.max(axis=1), answers.right == answers.probabilities.argmax(axis=1)
+
+
+def bins(said: NDArray[np.float64], seen: NDArray[np.bool_]) -> list[Bin]:
+    """Ten parts of equal size, by probability; equal probabilities stay together."""
+    edges = np.unique(np.quantile(said, np.linspace(0, 1, _BINS + 1)[1:-1]))
+    part = np.searchsorted(edges, said, side="left")
+    found = []
+    for k in np.unique(part).tolist():
+        own = part == k
+        hits, count = int(seen[own].sum()), int(own.sum())
+        found.append(Bin(float(said[own].mean()), hits / count, *wilson(hits, count), count))
+    return found
+
+
+def expected_error(found: Sequence[Bin]) -> float:
+    """The mean distance between what is said and what is seen."""
+    total = sum(one.count for one in found)
+    return sum(one.count * abs(one.said - one.seen) for one in found) / total
+
+
+def _drawn(found: dict[str, list[Bin]], what: str) -> Html:
+    with drawing(SQUARE) as axes:
+        axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
+        for (name, of_model), colour in zip(found.items(), COLOURS, strict=False):
+            below = [one.seen - one.low for one in of_model]
+            above = [one.high - one.seen for one in of_model]
+            axes.errorbar(
+                [one.said for one in of_model],
+                [one.seen for one in of_model],
+                yerr=[below, above],
+                marker="o",
+                markersize=4,
+                capsize=2,
+                color=colour,
+                label=name_of_line(name),
+            )
+        axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+        axes.set(xlabel="probability that is said", ylabel="share that is seen")
+        if len(found) > 1:
+            legend(axes, loc="upper left")
+        return figure(
+            picture(axes, f"Calibration curve for {what}; the table beside it has the numbers"),
+            f"Calibration for {what}: tenths of the examples by probability, with Wilson's 95 % intervals. "
+            "On the dotted line, probabilities are right.",
+        )
+
+
+def _listed(name: str, found: Sequence[Bin], what: str) -> Html:
+    rows = [[percent(one.said, 1), percent(one.seen, 1), f"{one.count:,}"] for one in found]
+    return table(["said", "seen", "examples"], rows, caption=f"{name}: calibration for {what}")
+
+
+def _errors(found: dict[str, list[Bin]]) -> Html:
+    words = "; ".join(f"{name} {number(expected_error(one), 3)}" for name, one in found.items())
+    return paragraph(f"Expected calibration error (mean distance over the tenths): {words}.")

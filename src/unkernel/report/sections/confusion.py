@@ -1,0 +1,102 @@
+"""Which classes are taken for which others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.report.class_measures import ClassMeasures
+from unkernel.report.intervals import wilson
+from unkernel.report.markup import Html, element, joined, side_by_side, table
+from unkernel.report.page import Section
+from unkernel.report.wording import percent
+
+_LARGEST_MATRIX = 20
+_MOST_PAIRS = 20
+_MOST_CLASSES = 60
+
+
+def confusion(studied: Sequence[ClassMeasures]) -> Section:
+    """The confusion matrix; of many classes the most frequent mistakes in its place."""
+    many = len(studied[0].answers.classes) > _LARGEST_MATRIX
+    parts = [_pairs(one) if many else _matrix(one) for one in studied]
+    if studied[0].answers.positive is None:
+        parts += [_classes(one) for one in studied]
+    return Section("Confusion", side_by_side(parts) if not many else joined(parts))
+
+
+def _matrix(one: ClassMeasures) -> Html:
+    """A table: rows are right classes, columns what was said."""
+    counts, names = one.confusion, one.answers.classes
+    totals = counts.sum(axis=1)
+    head = element(
+        "tr",
+        element("th", "right \\ said", scope="col"),
+        *(element("th", name, scope="col") for name in names),
+    )
+    body = []
+    for row, name in enumerate(names):
+        cells = [_shaded(counts[row, column], totals[row], row == column) for column in range(len(names))]
+        body.append(element("tr", element("th", name, scope="row"), *cells))
+    caption = f"{one.answers.name}: {one.answers.examples.unit}s by right class (rows) and answer (columns)"
+    content = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+    return element("div", content, class_="wide confusion", tabindex=0, role="region", aria_label=caption)
+
+
+def _shaded(count: Any, total: Any, is_right: bool) -> Html:
+    share = float(count / total) if total else 0.0
+    words = f"{int(count):,}"
+    detail = element("small", f" {percent(share, 1)}")
+    return element(
+        "td", words, detail, class_=None if is_right else "wrong", style=f"--share: {0.55 * share:.3f}"
+    )
+
+
+def _pairs(one: ClassMeasures) -> Html:
+    wrong: NDArray[Any] = one.confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
+    names, totals = one.answers.classes, one.confusion.sum(axis=1)
+    rows = [
+        [
+            names[right],
+            names[said],
+            f"{int(wrong[right, said]):,}",
+            percent(wrong[right, said] / totals[right]),
+        ]
+        for right, said in zip(*np.unravel_index(order, wrong.shape), strict=True)
+        if wrong[right, said]
+    ]
+    caption = f"{one.answers.name}: the most frequent mistakes"
+    return table(["right", "said", "examples", "of the class"], rows, caption=caption, texts=[1])
+
+
+def _classes(one: ClassMeasures) -> Html:
+    counts = one.confusion
+    hits, right, given = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
+    order = np.argsort(-right, kind="stable")[:_MOST_CLASSES].tolist()
+    rows = [
+        [
+            one.answers.classes[k],
+            f"{int(right[k]):,}",
+            _with_interval(hits[k], given[k]),
+            _with_interval(hits[k], right[k]),
+            percent(2 * hits[k] / (right[k] + given[k]) if right[k] + given[k] else np.nan),
+        ]
+        for k in order
+    ]
+    left = len(right) - len(rows)
+    more = f"; {left:,} with fewer examples are not listed" if left else ""
+    return table(
+        ["class", "examples", "precision", "recall", "F1"],
+        rows,
+        caption=f"{one.answers.name}: each class, with Wilson's 95 % intervals{more}",
+    )
+
+
+def _with_interval(part: Any, whole: Any) -> str:
+    low, high = wilson(float(part), float(whole))
+    return f"{percent(float(part / whole))} ({100 * low:.1f}–{100 * high:.1f})" if whole else "–"

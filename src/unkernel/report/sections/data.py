@@ -1,0 +1,64 @@
+"""The examples: how many, of which classes, and how large."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.engines import RecordClassifier
+from unkernel.records.files.columns import column_kinds, features_of_columns
+from unkernel.report.answers import Answered
+from unkernel.report.markup import Bar, Html, facts, joined, table, unfolded
+from unkernel.report.page import Section
+from unkernel.report.wording import number, percent
+
+_MOST_CLASSES = 40
+
+
+def data(answers: Sequence[Answered]) -> Section:
+    """What the models were asked about."""
+    first = answers[0]
+    examples = first.examples
+    rows = [("from", [examples.name])] if examples.name else []
+    rows.append((f"{examples.unit}s", [f"{len(examples):,}"]))
+    if examples.groups is not None:
+        rows.append(("groups", [f"{len(np.unique(examples.groups)):,}"]))
+    sizes = [_size(one) for one in answers]
+    if sizes[0]:
+        rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
+    parts = [facts([""], rows, caption="The data that was answered")]
+    if len(first.classes):
+        parts.append(_classes(first))
+    if isinstance(first.classifier, RecordClassifier) and not first.classifier.plan.whole:
+        parts.append(_columns(first.classifier))
+    return Section("Data", joined(parts))
+
+
+def _size(answer: Answered) -> str:
+    rows = answer.asked
+    return number(rows.nnz / rows.shape[0]) if isinstance(rows, CsrRows) else ""
+
+
+def _classes(answer: Answered) -> Html:
+    counts = np.bincount(answer.right, minlength=len(answer.classes))
+    order = np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist()
+    rows = [
+        [
+            answer.classes[k],
+            f"{counts[k]:,}",
+            Bar(percent(counts[k] / counts.sum()), counts[k] / counts.max()),
+        ]
+        for k in order
+    ]
+    left = len(answer.classes) - len(rows)
+    caption = "Right answers" + (f" ({left:,} classes with fewer are not listed)" if left else "")
+    return table(["class", f"{answer.examples.unit}s", "share"], rows, caption=caption)
+
+
+def _columns(classifier: RecordClassifier) -> Html:
+    kinds, counts = column_kinds(classifier.plan), features_of_columns(classifier.plan)
+    rows = [[name, kinds[name], f"{counts[name]:,}"] for name in kinds]
+    found = table(["column", "kind", "features"], rows, caption="Columns that the model reads", texts=[1])
+    return unfolded(f"The {len(rows):,} columns that the model reads", found)

@@ -1,0 +1,80 @@
+"""The mistakes that models are most sure of, with what decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from unkernel.report.answers import Answered
+from unkernel.report.explained import explanation_table
+from unkernel.report.markup import Html, element, joined, paragraph, side_by_side, table
+from unkernel.report.page import Section
+from unkernel.report.wording import many, percent, signed
+
+_TOP = 6  # conjunctions of each
+
+
+def mistakes(answers: Sequence[Answered], most: int) -> Section:
+    """Some for each model."""
+    return Section("Mistakes", joined(_of_model(one, most, len(answers) > 1) for one in answers))
+
+
+def worst(answers: Answered, most: int) -> list[int]:
+    """The wrong answers with the largest margins, the worst first."""
+    wrong = np.flatnonzero(answers.chosen != answers.right)
+    order = np.argsort(-answers.margins[wrong], kind="stable")[:most]
+    found: list[int] = wrong[order].tolist()
+    return found
+
+
+def _of_model(answers: Answered, most: int, several: bool) -> Html:
+    wrong = int(np.count_nonzero(answers.chosen != answers.right))
+    chosen = worst(answers, most)
+    unit = answers.examples.unit
+    words = f"{many(wrong, 'wrong answer')} of {many(len(answers.examples), unit)}"
+    if chosen:
+        words += (
+            f"; below, the {len(chosen)} that the model is most sure of. {unit.capitalize()}s count from 0."
+        )
+    parts = [element("h3", answers.name)] if several else []
+    return joined([*parts, paragraph(words), *(_mistake(answers, one) for one in chosen)])
+
+
+def _mistake(answers: Answered, example: int) -> Html:
+    said, right = (answers.classes[int(codes[example])] for codes in (answers.chosen, answers.right))
+    which = f"{answers.examples.unit.capitalize()} {example:,}"
+    title = f"{which}: said {said}, right is {right}{_sure(answers, example)}"
+    parts = [part for part in (_shown(answers, example), _why(answers, example)) if part is not None]
+    return element("article", element("h4", title), side_by_side(parts))
+
+
+def _sure(answers: Answered, example: int) -> str:
+    if answers.probabilities is None:
+        return f" (ahead by {signed(answers.margins[example])})"
+    return f" (with {percent(answers.probabilities[example, answers.chosen[example]], 1)})"
+
+
+def _why(answers: Answered, example: int) -> Html:
+    try:
+        return explanation_table(answers.explain(example, _TOP))
+    except ValueError as reason:
+        return paragraph(f"This answer cannot be explained: {reason}.", note=True)
+
+
+def _shown(answers: Answered, example: int) -> Html | None:
+    if answers.examples.shown is None:
+        return None
+    found = answers.examples.shown(example)
+    if isinstance(found, Mapping):
+        rows = [[name, "(missing)" if _is_missing(value) else value] for name, value in found.items()]
+        return table(
+            ["column", "value"], rows, caption=f"{answers.examples.unit.capitalize()} {example:,}", texts=[1]
+        )
+    return paragraph(element("code", found))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))

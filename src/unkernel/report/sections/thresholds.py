@@ -1,0 +1,93 @@
+"""What other thresholds would find, and what they would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unkernel.report.answers import Answered
+from unkernel.report.markup import Html, joined, paragraph, table
+from unkernel.report.page import Section
+from unkernel.report.wording import number, percent
+
+_RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What mistakes cost; what is right costs nothing."""
+
+    false_alarm: float = 1.0
+    miss: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check that they are costs."""
+        for name in ("false_alarm", "miss"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(
+                    f"the cost of a {name.replace('_', ' ')} must be a number from 0 on, got {value}"
+                )
+
+
+def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
+    """A table for each model."""
+    positive = answers[0].classes[answers[0].positive or 0]
+    words = paragraph(
+        f"An example counts as {positive} where its score is at least the threshold. A false alarm "
+        f"costs {costs.false_alarm:g}, a miss {costs.miss:g}. A threshold that is chosen on these examples "
+        "looks better on them than it is: choose on others."
+    )
+    return Section("Thresholds", joined([words, *(_table(one, costs) for one in answers)]))
+
+
+def places(answers: Answered, costs: Costs) -> dict[int, list[str]]:
+    """Which thresholds are listed, and why; -1 is above all scores."""
+    curve = answers.detection.curve()
+    found = curve.hits + curve.alarms
+    said = float(np.count_nonzero(answers.chosen == answers.positive))
+    price = costs.false_alarm * curve.alarms + costs.miss * (curve.positives - curve.hits)
+    nothing = costs.miss * curve.positives  # what it costs to find none
+    listed: dict[int, list[str]] = {}
+    listed.setdefault(int(np.searchsorted(found, said, side="right")) - 1, []).append(OWN)
+    if curve.positives:
+        listed.setdefault(int(np.argmax(curve.f1)), []).append(BEST_F1)
+        for share in _RECALLS:
+            place = int(np.searchsorted(curve.hits, share * curve.positives - 1e-9))
+            listed.setdefault(place, []).append(f"recall {share:.0%}".replace("%", " %"))
+    listed.setdefault(-1 if nothing <= price.min() else int(np.argmin(price)), []).append(CHEAPEST)
+    return dict(sorted(listed.items()))
+
+
+def _table(answers: Answered, costs: Costs) -> Html:
+    curve, detection = answers.detection.curve(), answers.detection
+    probabilities = answers.probabilities
+    rows: list[list[Any]] = []
+    marked = []
+    for place, reasons in places(answers, costs).items():
+        hits, alarms = (curve.hits[place], curve.alarms[place]) if place >= 0 else (0.0, 0.0)
+        score = number(detection.thresholds[place]) if place >= 0 else "above all"
+        row = [", ".join(reasons), score]
+        if probabilities is not None:
+            example = detection.examples[place]
+            row.append(percent(float(probabilities[example, answers.positive]), 1) if place >= 0 else "")
+        misses = curve.positives - hits
+        price = (costs.false_alarm * alarms + costs.miss * misses) / len(answers.examples)
+        precision, f1 = _ratio(hits, hits + alarms), _ratio(2 * hits, hits + alarms + curve.positives)
+        row += [f"{int(hits):,}", f"{int(alarms):,}", f"{int(misses):,}"]
+        row += [percent(precision, 1), percent(_ratio(hits, curve.positives), 1), percent(f1, 1)]
+        rows.append([*row, number(1000 * price)])
+        if OWN in reasons:
+            marked.append(len(rows) - 1)
+    head = ["threshold", "score", *(["probability"] if probabilities is not None else [])]
+    head += ["found", "false alarms", "missed", "precision", "recall", "F1", "cost per 1,000"]
+    caption = f"{answers.name}: thresholds for {answers.classes[answers.positive or 0]}"
+    return table(head, rows, caption=caption, marked=marked)
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole else float("nan")

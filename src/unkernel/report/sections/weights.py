@@ -1,0 +1,38 @@
+"""The heaviest conjunctions of models, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from unkernel.engines.explaining import AND, Heavy
+from unkernel.report.answers import Answered
+from unkernel.report.explained import heavy_table
+from unkernel.report.markup import Html, joined, paragraph, side_by_side
+from unkernel.report.page import Section
+
+
+def weights(answers: Sequence[Answered], top: int) -> Section:
+    """What weighs most, whatever the example."""
+    words = paragraph(
+        "A weight is added to the score of every example that has all features of the conjunction; for "
+        "features with values, their product times the weight."
+    )
+    return Section(
+        "Heaviest conjunctions", joined([words, side_by_side(_listed(one, top) for one in answers)])
+    )
+
+
+def _listed(answers: Answered, top: int) -> Html:
+    try:
+        found = answers.heaviest(top)
+    except ValueError as reason:
+        return paragraph(f"{answers.name}: {reason}")
+    return heavy_table([_named(one, answers) for one in found], f"{answers.name}: the largest weights")
+
+
+def _named(one: Heavy, answers: Answered) -> Heavy:
+    """With the numbers of features that have no names as their file counts them."""
+    if one.columns is None or answers.inner.model.origin.get("feature_names") is not None:
+        return one
+    return replace(one, label=AND.join(answers.names[column] for column in one.columns))

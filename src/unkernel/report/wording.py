@@ -1,0 +1,42 @@
+"""Numbers for people."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def many(count: int, one: str, several: str | None = None) -> str:
+    """A count of something."""
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share in percent."""
+    return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number with so many digits that count; without an exponent where it is of common size."""
+    if not math.isfinite(value):
+        return "–"
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.{digits}g}"
+
+
+def signed(value: float) -> str:
+    """A number with its sign."""
+    return f"{value:+.4g}"
+
+
+def size(count: float) -> str:
+    """Bytes, by powers of 1,000."""
+    place = min(int(math.log(max(count, 1), 1000)), len(_UNITS) - 1)
+    return f"{count:,.0f} bytes" if not place else f"{count / 1000**place:,.1f} {_UNITS[place]}"
+
+
+def labels(values: list[Any], most: int = 8) -> str:
+    """The first few of some labels."""
+    shown = ", ".join(map(str, values[:most]))
+    return shown if len(values) <= most else f"{shown}, …"

@@ -1,0 +1,88 @@
+"""``unkernel report``: pages about models, and what is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from reference.pages import Page
+from unkernel.data import write_svmlight
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
+
+def test_a_page_about_a_model_of_rows(run, model_file, test_file, tmp_path):
+    page = tmp_path / "report.html"
+    ran = run("report", model_file, "--test", test_file, "-o", page, "--json").json
+    evaluated = run("evaluate", model_file, test_file, "--json").json
+    found = ran["measures"]["model.uk"]
+    for ours, theirs in (("accuracy", "accuracy"), ("F1", "f1"), ("ROC area", "roc_area")):
+        assert found[ours]["value"] == pytest.approx(evaluated[theirs])
+        assert found[ours]["low"] <= found[ours]["value"] <= found[ours]["high"]
+    assert Page(page.read_text()).texts["h1"] == ["model.uk on test.svm"]
+    assert ran["bytes"] == page.stat().st_size
+
+
+def test_a_page_about_a_model_of_records(run, people_model, people_file, tmp_path):
+    page = tmp_path / "report.html"
+    ran = run("report", people_model, "--test", people_file, "-o", page, "--costs", "1,5", "--title", "<&>")
+    assert ran.code == 0, ran.err
+    assert "accuracy" in ran.out
+    texts = Page(page.read_text()).texts
+    assert texts["h1"] == ["<&>"]
+    assert "The 3 columns that the model reads" in texts["summary"]
+    assert any("a miss 5" in words for words in texts["p"])
+
+
+def test_models_side_by_side(run, model_file, train_file, test_file, tmp_path):
+    other, page = tmp_path / "odds.uk", tmp_path / "compare.html"
+    assert run("train", "logistic", train_file, "-o", other, "-q").code == 0
+    ran = run("report", model_file, other, "--test", test_file, "-o", page, "--mistakes", "1", "--json").json
+    assert list(ran["measures"]) == ["model.uk", "odds.uk"]
+    assert "Agreement" in Page(page.read_text()).texts["h2"]
+
+
+def test_no_file_is_replaced_unless_told(run, model_file, test_file, tmp_path):
+    page = tmp_path / "report.html"
+    page.write_text("my own words")
+    told = ("report", model_file, "--test", test_file, "-o", page, "--top", "0", "--mistakes", "0")
+    assert run(*told).error() == f"{page}: exists; name another file, or replace it with --force"
+    assert page.read_text() == "my own words"
+    assert run(*told, "--force", "--quiet").out == ""
+    assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("", "say what the models are asked about: unkernel report {model} --test FILE -o report.html"),
+        ("--test {test}", "say where the page goes: unkernel report {model} --test {test} -o report.html"),
+        ("--test {test} -o {page} --costs 1", "--costs must be two numbers, such as 1,5, got '1'"),
+        ("--test {test} -o {page} --costs 1,-2", "the cost of a miss must be a number from 0 on, got -2.0"),
+        ("{model} --test {test} -o {page}", "{model}: is given twice; a model is compared with others"),
+        ("odds.uk --test - -o {page}", "stdin can be read only once: give --test a file"),
+    ],
+)
+def test_what_is_refused(run, model_file, test_file, options, reason):
+    page = model_file.with_name("x.html")
+    places = {"model": model_file, "test": test_file, "page": page}
+    message = run("report", model_file, *options.format(**places).split()).error()
+    assert message.startswith(reason.format(**places))
+    assert not page.exists()
+
+
+def test_labels_that_the_model_does_not_know(run, model_file, tmp_path):
+    strange = tmp_path / "strange.svm"
+    write_svmlight(strange, [[1.0, 0.0], [0.0, 1.0]], [1, 9])
+    message = run("report", model_file, "--test", strange, "-o", tmp_path / "x.html").error()
+    assert "1 row of 2 have labels that the model model.uk does not know (9)" in message
+
+
+def test_records_without_labels(run, people_model, tmp_path):
+    bare = tmp_path / "bare.csv"
+    bare.write_text("age,job,member\n30,clerk,true\n")
+    message = run("report", people_model, "--test", bare, "-o", tmp_path / "x.html").error()
+    assert message == f"{bare}: not all records have a label in column 'rich'"

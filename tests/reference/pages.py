@@ -1,0 +1,49 @@
+"""A look at a page of HTML: its elements, whether they are closed, and what it would load."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+_WITHOUT_END = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """All elements of a page with their attributes and texts; an element that is not closed is an error."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self._open, self._open
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in _WITHOUT_END:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self._open and self._open[-1] == tag, (tag, self._open)
+        self._open.pop()
+
+    def handle_data(self, data):
+        if self._open:
+            self.texts.setdefault(self._open[-1], []).append(data)
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        """The attributes of all elements of a kind."""
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    @property
+    def loads(self) -> list[str]:
+        """What a browser would fetch, or go to beyond the page."""
+        asked = {"src", "href", "xlink:href", "action", "data", "poster", "srcset"}
+        found = [v or "" for _, given in self.elements for name, v in given.items() if name in asked]
+        styles = " ".join(self.texts.get("style", []))
+        loaded = [one for one in found if not one.startswith("#")]
+        return loaded + [word for word in ("@import", "url(http", "url('http", 'url("http') if word in styles]

@@ -1,0 +1,228 @@
+"""Reports: what is in a page, that nothing from data becomes HTML, and that a page needs nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+
+import unkernel
+from reference.pages import Page
+from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
+from unkernel.report import report
+from unkernel.report.markup import cleaned, element, escaped, table
+from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, Costs, places
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
+HOSTILE = '<script>alert("1")</script>&\'"$x$_\x00\x1b[31m{}%s'
+SECTIONS = {"Model", "Data", "Quality", "Confusion", "Curves", "Calibration", "Thresholds"}
+SECTIONS |= {"Heaviest conjunctions", "Mistakes", "Training", "Time and memory"}
+
+
+def people(count: int, job: str = "pilot", rich: str = "yes") -> tuple[list[dict], list[str]]:
+    generator = np.random.default_rng(0)
+    ages = generator.integers(18, 80, count).tolist()
+    jobs = generator.choice(np.array(["clerk", job], dtype=object), count).tolist()
+    records = [{"age": age, "job": job_of} for age, job_of in zip(ages, jobs, strict=True)]
+    noise = generator.random(count) < 0.1
+    labels = [
+        rich if ((one["age"] > 45) == (one["job"] == job)) != flip else "no"
+        for one, flip in zip(records, noise, strict=True)
+    ]
+    return records, labels
+
+
+@pytest.fixture(scope="module")
+def records() -> SimpleNamespace:
+    X, y = people(300)
+    pipeline = make_pipeline(RecordEncoder(), PolyLogisticRegression(degree=2)).fit(X, y)
+    fast = unkernel.compile(pipeline)
+    return SimpleNamespace(fast=fast, X=X, y=y, report=fast.report(X, y, costs=(1, 5)))
+
+
+def test_a_report_of_records(records, tmp_path):
+    page = Page(records.report.html())
+    assert set(page.texts["h2"]) == SECTIONS
+    assert "RecordClassifier" in page.texts["h1"][0]
+    assert page.loads == []
+    assert page.of("script") == []
+    records.report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_bytes().decode() == records.report.html()
+
+
+def test_a_page_can_be_read_by_all(records):
+    page, text = Page(records.report.html()), records.report.html()
+    assert page.of("html") == [{"lang": "en"}]
+    assert len(page.of("table")) == len(page.of("caption")) > 5
+    assert all(one["scope"] in ("row", "col") for one in page.of("th"))
+    pictures = page.of("svg")
+    assert len(pictures) == 4
+    assert all(one["role"] == "img" and one["aria-label"] for one in pictures)
+    assert all(f'href="#{one["id"]}"' in text for one in page.of("section"))
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+    own = [one["id"] for _, one in page.elements if one.get("id")]
+    assert len(own) == len(set(own))
+    assert "#010203" not in text  # text of pictures has the page's colour
+
+
+def test_the_same_examples_give_the_same_page_but_for_times(records):
+    again = records.fast.report(records.X, records.y, costs=(1, 5))
+    assert again.measures == records.report.measures
+    same = [
+        one == other
+        for one, other in zip(again.sections, records.report.sections, strict=True)
+        if one.title != "Time and memory"
+    ]
+    assert all(same)
+
+
+def test_measures_as_a_frame(records):
+    pytest.importorskip("pandas")
+    frame = records.report.to_frame()
+    assert frame.columns.tolist() == ["model", "measure", "value", "low", "high", "interval"]
+    assert frame.measure[0] == "accuracy"
+    assert frame.value[0] == records.fast.score(records.X, records.y)
+
+
+def test_a_notebook_shows_a_report_apart_from_itself(records):
+    page = Page(records.report._repr_html_())
+    ((tag, given),) = page.elements
+    assert tag == "iframe"
+    assert given["sandbox"] == ""
+    assert given["srcdoc"] == records.report.html()
+
+
+def test_nothing_from_data_becomes_html():
+    X, y = people(120, job=HOSTILE, rich=HOSTILE)
+    X = [{HOSTILE: one["age"], "<b>job": one["job"]} for one in X]
+    pipeline = make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y)
+    fast = unkernel.compile(pipeline)
+    made = report({HOSTILE: fast, "_b": fast}, X, y, title=HOSTILE + "\ud800")
+    page = Page(made.html())  # every element is closed
+    assert page.of("script") == page.of("b") == []
+    assert page.loads == []
+    assert cleaned(HOSTILE + "\ud800") in page.texts["h1"]
+    assert not {"\x00", "\x1b"} & set(made.html())
+    made.html().encode()
+    for shown in (fast, fast.to_model(), fast.explain_one(X[0])):
+        assert Page(shown._repr_html_()).of("script") == []
+
+
+def test_markup_escapes_what_is_no_html():
+    assert escaped("<a&\"'>") == "&lt;a&amp;&quot;&#x27;&gt;"
+    assert element("p", "<", element("b", "x"), class_='"') == '<p class="&quot;">&lt;<b>x</b></p>'
+    assert "<td" in table(["<a>", "b"], [["1", "2"]], caption="c")
+    assert "<a>" not in table(["<a>", "b"], [["<a>", "<a>"]], caption="<a>", texts=[1])
+    assert escaped("\x00\ud800a\ufffe") == "��a�"
+
+
+@pytest.fixture(scope="module")
+def iris() -> SimpleNamespace:
+    X, y = load_iris(return_X_y=True)
+    X = (np.median(X, axis=0) < X).astype(float)
+    return SimpleNamespace(X=X, y=y, model=PolySVC(degree=2).fit(X, y))
+
+
+def test_a_report_of_rows_and_many_classes(iris):
+    made = iris.model.report(iris.X, iris.y)
+    page = Page(made.html())
+    assert set(page.texts["h2"]) == SECTIONS - {"Thresholds"}
+    assert {"feature 0", "feature 3"} & set(page.texts["th"])
+    assert any("There are no probabilities" in words for words in page.texts["p"])
+    assert made.measures["PolySVC"][0].value == iris.model.score(iris.X, iris.y)
+
+
+def test_models_side_by_side(iris):
+    other = PolyLogisticRegression(degree=1).fit(iris.X, iris.y)
+    made = report({"svm": iris.model, "odds": unkernel.compile(other)}, iris.X, iris.y)
+    page = Page(made.html())
+    assert "Agreement" in page.texts["h2"]
+    assert list(made.measures) == ["svm", "odds"]
+    assert {"svm", "odds"} <= set(page.texts["th"])
+    assert any("svm and odds" in words for words in page.texts["th"])
+
+
+def test_a_report_of_trees():
+    trees = ["(S (NP dogs) (VP bark))", "(NP (NP cats) (PP of))", "(S (NP cats) (VP bark))"] * 5
+    labels = ["S", "NP", "S"] * 4 + ["S", "NP", "NP"]
+    fast = unkernel.compile(TreeSVC().fit(trees, labels))
+    page = Page(fast.report(trees, labels).html())
+    assert "Mistakes" in page.texts["h2"]
+    assert "(S (NP cats) (VP bark))" in page.texts["code"]
+
+
+def test_what_cannot_be_explained_is_said(iris):
+    from sklearn.svm import SVC
+
+    fast = unkernel.compile(SVC(kernel="rbf").fit(iris.X, iris.y == 0), measure=False)
+    wrong = np.where(np.arange(len(iris.y)) == 0, False, iris.y == 0)
+    words = Page(fast.report(iris.X, wrong).html()).texts["p"]
+    assert any("no sum over few conjunctions" in one for one in words)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "reason"),
+    [
+        ([[0.0] * 4], [7], "labels that the model PolySVC does not know"),
+        ([[0.0] * 4] * 2, [1], "inconsistent numbers of samples: 2 and 1"),
+        (np.empty((0, 4)), [], "empty|0 sample"),
+        ([[0.0] * 4], [[1]], "y should be a 1d array"),
+    ],
+)
+def test_examples_that_are_refused(iris, X, y, reason):
+    with pytest.raises(ValueError, match=reason):
+        iris.model.report(X, y)
+
+
+def test_models_that_answer_otherwise_are_not_compared(iris):
+    two = PolySVC(degree=1).fit(iris.X, iris.y == 0)
+    with pytest.raises(ValueError, match="a and b cannot be compared: one answers with 0, 1, 2, the other"):
+        report({"a": iris.model, "b": two}, iris.X, iris.y)
+    with pytest.raises(TypeError, match="there is no report of a dict_keys"):
+        report({}.keys(), iris.X, iris.y)
+
+
+def test_thresholds_are_where_they_should_be(records):
+    from unkernel.report.answers import Examples, answered
+
+    rows = records.fast.plan.encode(records.X)
+    answers = answered("m", records.fast, rows, Examples(np.array(records.y)))
+    curve = answers.detection.curve()
+    found = {reason: place for place, reasons in places(answers, Costs(1, 5)).items() for reason in reasons}
+    said = np.count_nonzero(records.fast.predict(records.X) == "yes")
+    assert curve.hits[found[OWN]] + curve.alarms[found[OWN]] == said
+    assert curve.f1[found[BEST_F1]] == curve.f1.max()
+    price = curve.alarms + 5 * (curve.positives - curve.hits)
+    assert price[found[CHEAPEST]] == price.min()
+    assert curve.recall[found["recall 90 %"]] >= 0.9 > curve.recall[found["recall 90 %"] - 1]
+    assert places(answers, Costs(1, 0))[-1] == [CHEAPEST]  # misses cost nothing: nobody is called
+    with pytest.raises(ValueError, match="the cost of a miss must be a number from 0 on, got -1"):
+        Costs(1, -1)
+
+
+def test_explanations_show_themselves_and_become_frames(records, iris):
+    pandas = pytest.importorskip("pandas")
+    for found in (records.fast.explain_one(records.X[0]), iris.model.explain([0, 1], top=None)):
+        frame = found.to_frame()
+        assert isinstance(frame, pandas.DataFrame)
+        assert frame.iloc[:, 1].sum() == pytest.approx(found.comparison.numbers(found.score)[0])
+        assert len(Page(found._repr_html_()).of("tr")) == len(found.contributions) + 3 + bool(
+            found.n_conjunctions - len(found.contributions)
+        )
+
+
+def test_models_show_what_they_are(records, iris):
+    tree = TreeSVC().fit(["(S (A b))", "(S (C d))"], [0, 1])
+    shown = [records.fast, records.fast.classifier, unkernel.compile(tree), iris.model.to_model()]
+    for one in shown:
+        page = Page(one._repr_html_())
+        assert page.texts["caption"] == [type(one).__name__]
+        assert "answers" in page.texts["th"]
