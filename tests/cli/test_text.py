@@ -319,13 +319,37 @@ def test_inspects(run, folder, name):
     assert run("inspect", folder / name, "--json").json["features"] > 0
 
 
-@pytest.mark.parametrize("name", ["en.uk", "tokens.uk"])
-def test_has_no_decisions_to_show(run, folder, name):
+def test_decisions_of_tokenizers_are_not_shown(run, folder):
     for command in (
-        ("explain", folder / name, folder / "train.conllu"),
-        ("inspect", folder / name, "--top", 3),
+        ("explain", folder / "tokens.uk", folder / "train.conllu"),
+        ("inspect", folder / "tokens.uk", "--top", 3),
     ):
-        assert "whose decisions cannot be shown" in run(*command).error()
+        assert "a tokenizer, whose decisions cannot be shown" in run(*command).error()
+
+
+def test_explains_the_heads_of_a_text(run, folder, model):
+    ran = run("explain", folder / "en.uk", folder / "notes.txt", "--row", 2, "--json")
+    assert ran.json["text"] == "Dogs saw Mr. Smith!"
+    decided = [(one["part"].rpartition(".")[0], one["chosen"]) for one in ran.json["decisions"]]
+    assert decided == [
+        (one.part.rpartition(".")[0], one.chosen) for one in model.explain("Dogs saw Mr. Smith!")
+    ]
+    assert {"parser.moves"} <= {part for part, _ in decided}
+    assert run("explain", folder / "en.uk", folder / "train.conllu", "--row", 2, "--json").json["text"]
+    shown = run("explain", folder / "en.uk", folder / "notes.txt")
+    assert "They didn't see it." in shown.out
+    (folder / "latin1.txt").write_bytes(b"Why not?\nd\xe9j\xe0 vu\n")
+    assert (
+        "latin1.txt:2: byte 0xE9 is not UTF-8"
+        in run("explain", folder / "en.uk", folder / "latin1.txt").error()
+    )
+
+
+def test_lists_what_text_parsers_decide_by(run, folder):
+    found = run("inspect", folder / "en.uk", "--top", 3, "--json").json["top"]
+    assert {"tagger.upos", "parser.moves"} <= set(found)
+    assert all(one["part"].startswith(kind) for kind, listed in found.items() for one in listed)
+    assert "heaviest conjunctions of parser.moves" in run("inspect", folder / "en.uk", "--top", 3).out
 
 
 def test_explains_tags(run, folder, tmp_path):

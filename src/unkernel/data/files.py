@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Protocol, cast
 
 from unkernel.data.replacing import replaced
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, not_utf8
 
 Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -45,6 +45,15 @@ def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -
     with _opened(source, wait) as stream:
         blocks = _decompressed(stream, stream.compression(), size)
         yield from _joined(_with_damage_named(blocks, name_of(source)), size if wait else 1)
+
+
+def read_text(source: Source) -> str:
+    """The text of a file; a ``FormatError`` with its line if it is not UTF-8."""
+    try:
+        return b"".join(read_blocks(source)).decode()
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise FormatError(name_of(source), line, 0, not_utf8(error.object[error.start])) from None
 
 
 class _Stream:

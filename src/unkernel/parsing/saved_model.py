@@ -23,10 +23,8 @@ _RENAMED = {"minimum": "min_count", "minimum_updates": "min_updates"}  # paramet
 _OF_ONE_RUN = ("n_jobs",)  # parameters in older files that say nothing about what was learned
 
 
-class SavedModel(ABC):
-    """What was learned, with classifiers that decide: its file. Immutable, safe to use from many threads.
-
-    Subclasses implement :meth:`_stored` and :meth:`_restored`.
+class SavedFile(ABC):
+    """What has a ``.uk`` file.
 
     Attributes
     ----------
@@ -34,14 +32,61 @@ class SavedModel(ABC):
         The kind of its files.
     noun : str
         What messages call it.
+    """
+
+    kind: ClassVar[str]
+    noun: ClassVar[str]
+
+    @abstractmethod
+    def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
+        """The content of its file: kind, arrays and settings."""
+
+    @classmethod
+    @abstractmethod
+    def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
+        """Check the content of the file `name` and make one of it."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        container.write(path, *self.to_container())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
+        """Read a file of this kind; ``unkernel.load`` reads those of any kind.
+
+        Parameters
+        ----------
+        path : path
+        limit : int or str, default=None
+            Bytes of memory that may be taken, as ``unkernel.load`` has it.
+
+        Raises
+        ------
+        FormatError
+            If the file is of another kind, or is damaged.
+        """
+        name = name_of(path)
+        with allowance.reading(path, limit):
+            kind, arrays, settings = container.read(path)
+            if kind != cls.kind:
+                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
+            return cls.from_container(name, arrays, settings)
+
+
+class SavedModel(SavedFile):
+    """What was learned, with classifiers that decide: its file. Immutable, safe to use from many threads.
+
+    Subclasses implement :meth:`_stored` and :meth:`_restored`.
+
+    Attributes
+    ----------
     estimator : str
         The name of the class that fits it.
     parameters : dict
         The parameters that its estimator was fitted with, as JSON values.
     """
 
-    kind: ClassVar[str]
-    noun: ClassVar[str] = "parser"
+    noun = "parser"
     estimator: ClassVar[str]
     parameters: dict[str, Any]
 
@@ -78,40 +123,12 @@ class SavedModel(ABC):
         """Bytes of all compiled tables."""
         return sum(part.nbytes for part in self.parts_.values())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        container.write(path, *self.to_container())
-
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """The content of its file: kind, arrays and settings."""
         arrays, settings = self._stored()
         return self.kind, arrays, settings | {_PARAMETERS: self.parameters}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a file of this kind; ``unkernel.load`` reads those of any kind.
-
-        Parameters
-        ----------
-        path : path
-        limit : int or str, default=None
-            Bytes of memory that may be taken, as ``unkernel.load`` has it.
-
-        Raises
-        ------
-        FormatError
-            If the file is of another kind, or is damaged.
-        """
-        name = name_of(path)
-        with allowance.reading(path, limit):
-            kind, arrays, settings = container.read(path)
-            if kind != cls.kind:
-                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
-            return cls.from_container(name, arrays, settings)
-
-    @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Check the content of the file `name` and make a model of it."""
         parameters = container.setting(name, settings, _PARAMETERS, dict, lambda _: True)
         current = {
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN

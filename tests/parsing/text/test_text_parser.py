@@ -78,6 +78,21 @@ def test_what_is_given_is_not_guessed(nlp):
     assert of_tokens.upos.f1 < of_tags.upos.f1 == 100.0
 
 
+def test_explains_tags_and_heads(nlp):
+    model, text = nlp.to_model(), "Zzyx saw it. Why not?"
+    found = nlp.explain(text, top=2)
+    tagged = model.tagger.tag(model.tokenizer.tokenize(text))
+    expected = [*model.tagger.explain(tagged, top=2), *model.parser.explain(tagged, top=2)]
+    assert [str(one) for one in found] == [str(one) for one in expected]
+    assert {one.part for one in found} <= set(model.parts_)
+    assert {one.part.partition(".")[0] for one in found} == {"tagger", "parser"}
+    assert model.explain(tagged, top=2) == found
+    assert nlp.explain(" ") == []
+    for one in found:
+        terms = [one.intercept, *one.evidence, one.rest]
+        assert sum(term.chosen for term in terms) == pytest.approx(one.scores[one.chosen], abs=1e-9)
+
+
 texts = st.lists(
     st.sampled_from(
         [*TEXT.split(), " ", "\n", "\n\n", "\t", "\0", "é", "e\u0301", "😀", "שלום", "\u2028", "x\x07"]

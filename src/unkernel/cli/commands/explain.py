@@ -72,6 +72,7 @@ def explain(
     [dim]$[/dim] unkernel explain trees.uk questions.dat --row 17 --of DESC
     [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
     [dim]$[/dim] unkernel explain parser.uk test.conllu --row 3 --top 5
+    [dim]$[/dim] unkernel explain en.uk notes.txt --row 3
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if is_parser(model):
         from unkernel.cli.inputs.decisions import explain_sentence

@@ -6,14 +6,16 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+from unkernel.cli.inputs.contents import beginning, sentences_in
 from unkernel.cli.inputs.parsers import describe_parser, open_explained, open_parser
 from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
 from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data import read_chunks
+from unkernel.data.files import read_text
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.models import container
-from unkernel.parsing import ChunkModel, ExplainedDecision
+from unkernel.parsing import ChunkModel, ExplainedDecision, TextParserModel
 from unkernel.parsing.chunks.model import to_answer
 from unkernel.parsing.parser_model import ParserModel
 
@@ -38,7 +40,9 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
     return {"model": str(path), "data": data, "row": row, "text": text, "decisions": decisions}
 
 
-def _read(parser: ParserModel, data: str, display: Display) -> Any:
+def _read(parser: ParserModel | TextParserModel, data: str, display: Display) -> Any:
+    if isinstance(parser, TextParserModel) and sentences_in(beginning(data)) is None:
+        return Input(data).read(lambda file: parser.tokenizer.tokenize(read_text(file)), display)
     if isinstance(parser, ChunkModel):  # whose texts may have no tags
         columns = parser.columns
         return Input(data).read(
@@ -47,7 +51,9 @@ def _read(parser: ParserModel, data: str, display: Display) -> Any:
     return Input(data).read(task_of(parser).read, display)
 
 
-def _explained(path: Path, parser: ParserModel, corpus: Any, top: int) -> list[ExplainedDecision]:
+def _explained(
+    path: Path, parser: ParserModel | TextParserModel, corpus: Any, top: int
+) -> list[ExplainedDecision]:
     try:
         return parser.explain(corpus, top=top)
     except ValueError as error:
@@ -79,13 +85,22 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
     return found | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
 
 
-def heaviest_of_parser(parser: ParserModel, top: int, *, quiet: bool) -> dict[str, list[dict[str, Any]]]:
+def heaviest_of_parser(
+    parser: ParserModel | TextParserModel, top: int, *, quiet: bool
+) -> dict[str, list[dict[str, Any]]]:
     """What ``heaviest`` of a parser lists, for each kind of decisions, for JSON."""
+    if isinstance(parser, TextParserModel):
+        found = {"tagger": parser.tagger, "parser": parser.parser}
+        return {
+            f"{name}.{kind}": [one | {"part": f"{name}.{one['part']}"} for one in listed]
+            for name, model in found.items()
+            for kind, listed in heaviest_of_parser(model, top, quiet=quiet).items()
+        }
     with Display(quiet=quiet) as display, display.working("listing"):
         listed = parser.heaviest(top)
-    found: dict[str, list[dict[str, Any]]] = {part.partition(".")[0]: [] for part in parser.parts_}
+    by_kind: dict[str, list[dict[str, Any]]] = {part.partition(".")[0]: [] for part in parser.parts_}
     for one in listed:
-        found[one.part.partition(".")[0]].append(
+        by_kind[one.part.partition(".")[0]].append(
             {
                 "features": list(one.features),
                 "class": one.for_class,
@@ -93,4 +108,4 @@ def heaviest_of_parser(parser: ParserModel, top: int, *, quiet: bool) -> dict[st
                 "part": one.part,
             }
         )
-    return found
+    return by_kind

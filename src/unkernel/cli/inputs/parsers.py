@@ -46,16 +46,12 @@ def _loaded(path: Path, command: str) -> Parser:
     raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {user}")
 
 
-def open_explained(path: Path, command: str) -> ParserModel:
+def open_explained(path: Path, command: str) -> ParserModel | TextParserModel:
     """Read a parser that can say what decided; a ``FormatError`` if it cannot."""
     parser = open_parser(path, command)
-    if isinstance(parser, ParserModel):
+    if isinstance(parser, ParserModel | TextParserModel):
         return parser
-    reason = (
-        f"a {parser.noun}, whose decisions cannot be shown; those of its parts can, saved alone in "
-        "Python: load(...).tagger.save(...), load(...).parser.save(...)"
-    )
-    raise FormatError(os.fspath(path), 0, 0, reason)
+    raise FormatError(os.fspath(path), 0, 0, f"a {parser.noun}, whose decisions cannot be shown")
 
 
 def describe_parser(parser: Parser) -> dict[str, Any]:

@@ -51,8 +51,9 @@ ExplainedFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format, such as rows.svm; trees, such as questions.dat, or sentences, "
-        "such as test.conllu, where the model is of these. Plain or .gz, .xz, .bz2, .zst; - reads stdin.",
+        help="Rows in the svmlight format, such as rows.svm; trees, such as questions.dat, sentences, "
+        "such as test.conllu, or text, where the model is of these. Plain or .gz, .xz, .bz2, .zst; - reads "
+        "stdin.",
     ),
 ]
 AnyModelFile = Annotated[

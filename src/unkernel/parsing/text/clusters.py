@@ -10,22 +10,21 @@ from functools import cached_property
 from itertools import chain
 from numbers import Integral
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import ExchangeClusters
-from unkernel.data import allowance
-from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.files import Source, name_of, read_text
 from unkernel.data.text.columns import numbered
 from unkernel.data.text.conll import Treebank, read_conllu
-from unkernel.errors import FormatError, not_utf8
+from unkernel.errors import FormatError
 from unkernel.models import container
+from unkernel.parsing.saved_model import Arrays, SavedFile
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import packed_strings, unpacked_strings
 
-Arrays = dict[str, NDArray[Any]]
 Text = Source | Treebank | Iterable[str | Iterable[str]]
 _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
@@ -45,7 +44,7 @@ def plain_form(word: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WordClusters:
+class WordClusters(SavedFile):
     """Words that stand between the same neighbours, in clusters.
 
     They tell a :class:`Tagger` of words that its treebank does not have. They are those of a class bigram
@@ -66,7 +65,8 @@ class WordClusters:
     (True, True, None)
     """
 
-    kind: ClassVar[str] = "word_clusters"
+    kind = "word_clusters"
+    noun = "file of clusters"
 
     words: list[str]
     clusters: NDArray[np.int32]
@@ -138,29 +138,9 @@ class WordClusters:
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
-        container.write(path, *self.to_container())
-
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
         """The content of its file: kind, arrays and settings."""
         return self.kind, {"words": packed_strings(self.words), "clusters": self.clusters}, {}
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a file of clusters.
-
-        Raises
-        ------
-        FormatError
-            If the file is of another kind, or is damaged.
-        """
-        name = name_of(path)
-        with allowance.reading(path, limit):
-            kind, arrays, settings = container.read(path)
-            if kind != cls.kind:
-                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no file of clusters")
-            return cls.from_container(name, arrays, settings)
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
@@ -222,11 +202,7 @@ def _words_of(sentence: str | Iterable[str]) -> list[str]:
 def _read_file(file: Source) -> Treebank | list[str]:
     if ".conllu" in PurePath(name_of(file)).suffixes:
         return read_conllu(file)
-    try:
-        return b"".join(read_blocks(file)).decode().split("\n")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise FormatError(name_of(file), line, 0, not_utf8(error.object[error.start])) from None
+    return read_text(file).split("\n")
 
 
 def _counted(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:

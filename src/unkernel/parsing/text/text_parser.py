@@ -15,6 +15,7 @@ from unkernel.data.threads import thread_count
 from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
+from unkernel.parsing.explaining import ExplainedDecision
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.reporting import OnStep, Reporter, Step
 from unkernel.parsing.template_files import read_templates
@@ -166,6 +167,11 @@ class TextParser(ModelEstimator):
         """:meth:`TextParserModel.parse_many`; by default with the threads of the parser."""
         parsed: Generator[Document] = self._fitted.parse_many(texts, n_jobs=self._jobs(n_jobs))
         return parsed
+
+    def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
+        """:meth:`TextParserModel.explain`."""
+        explained: list[ExplainedDecision] = self._fitted.explain(source, top=top)
+        return explained
 
     def evaluate(
         self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None

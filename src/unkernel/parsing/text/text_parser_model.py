@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from threading import Lock
-from typing import Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from unkernel.parsing.text.gold_text import plain_text
 from unkernel.parsing.text.result import TextResult, compare_text, measures_of
 from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.text.tokenizer_model import TEXT_NAME, TokenizerModel, encoded
+
+if TYPE_CHECKING:
+    from unkernel.parsing.explaining import ExplainedDecision
 
 Given = Literal["text", "tokens", "tags"]
 GIVEN = ("text", "tokens", "tags")
@@ -178,6 +182,31 @@ class TextParserModel(SavedModel):
         between = b"\n" + _NEW_TEXT  # the line end is that of the empty line above
         answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
         return [_document(next(answers) + b"\n" if one else one) for one in split]
+
+    def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
+        """Why the words of a text get their tags and heads, decision by decision.
+
+        Parameters
+        ----------
+        source : str or Treebank
+            A text, or sentences that are split into words.
+        top : int, default=10
+            The number of conjunctions of features to list for each decision; None lists all.
+
+        Returns
+        -------
+        list of ExplainedDecision
+            Those of the tagger, then those of the parser; their parts are called as in ``parts_``. Words
+            that training leaves no doubt about get their tags without a decision.
+        """
+        words = self.tokenizer.tokenize(source) if isinstance(source, str) else source
+        if not words.n_words:
+            return []
+        found = {
+            "tagger": self.tagger.explain(words, top=top),
+            "parser": self.parser.explain(self.tagger.tag(words), top=top),
+        }
+        return [replace(one, part=f"{name}.{one.part}") for name, own in found.items() for one in own]
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
         """None: words are all that it needs."""
