@@ -107,6 +107,7 @@ PEERS: tuple[Wheel | Program, ...] = (
     Wheel("ONNX Runtime", "onnxruntime", "https://onnxruntime.ai"),
     Wheel("skl2onnx", "skl2onnx", "https://github.com/onnx/sklearn-onnx"),
     Wheel("nltk", "nltk", "https://www.nltk.org"),
+    Wheel("UDPipe", "ufal.udpipe", "https://ufal.mff.cuni.cz/udpipe/1"),
     Program(
         "SVMperf", "3.00", f"{CORNELL}/svm_perf.html", ("svm_perf_learn",),
         f"{CORNELL_FILES}/svm_perf/current/svm_perf.tar.gz",

@@ -4,25 +4,23 @@
 
 "en_ewt_full" and "fr_sequoia" are treebanks of Universal Dependencies. Both sides train on the same treebank
 and choose their best epoch on its dev part: Tokenizer as it comes, and the tokenizer of UDPipe 1
-(ufal.udpipe) with its default options, without tagger and parser. Then they split the text of the test part:
+(udpipe.py) with its default options, without tagger and parser. Then they split the text of the test part:
 that of the comments `# text`, with a blank line before each paragraph, and one blank between other sentences.
 F1 of tokens, sentences and words are those of the CoNLL 2018 shared task. UDPipe trains for tens of minutes,
-and is left out by --quick.
+once for each treebank, and is left out by --quick.
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from harness import Report, main
 from harness.processes import LeftOutError, result_of
 from harness.state import version_of
 from parsing_tools import corpus
+from udpipe import answered, trained
 from unkernel.data import Treebank
-from unkernel.data.text.columns import text_of
 from unkernel.parsing import TextResult, Tokenizer, compare_text
 from unkernel.parsing.text.gold_text import plain_text
 
@@ -54,35 +52,9 @@ def udpipe(task: str) -> dict[str, float]:
     import ufal.udpipe as peer
 
     train, dev, test = parts(task)
-    error = peer.ProcessingError()
-    begin = time.process_time()
-    made = peer.Trainer.train(
-        "morphodita_parsito", sentences(peer, train), sentences(peer, dev), "", "none", "none", error
-    )
-    spent = time.process_time() - begin
-    if error.occurred():
-        raise LeftOutError(error.message)
-    with tempfile.NamedTemporaryFile(suffix=".udpipe") as file:
-        file.write(made)
-        file.flush()
-        model = peer.Model.load(file.name)
-    pipeline = peer.Pipeline(model, "tokenize", peer.Pipeline.NONE, peer.Pipeline.NONE, "conllu")
-    text = plain_text(test)
-    begin = time.process_time()
-    found = pipeline.process(text, error)
-    seconds = time.process_time() - begin
-    answer = Treebank._of(text_of(found.encode(), "conllu"))
-    return figures(compare_text(test, answer, seconds=seconds), spent)
-
-
-def sentences(peer: Any, bank: Treebank) -> Any:
-    """As UDPipe has them."""
-    reader = peer.InputFormat.newConlluInputFormat()
-    reader.setText(bank.to_bytes().decode())
-    found = peer.Sentences()
-    while reader.nextSentence(sentence := peer.Sentence()):
-        found.push_back(sentence)
-    return found
+    made = trained(train, dev, until="tokenizer")
+    answer, seconds = answered(peer.Model.load(str(made.path)), plain_text(test), stages=1)
+    return figures(compare_text(test, answer, seconds=seconds), made.seconds)
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:
