@@ -164,9 +164,12 @@ def test_parsers_and_chunkers():
             ".conllu": read_conllu,
             ".knp": read_bunsetsu,
             ".txt": lambda path: read_chunks(path, tagged=True),
+            ".raw": lambda path: path.read_bytes().decode(),
         }
         golden = Path(sys.argv[1])
-        texts = {"trees": "trees.conllu", "bunsetsu": "bunsetsu.knp", "chunks": "chunks.txt"}
+        texts = {
+            "trees": "trees.conllu", "bunsetsu": "bunsetsu.knp", "chunks": "chunks.txt", "text": "text.raw"
+        }
         for path in sorted(golden.glob("*.uk")):
             task, _, name = path.stem.partition("-")
             own = golden / f"{name}.conllu"
@@ -174,7 +177,8 @@ def test_parsers_and_chunkers():
             corpus = readers[text.suffix](text)
             parser = unkernel.load(path)
             assert parser.parse(corpus).to_bytes() == path.with_suffix(".parsed").read_bytes(), path.stem
-            assert parser.explain(corpus[:1], top=2), path.stem
+            some = corpus if isinstance(corpus, str) else corpus[:1]
+            assert parser.explain(some, top=2), path.stem
             print(path.stem)
     """)
     done = subprocess.run(
