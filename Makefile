@@ -43,7 +43,7 @@ test: test-python native ## all tests that take seconds: Python and native
 test-python: $(STAMPS)/package $(STAMPS)/test
 	$(PYTEST) -m "not slow and not docs and not hostile"
 
-test-hostile: $(STAMPS)/package $(STAMPS)/test ## signals, kills, full disks and odd files, given to whole commands
+test-hostile: $(STAMPS)/package $(STAMPS)/test ## signals, kills, full disks, damaged and odd files
 	$(PYTEST) -m "hostile and not slow"
 
 test-all: $(STAMPS)/package $(STAMPS)/test native native-sanitized ## the slow tests and sanitizers as well

@@ -29,7 +29,7 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize="CI" in os.environ,
-    max_examples=50,
+    max_examples=30,
 )
 # `make test-all` tries many more: pytest --hypothesis-profile=thorough
 settings.register_profile(

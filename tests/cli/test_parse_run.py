@@ -302,6 +302,7 @@ def test_nobody_reads_any_more(model, tmp_path):
     assert process.stderr.read() == b""
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("output", [True, False])
 def test_an_interrupt(model, bank, tmp_path, output):
     arguments = ["-o", tmp_path / "out"] if output else []

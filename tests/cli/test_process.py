@@ -17,6 +17,8 @@ from reference.patience import PATIENCE
 from reference.terminal import interrupted_at
 from unkernel import __version__, write_svmlight
 
+pytestmark = pytest.mark.hostile
+
 COMMAND = [sys.executable, "-m", "unkernel"]
 
 

@@ -106,6 +106,7 @@ def passes_made(monkeypatch) -> list[int]:
     return made
 
 
+@pytest.mark.hostile
 def test_a_training_that_was_killed_goes_on(run, hard_training, tmp_path, passes_made):
     whole = run("train", *hard_training, "--json").json
     assert len(passes_made) == whole["passes"] > 60
@@ -120,6 +121,7 @@ def test_a_training_that_was_killed_goes_on(run, hard_training, tmp_path, passes
     assert not (tmp_path / "kept").exists()
 
 
+@pytest.mark.hostile
 def test_who_interrupts_is_told_that_it_can_go_on(hard_training, tmp_path):
     process = started(hard_training, tmp_path / "kept")
     process.send_signal(signal.SIGINT)

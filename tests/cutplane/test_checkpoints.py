@@ -117,6 +117,7 @@ def test_a_killed_run_goes_on(kind, folder, kill_after, monkeypatch):
     assert not folder.exists()
 
 
+@pytest.mark.hostile
 def test_a_run_may_be_killed_again_and_again(folder, kill_after, monkeypatch):
     X, y = make_rows()
     alone = CuttingPlaneSVC(**HARD).fit(X, y)
@@ -474,6 +475,7 @@ PROGRAM = """
 """
 
 
+@pytest.mark.hostile
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @pytest.mark.parametrize("learner", [CuttingPlaneSVC, RankSVM])
 def test_a_killed_process_goes_on(learner, folder, tmp_path):

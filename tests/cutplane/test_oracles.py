@@ -155,7 +155,7 @@ def at(here, there, step):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_cuts_are_the_twins(kind, data):
     case = data.draw(cases(kind))
@@ -168,7 +168,7 @@ def test_cuts_are_the_twins(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_cuts_at_any_scores_are_the_twins(kind, data):
     """Also where scores are huge, tiny or next to the margin: values cancel there, cuts do not."""
@@ -180,7 +180,7 @@ def test_cuts_at_any_scores_are_the_twins(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_cuts_hold_everywhere(kind, data):
     case = data.draw(cases(kind))
@@ -196,7 +196,7 @@ def test_cuts_hold_everywhere(kind, data):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_values_and_slopes_along_a_line(kind, data):
     case = data.draw(cases(kind))
@@ -425,7 +425,7 @@ def test_pairs_by_bins_are_nearly_the_best_and_say_so(ranks, spread):
             assert exact.along(elsewhere, elsewhere, 0.0, 1)[0] >= offset - c @ elsewhere - 1e-12 * size
 
 
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(st.data())
 def test_counted_pairs_are_the_twins(data):
     drawn = data.draw(rankings())
@@ -437,7 +437,7 @@ def test_counted_pairs_are_the_twins(data):
     )
 
 
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(
     st.lists(st.tuples(st.booleans(), QUARTERS, st.sampled_from([0.5, 1.0, 3.0])), min_size=2, max_size=40)
 )

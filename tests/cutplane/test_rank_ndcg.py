@@ -34,7 +34,7 @@ def test_objective_is_that_of_listed_pairs(weighted):
     assert ranker.score(X, y, qid, weights) == pytest.approx(ordered / all_pairs, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=40, print_blob=True)
+@settings(max_examples=25, print_blob=True)
 @given(
     y=st.lists(st.sampled_from([0, 1, 2, 2.5, 4]), min_size=1, max_size=6),
     seed=st.integers(0, 2**32 - 1),

@@ -31,7 +31,7 @@ def least_rank_error(scores, ranks, weights, count):
     return min(rank_error(np.array(chosen), scores, ranks, weights) for chosen in borders)
 
 
-@settings(deadline=None, max_examples=60, print_blob=True)
+@settings(print_blob=True)
 @given(
     st.integers(2, 4).flatmap(
         lambda count: st.tuples(

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score as sklearn_ndcg
 
@@ -21,7 +21,6 @@ from unkernel.data.rows.csr import canonical_rows
     data=st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3)), min_size=2, max_size=30),
     k=st.one_of(st.none(), st.integers(1, 12)),
 )
-@settings(max_examples=80, deadline=None)
 def test_one_query_is_as_scikit_learn_has_it(data, k):
     labels, scores = np.array(data).T
     expected = sklearn_ndcg([labels], [scores.astype(float)], k=k)
@@ -92,7 +91,6 @@ def test_a_ranker_fitted_with_groups_warns_when_it_is_scored_without(tmp_path):
 
 
 @given(seed=st.integers(0, 2**32), weighted=st.booleans(), many=st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_equal_rows_of_a_class_become_one(seed, weighted, many):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2 if many else 50, (40, 3)).astype(float)

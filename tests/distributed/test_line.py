@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unkernel._core import margin_oracle
@@ -12,7 +12,6 @@ from unkernel.distributed.line import CELLS, Lacks, line_table, points_in_table
 from unkernel.distributed.wire import Answer, added, packed
 
 
-@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 60), squared=st.booleans())
 def test_a_table_equals_the_oracle(seed: int, rows: int, squared: bool) -> None:
     generator = np.random.default_rng(seed)

@@ -30,6 +30,8 @@ from unkernel.distributed.worker_tasks import (
     restore,
 )
 
+pytestmark = pytest.mark.hostile
+
 TOL = 1e-3
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -62,7 +62,6 @@ def test_answers_are_the_same_to_the_last_bit(engine, real, rows):
         assert info.maxsize == rows and 0 < info.currsize <= rows
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(st.integers(0, 19), min_size=1, max_size=60),
     st.integers(1, 40),

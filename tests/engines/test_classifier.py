@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -53,7 +53,6 @@ def rows_for(model, seed, binary, count=6):
 
 
 @given(model=models(), seed=st.integers(0, 2**32), binary=st.booleans())
-@settings(max_examples=150, deadline=None)
 def test_equals_the_sum_over_conjunctions(model, seed, binary):
     X = rows_for(model, seed, binary)
     expected = flat([score(model, x) for x in X])

@@ -7,7 +7,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -55,7 +55,6 @@ def test_every_exact_engine_gives_the_kernel_sum(degree, scores, real):
     seed=st.integers(0, 2**32),
     rare=st.sampled_from(RARE),
 )
-@settings(max_examples=60, deadline=None)
 def test_generated_models(model, seed, rare):
     rows = [rows_for(model, seed, count=5), rows_for(model, seed, real=True, count=5)]
     for engine in applicable(model):

@@ -211,6 +211,7 @@ def test_small_files_have_the_parts_that_are_damaged(layout, tmp_path):
     assert (loaded.tables.layout == "conjunctions") == all(name in sizes for name in NEWER)
 
 
+@pytest.mark.hostile
 def test_damaged_files_are_refused_or_harmless(tmp_path):
     paths = [small(layout, tmp_path) for layout in LAYOUTS]
     for refused, answered in damage.run(damage, paths, tmp_path / "work", seed=1, count=120):
@@ -304,6 +305,7 @@ def replaced_at(table, path, value):
     return changed
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("layout", ["inverted", "bitsliced", "split", "prefixes"])
 def test_settings_that_were_tampered_with(layout, tmp_path):
     """Every setting becomes anything: refused as a FormatError, or of no consequence."""

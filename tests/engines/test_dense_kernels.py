@@ -73,7 +73,7 @@ MODELS = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(MODELS, st.integers(1, 40), st.sampled_from([1e-3, 1.0, 30.0]), st.booleans())
 def test_random_models(model: Any, rows: int, scale: float, sparse_rows: bool) -> None:
     rng = np.random.default_rng(rows)

@@ -6,7 +6,7 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -66,7 +66,6 @@ def assert_largest_first(explanation):
     row=st.lists(st.integers(0, 14), unique=True, max_size=9),
     coef0=st.sampled_from([0.0, 1.0, 2.5, -0.5]),
 )
-@settings(max_examples=80, deadline=None)
 def test_binary_rows_of_kernel_models(seed, degree, scores, row, coef0):
     model = make_kernel_model(seed, polynomial(degree, 0.5, coef0), scores=scores)
     fast = unkernel.compile(model, "expanded")
@@ -86,7 +85,6 @@ def test_binary_rows_of_kernel_models(seed, degree, scores, row, coef0):
     real=st.booleans(),
     row=st.dictionaries(st.integers(0, 14), st.sampled_from([0.5, -1.0, 2.0, 3.0]), max_size=6),
 )
-@settings(max_examples=80, deadline=None)
 def test_real_rows_of_kernel_models(seed, degree, scores, real, row):
     model = make_kernel_model(seed, polynomial(degree), scores=scores, real=real)
     found = unkernel.compile(model, "expanded").explain(row, top=None)
@@ -130,7 +128,6 @@ def conjunction_contributions(model, row):
     binary=st.booleans(),
     row=st.dictionaries(st.integers(0, 8), st.sampled_from([0.5, -1.0, 2.0, 1.0, 0.0])),
 )
-@settings(max_examples=120, deadline=None)
 def test_trained_weights(model, binary, row):
     if binary:
         row = dict.fromkeys(row, 1.0)

@@ -43,7 +43,7 @@ def grouped(model, features, sums=1e5, nbytes=4e6, **options):
 # --- What is grouped -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -75,7 +75,7 @@ def test_states_are_those_that_were_met(seed, degree, features, sums):
         assert max(dropped, default=0) < min((r for r in rarest_kept if r), default=10**9) or not dropped
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -118,7 +118,6 @@ def test_too_many_groups_are_none():
 # --- Scores --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -134,7 +133,7 @@ def test_groups_change_no_score(*, seed, degree, scores, features, sums, nbytes,
     assert_engine(tables.engine(), model, rows_like(model, seed))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -153,7 +152,7 @@ def test_borders_and_order_change_no_score(*, seed, degree, scores, nbytes, rare
     assert_engine(tables.engine(), model, rows_like(model, seed))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),

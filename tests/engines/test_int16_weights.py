@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.conjunctions import score
@@ -31,7 +31,6 @@ def with_weights(model, change):
 
 
 @given(seed=st.integers(0, 2**32), classes=st.integers(3, 9), binary=st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_scores_are_the_sums_over_conjunctions(seed, classes, binary):
     model = short_model(seed, classes=classes)
     assert int16_obstacle(model) is None
@@ -117,7 +116,6 @@ def test_models_of_support_vectors_have_no_weights(model, obstacle):
         max_size=4,
     )
 )
-@settings(max_examples=150, deadline=None)
 def test_the_check_in_python_is_that_of_the_core(weights):
     model = short_model(3, used=2, n_features=2, classes=3)
     own = np.zeros(model.weights.size)

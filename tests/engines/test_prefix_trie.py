@@ -51,7 +51,7 @@ def with_trie(model, rows=None, limit=50, nbytes=300, **options):
 # --- What is in it -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -80,7 +80,7 @@ def test_nodes_are_those_of_the_dictionary(*, seed, degree, scores, limits, savi
     assert {p: count for p, (count, _) in found.items()} == prefix_tries.pruned(in_levels, 3, cost)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -101,7 +101,7 @@ def test_sums_are_those_over_all_sets(*, seed, degree, scores, limit, nbytes, ra
         np.testing.assert_allclose(sums, np.broadcast_to(expected, scores), rtol=1e-10, atol=1e-11)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), limit=st.integers(1, 100), nbytes=st.sampled_from([0, 200, 4e6]))
 def test_the_longest_beginning_is_used(seed, limit, nbytes):
     """Each node's sum is replaced by a number of its own: the score of a row then says which one it met."""
@@ -126,7 +126,7 @@ def test_the_longest_beginning_is_used(seed, limit, nbytes):
 # --- Scores --------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 4),
@@ -150,7 +150,7 @@ def test_no_trie_changes_a_score(*, seed, degree, scores, limit, saving, nbytes,
     assert_engine(engine, model, X)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),

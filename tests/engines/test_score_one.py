@@ -238,7 +238,7 @@ def test_the_class_of_one_row(name):
 
 @every_engine
 @given(row=st.lists(st.integers(0, 14), unique=True).map(sorted))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 def test_bit_for_bit_what_many_rows_get(engine, row):
     X = np.zeros((3, 15))
     X[1, row] = 1.0
@@ -247,7 +247,7 @@ def test_bit_for_bit_what_many_rows_get(engine, row):
 
 @every_engine
 @given(row=st.lists(st.integers(0, 14), max_size=20), seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 def test_any_order_and_values(engine, row, seed):
     values = np.random.default_rng(seed).normal(size=len(row))
     X = np.zeros((1, 15))

@@ -28,7 +28,7 @@ from unkernel import Forest, FormatError, TreeKernel
 every_kernel = pytest.mark.parametrize("kind", KINDS)
 DECAYS = st.floats(0.05, 1.5)
 LISTS = st.lists(trees(), min_size=1, max_size=6)
-few = settings(deadline=None, max_examples=40)
+few = settings(max_examples=25)
 
 
 def assert_kernels(found, expected, left, right):
@@ -107,7 +107,7 @@ def test_nodes_of_which_most_match(kind, data):
 
 @pytest.mark.parametrize("width", [5, 6, 12])
 @given(data=st.data())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_many_children(width, data):
     wide = st.lists(st.sampled_from(["x", "(A x)", "(A y)", "(B x)"]), min_size=width, max_size=width)
     a = ["(S " + " ".join(data.draw(wide)) + ")" for _ in range(4)]
@@ -252,7 +252,7 @@ def test_kernels_that_are_too_large_are_refused():
 
 @every_kernel
 @given(data=st.data(), a=LISTS)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_matrices_are_kernels(kind, data, a):
     """Symmetric, no negative eigenvalues, 1 on the diagonal."""
     _, decay, width_decay, _ = data.draw(options_of(kind))

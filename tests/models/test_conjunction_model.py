@@ -96,7 +96,7 @@ def test_labels_that_a_file_cannot_hold_are_refused(classes, tmp_path):
         }
     ),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 def test_any_model_comes_back(tmp_path_factory, seed, share, shape):
     path = tmp_path_factory.mktemp("models") / "model.uk"
     model = make_model(seed, share=share, **shape)

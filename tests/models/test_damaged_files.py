@@ -21,6 +21,8 @@ from reference.processes import output_of
 from unkernel import FormatError, load
 from unkernel.models import container, load_model
 
+pytestmark = pytest.mark.hostile
+
 FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "500"))
 
 

@@ -23,6 +23,8 @@ from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.models import container
 from unkernel.parsing import ArcEagerParser
 
+pytestmark = pytest.mark.hostile
+
 ROWS = np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
 CLASSES = [1, 1, 0, 0]
 

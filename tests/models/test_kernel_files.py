@@ -220,6 +220,7 @@ def test_a_negative_gamma_of_rbf(path):
     refuse(path, uk_bytes(kernel_model(), settings={"kernel": "rbf", "gamma": -1.0}), "negative")
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("model", [kernel_model(), linear_model()], ids=lambda model: model.kind)
 def test_a_file_cut_anywhere(model, path):
     content = uk_bytes(model)
@@ -236,6 +237,7 @@ def test_kinds_are_not_mixed_up(path):
     refuse(path, uk_bytes(linear_model(), kind="trees"), "which this unkernel does not know")
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("model", [kernel_model(), linear_model()], ids=lambda model: model.kind)
 def test_fuzz_any_byte(model, path):
     content = uk_bytes(model)

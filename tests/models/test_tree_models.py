@@ -244,6 +244,7 @@ def test_a_file_put_together_by_hand(path):
     assert_same_model(load_model(path), model)
 
 
+@pytest.mark.hostile
 def test_a_file_cut_anywhere(path):
     small().save(path)
     content = path.read_bytes()
@@ -251,6 +252,7 @@ def test_a_file_cut_anywhere(path):
         refuse(path, content[:length])
 
 
+@pytest.mark.hostile
 def test_any_byte_changed(path):
     content = uk_bytes(*parts_of(small()))
     answered = 0
@@ -449,6 +451,7 @@ def changed_arrays(rng):
     return uk_bytes(arrays, model_settings)
 
 
+@pytest.mark.hostile
 @pytest.mark.parametrize("changed", [changed_settings, changed_arrays])
 def test_fuzz(changed, path):
     answered = 0

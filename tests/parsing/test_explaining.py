@@ -133,7 +133,7 @@ def replayed(frame, sentence, asked):
     return arc_eager.deprojectivised(state.heads, labels, frame.marks)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=25)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -176,7 +176,7 @@ def test_a_move_that_is_not_possible_is_barred():
 # --- Bunsetsu and chunks, against theirs --------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(text=bunsetsu.corpora(4))
 def test_decisions_on_bunsetsu_are_those_that_were_made(bunsetsu_parser, text):
     corpus = read_bunsetsu(io.BytesIO(text.encode()))
@@ -211,7 +211,7 @@ prefix1[2]+lower[0]
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES"])
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(sentences=st.lists(WORDS, min_size=1, max_size=4))
 def test_decisions_on_chunks_are_those_that_were_made(scheme, direction, sentences, tmp_path_factory):
     chunker = own_chunker(scheme, direction, tmp_path_factory)

@@ -70,7 +70,7 @@ def check_same(parser, other, bank=BANK):
 # --- There and back ---------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     bank=treebanks(),
     others=treebanks(),
@@ -160,6 +160,7 @@ def files(templates, folder):
     return [folder / f"{name}.uk" for name in kinds]
 
 
+@pytest.mark.hostile
 def test_damaged_files_are_refused_or_still_make_trees(templates, tmp_path):
     paths = files(templates, tmp_path)
     for refused, answered in damage.run(parser_damage, paths, tmp_path / "work", seed=1, count=280):

@@ -11,7 +11,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.parse_corpora import MAKERS, chunks
@@ -77,7 +77,6 @@ def test_the_answers_are_those_of_the_whole_file(parsers, task, block_bytes, n_j
     assert sum(part.n_words for part in parts) > 100
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data(), task=st.sampled_from(sorted(MAKERS)), seed=st.integers(0, 99))
 def test_bad_sentences(parsers, data, task, seed):
     parts = sentences(task, seed, 8)

@@ -70,7 +70,7 @@ def test_reaches_the_optimum_on_the_explicit_map(degree, binary, penalty, classe
     assert clf.objective_ == pytest.approx(expected, rel=2e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10**6),
     degree=st.integers(1, 3),
@@ -259,6 +259,7 @@ def test_says_so_when_it_did_not_converge():
         PolyLogisticRegression(C=1e4, gamma=5.0, tol=1e-9, max_iter=2).fit(X, y)
 
 
+@pytest.mark.hostile
 @needs_sigint
 def test_stops_promptly_on_ctrl_c():
     check_interrupt("""

@@ -124,7 +124,7 @@ def test_scores_real_rows_as_the_kernel_would(degree, binary):
 
 @pytest.mark.parametrize("degree", [1, 2, 3])
 @given(coef0=st.floats(0.25, 4), gamma=st.floats(0.1, 2), C=st.floats(0.01, 2))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_coef0_can_be_moved_into_gamma_and_c(degree, coef0, gamma, C):
     """Appendix A of Chang et al.: the two problems have the same classifier."""
     X, y = make_problem(8)
@@ -373,6 +373,7 @@ def test_verbose_says_what_was_chosen(capsys):
     assert "storage=on_the_fly" in capsys.readouterr().out
 
 
+@pytest.mark.hostile
 @needs_sigint
 def test_stops_promptly_on_ctrl_c():
     check_interrupt("""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import record_encoder as twin
@@ -70,7 +70,6 @@ def outcome(find: Callable[[], Any]) -> Any:
     return found.tolist() if isinstance(found, np.ndarray) else found
 
 
-@settings(max_examples=300, deadline=None)
 @given(COLUMNS, st.integers(1, 3), st.integers(2, 6))
 def test_facts_are_those_of_the_twin(values: list[Any], min_count: int, n_bins: int) -> None:
     def same(ours: Callable[[], Any], own: Callable[[], Any]) -> None:
@@ -92,7 +91,6 @@ def test_facts_are_those_of_the_twin(values: list[Any], min_count: int, n_bins: 
         same(lambda: numbers.edges(n_bins), lambda: twin.edges("a", values, n_bins))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False) | st.integers(0, 5).map(float), max_size=50),
     st.integers(1, 60),

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unkernel import RecordEncoder
@@ -153,7 +153,6 @@ def test_a_lone_carriage_return_ends_a_record_and_loses_none(parser, size):
 cell = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_size=4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.tuples(cell, st.sampled_from(["1", "-2.5", "1e3", "", " 7 ", "NA", "nan", "inf"])), max_size=9

@@ -88,25 +88,25 @@ def check_answers(fast: Any, X: Any, labels: Any, scores: Any, chances: Any, *, 
         assert not hasattr(fast, "predict_proba")
 
 
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(generated.table_pipelines())
 def test_tables(case):
     check_equal(case)
 
 
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(generated.number_pipelines())
 def test_numbers(case):
     check_equal(case)
 
 
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(generated.text_pipelines())
 def test_texts(case):
     check_equal(case)
 
 
-@settings(max_examples=40, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(generated.dict_pipelines())
 def test_dicts(case):
     check_equal(case)

@@ -162,7 +162,6 @@ def as_dict(ids: Any, values: Any) -> dict[int, float]:
     return dict(zip(ids.tolist(), values.tolist(), strict=True))
 
 
-@settings(max_examples=60, deadline=None)
 @given(plans(), st.lists(RECORDS, min_size=1, max_size=5))
 def test_a_plan_does_what_its_twin_does(plan: Plan, given_records: list[dict[str, Any]]) -> None:
     expected = [twin.encode(plan, record) for record in given_records]
@@ -180,7 +179,7 @@ def test_a_plan_does_what_its_twin_does(plan: Plan, given_records: list[dict[str
     assert by_position == one
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(plans(), RECORDS)
 def test_a_plan_survives_pickle_and_files(plan: Plan, record: dict[str, Any]) -> None:
     row = as_dict(*plan.encode_one(record))

@@ -45,6 +45,7 @@ def test_an_interrupted_fit_leaves_nothing(solver):
         clf.predict(texts)
 
 
+@pytest.mark.hostile
 @needs_sigint
 @pytest.mark.parametrize("solver", ["exact", "sampled"])
 def test_stops_promptly_on_ctrl_c(solver):

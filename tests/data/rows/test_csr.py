@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -40,7 +40,6 @@ def assert_rows(rows, table):
     assert rows.data.dtype == np.float64
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables, st.integers(0, 99))
 def test_every_form_of_the_same_rows_becomes_the_same(table, seed):
     given_matrix = disordered(table, np.random.default_rng(seed))
@@ -53,7 +52,6 @@ def test_every_form_of_the_same_rows_becomes_the_same(table, seed):
     assert given_matrix.data.tolist() == before.data.tolist()
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables, st.data())
 def test_rows_are_cut_as_arrays_are(table, data):
     rows = canonical_rows(table)
@@ -69,7 +67,6 @@ def test_rows_are_cut_as_arrays_are(table, data):
         _ = rows[np.zeros((1, 1), int)] if size else rows[np.zeros((0, 1), int)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(tables, st.data())
 def test_what_models_compute_with_them(table, data):
     rows, matrix = canonical_rows(table), sparse.csr_matrix(table)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
@@ -99,7 +99,6 @@ def valid_files(draw, ordered=False):
 cuts_and_threads = st.tuples(st.lists(st.integers(0, 200), max_size=4), st.integers(1, 3), st.integers(0, 40))
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.one_of(messy_files(), valid_files()), cuts_and_threads)
 @example(b"", ([], 1, 0))
 @example(b"\xef\xbb\xbf1 1:1", ([1, 2], 1, 0))
@@ -108,13 +107,11 @@ def test_equals_the_twin_however_it_is_cut(data, plan):
     assert native_outcome(data, *plan) == twin_outcome(data)
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=60), cuts_and_threads)
 def test_equals_the_twin_on_any_bytes(data, plan):
     assert native_outcome(data, *plan) == twin_outcome(data)
 
 
-@settings(max_examples=150, deadline=None)
 @given(valid_files(ordered=True), st.sampled_from([True, False, "auto"]))
 def test_equals_scikit_learn(data, zero_based):
     if zero_based is False and any(0 in row for row in twin.read(data).rows):

@@ -349,6 +349,7 @@ def test_any_damage_is_named_or_harmless(queries):
     assert named > FUZZ_ROUNDS // 2
 
 
+@pytest.mark.hostile
 def test_a_file_cut_anywhere(tmp_path):
     (tmp_path / "a").write_text("1 qid:1 1:1 3:2\n-1 qid:2 2:1\n")
     path = open_rows(tmp_path / "a").path
@@ -418,6 +419,7 @@ print("survived")
 """
 
 
+@pytest.mark.hostile
 def test_a_file_that_is_cut_in_the_middle_of_a_pass(tmp_path):
     """Whatever the moment: the answer, or an error; a mapped file would end the process."""
     source = tmp_path / "large.svm"

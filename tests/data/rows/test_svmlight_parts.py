@@ -7,7 +7,7 @@ import lzma
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -36,7 +36,6 @@ def joined(parts):
     return sparse.vstack(rows).tocsr(), np.concatenate([part.y for part in parts]), qid
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 60), st.integers(1, 2000), st.booleans(), st.integers(0, 1), st.integers(1, 3))
 def test_equals_the_whole_file(rows, part_bytes, queries, first, n_jobs):
     text = text_of(rows, queries=queries, first=first)

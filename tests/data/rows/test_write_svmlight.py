@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -26,7 +26,6 @@ matrices = hnp.arrays(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(matrices, st.data(), st.booleans(), st.booleans())
 def test_what_is_written_reads_back_exactly(X, data, zero_based, wide):
     y = data.draw(hnp.arrays(np.float64, len(X), elements=finite))

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -27,7 +27,6 @@ LISTS = st.lists(trees(), max_size=12)
 
 
 @given(LISTS)
-@settings(deadline=None, max_examples=50)
 def test_every_subtree_is_stored_once(given_trees):
     forest = Forest([text(tree) for tree in given_trees])
     every = {node for tree in given_trees for node in nodes(tree)}
@@ -38,7 +37,6 @@ def test_every_subtree_is_stored_once(given_trees):
 
 
 @given(LISTS)
-@settings(deadline=None, max_examples=50)
 def test_equal_trees_have_the_same_root(given_trees):
     roots = Forest([text(tree) for tree in given_trees]).trees["0"].tolist()
     for tree, root in zip(given_trees, roots, strict=True):
@@ -46,7 +44,6 @@ def test_equal_trees_have_the_same_root(given_trees):
 
 
 @given(LISTS)
-@settings(deadline=None, max_examples=50)
 def test_children_come_before_their_parents(given_trees):
     arrays = Forest([text(tree) for tree in given_trees]).table.arrays()
     begins, children = arrays["child_begins"], arrays["children"]
@@ -130,7 +127,6 @@ def test_a_wrong_tree_leaves_the_forest_as_it_was():
 
 
 @given(LISTS, st.data())
-@settings(deadline=None, max_examples=50)
 def test_is_cut_as_an_array_is(given_trees, data):
     forest = Forest([text(tree) for tree in given_trees])
     array = np.empty(len(given_trees), object)
@@ -203,7 +199,6 @@ def test_a_compact_copy_has_nothing_else():
 
 
 @given(LISTS)
-@settings(deadline=None, max_examples=50)
 def test_pickles_and_copies_are_the_same(given_trees):
     forest = Forest({"a": [text(tree) for tree in given_trees], "b": [None] * len(given_trees)})
     for copy in (pickle.loads(pickle.dumps(forest)), forest.compact()):

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference import golden
@@ -31,7 +31,6 @@ def vectors_of(line):
 
 
 @given(st.lists(trees(), min_size=1, max_size=8), st.sampled_from(["", " ", "\n", "\n\n\t", "\r\n"]))
-@settings(deadline=None, max_examples=50)
 def test_trees_one_after_another(given_trees, between):
     data = read(between + between.join(text(tree) for tree in given_trees) + between)
     assert as_trees(data.X.brackets()) == given_trees

@@ -8,7 +8,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import unkernel.data.trees.reading as trees_module
@@ -165,7 +165,6 @@ def test_lines_can_be_cut_anywhere():
 
 
 @given(st.lists(st.integers(0, len(LINES)), max_size=6))
-@settings(deadline=None, max_examples=50)
 def test_lines_can_be_cut_into_many(cuts):
     edges = [0, *sorted(cuts), len(LINES)]
     assert fed([LINES[begin:end] for begin, end in itertools.pairwise(edges)]) == fed([LINES])

@@ -28,6 +28,8 @@ from reference.small_models import (
 from unkernel import FormatError, LimitError, compile
 from unkernel.models import Kernel, read_model
 
+pytestmark = pytest.mark.hostile
+
 FUZZ_ROUNDS = int(os.environ.get("UNKERNEL_FUZZ", "150"))
 
 
@@ -491,7 +493,7 @@ def damaged_models(draw):
 
 
 @given(content=damaged_models())
-@settings(max_examples=FUZZ_ROUNDS, deadline=None)
+@settings(max_examples=FUZZ_ROUNDS)
 def test_fuzz_splices_and_cuts(tmp_path_factory, content):
     read_or_refuse(tmp_path_factory.mktemp("fuzz") / "model", content)
 

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import unkernel
@@ -353,12 +353,13 @@ def damaged_models(draw):
     return changed[: draw(st.one_of(st.just(len(changed)), st.integers(0, len(changed))))]
 
 
+@pytest.mark.hostile
 @given(content=damaged_models())
-@settings(max_examples=150, deadline=None)
 def test_fuzz_splices_and_cuts(tmp_path_factory, content):
     read_or_refuse(tmp_path_factory.mktemp("fuzz") / "model", content)
 
 
+@pytest.mark.hostile
 def test_fuzz_bytes_and_lines(path):
     rng = random.Random(0)
     outcomes = set()

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -117,7 +117,6 @@ def test_a_positive_score_may_speak_for_minus_one(tmp_path):
     classes=st.lists(st.integers(-(2**31) + 1, 2**31 - 1), min_size=2, max_size=6, unique=True),
     n_support=st.integers(0, 12),
 )
-@settings(max_examples=60, deadline=None)
 def test_any_classifier_comes_back(tmp_path_factory, seed, kernel, classes, n_support):
     path = tmp_path_factory.mktemp("written") / "model"
     model = make_model(seed, kernel=kernel, classes=classes, n_support=n_support)

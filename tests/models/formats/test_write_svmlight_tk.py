@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -77,7 +77,6 @@ def written(model, path):
     weight=st.floats(0, 1e300),
     gamma=st.floats(-1e300, 1e300),
 )
-@settings(max_examples=60, deadline=None)
 def test_every_number_comes_back(tmp_path_factory, numbers, decay, weight, gamma):
     path = tmp_path_factory.mktemp("written") / "model"
     forest = Forest(["(A b)", "(A (B c))"], vectors=np.array([[numbers[0], 1.0], [0.0, numbers[2]]]))

@@ -49,7 +49,6 @@ STRANGE = st.text(
 TAG = STRANGE.filter(lambda text: text != "_")  # "_" is no tag
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     bank=treebanks(max_sentences=3),
     words=st.lists(st.lists(STRANGE, min_size=1, max_size=12), max_size=4),
@@ -81,7 +80,7 @@ def test_every_parse_is_one_tree(bank, words, data, options):
     check_trees(parser.parse(bank), parser.labels_)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(drawn=st.lists(sentences(), min_size=3, max_size=5), n_jobs=st.integers(2, 4))
 def test_answers_do_not_depend_on_threads(drawn, n_jobs):
     bank = bank_of(drawn * 60)

@@ -124,7 +124,7 @@ def test_conjunctions_that_were_corrected_often_only():
 # --- What decides -----------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     bank=treebanks(),
     learner=st.sampled_from([("online", 1), ("online", 3), ("svm", 1), ("logistic", 1)]),
@@ -161,7 +161,6 @@ def test_fitting_again_forgets():
 # --- The trainer and the compiled parser ------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -268,6 +267,7 @@ def test_lists_of_labels_that_are_none():
 # --- Ctrl-C -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.hostile
 @needs_sigint
 def test_stops_promptly_on_ctrl_c():
     check_interrupt(

@@ -58,7 +58,6 @@ def test_any_moves_make_one_tree(n_words, data):
 # --- Frames -----------------------------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=50)
 @given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
 def test_frames(text, bank, split, min_count):
     fast, slow = frames(text, bank, split, min_count)
@@ -101,7 +100,6 @@ def unpacked(rows):
     )
 
 
-@settings(deadline=None, max_examples=50)
 @given(text=template_texts(), bank=treebanks(), split=SPLITS, min_count=st.integers(1, 3))
 def test_rows_of_canonical_moves(text, bank, split, min_count):
     fast, slow = frames(text, bank, split, min_count)
@@ -121,7 +119,7 @@ def check_weights(runs, twins):
     assert part["intercept"].tolist() == intercept
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=25)
 @given(
     text=template_texts(),
     bank=treebanks(max_words=6),
@@ -169,7 +167,7 @@ def check_parses(parser, text, bank, others):
             assert (parsed.heads, parsed.deprels) == expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=25)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -187,7 +185,7 @@ def test_greedy_parses(*, text, bank, others, split, degree, learner, tmp_path_f
     check_parses(parser.fit(bank), text, bank, others)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=25)
 @given(
     text=template_texts(),
     bank=treebanks(),
@@ -206,7 +204,7 @@ def test_parses_with_a_beam(*, text, bank, others, split, beam, epochs, tmp_path
     assert parser.parse(others, n_jobs=2).to_bytes() == parser.parse(others).to_bytes()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(text=template_texts(), others=st.lists(sentences(), max_size=3))
 def test_crossing_arcs_are_learnt_and_put_back(text, others, tmp_path_factory):
     path = tmp_path_factory.mktemp("templates") / "own.txt"

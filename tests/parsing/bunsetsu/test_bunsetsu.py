@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -101,7 +101,6 @@ def test_training_rows_are_the_twins(templates):
     assert parser.n_features_ == len(set().union(*(names for names, _ in expected)))
 
 
-@settings(deadline=None)
 @given(twin.corpora(min_sentences=1))
 def test_rows_of_any_sentences_are_the_twins(text):
     parser = _of_all_templates()
@@ -223,7 +222,6 @@ def test_threads_do_not_matter(degree):
         assert parser.parse(corpus, n_jobs=jobs).to_bytes() == expected
 
 
-@settings(deadline=None)
 @given(twin.corpora())
 def test_trees_are_well_formed(text):
     corpus = read(text)
@@ -432,7 +430,6 @@ def test_tables_with_columns_that_no_feature_has_are_named(parser, monkeypatch):
         parser.heaviest(1)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_damaged_features_are_refused_or_parse(data):
     parser = _of_all_templates()

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.chunking import Sentence, numbered_rows, templates_of
@@ -48,7 +48,6 @@ def learned(text: str, sentences: list[Sentence], *, backward: bool = False, min
     return features, [columns[a:b].tolist() for a, b in pairwise(offsets)]
 
 
-@settings(max_examples=200, deadline=None)
 @given(templates, st.lists(sentence, min_size=1, max_size=4), st.booleans(), st.integers(1, 3))
 def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, min_count):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
@@ -58,7 +57,6 @@ def test_features_are_those_of_the_slow_twin(text, given_sentences, backward, mi
     assert features.features == len(numbers)
 
 
-@settings(deadline=None)
 @given(templates, st.lists(sentence, min_size=1, max_size=3))
 def test_features_survive_storing(text, given_sentences):
     sentences = [Sentence(*(list(column) for column in zip(*rows, strict=True))) for rows in given_sentences]
@@ -135,7 +133,6 @@ def test_too_many_templates_are_refused():
         chunk_features(text, "own.txt")
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_any_text_is_read_or_refused(text):
     with contextlib.suppress(FormatError):

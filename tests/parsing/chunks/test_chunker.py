@@ -151,7 +151,7 @@ def test_words_alone_are_enough():
     assert chunker.parse(found) == found
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.lists(

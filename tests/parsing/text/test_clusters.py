@@ -4,7 +4,7 @@ import io
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import unkernel
@@ -20,7 +20,6 @@ from unkernel.parsing import Tagger, TextParser, WordClusters
     clusters=st.integers(1, 4),
     others=st.integers(0, 2),
 )
-@settings(max_examples=100)
 def test_words_move_to_the_likeliest_cluster(words, clusters, others):
     vocabulary = 9 - others
     options = {"vocabulary": vocabulary, "others": others, "clusters": clusters}

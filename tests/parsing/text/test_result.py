@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unkernel.data import Treebank, read_conllu
@@ -103,7 +103,6 @@ def splittings(draw):
 
 
 @given(splittings())
-@settings(max_examples=200)
 def test_splitting(ends):
     """Words are compared as sets of spans where there are no multiword tokens."""
     banks, spans, sentences = [], [], []

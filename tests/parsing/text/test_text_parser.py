@@ -102,7 +102,6 @@ texts = st.lists(
 
 
 @given(text=texts | st.text(max_size=60))
-@settings(max_examples=60)
 def test_is_its_parts_one_after_another(nlp, text):
     model = nlp.to_model()
     if any(0xD800 <= ord(character) < 0xE000 for character in text):
@@ -308,6 +307,7 @@ def test_damaged_files_are_refused(nlp):
                 damaged.check_model("x.uk")
 
 
+@pytest.mark.hostile
 def test_a_file_whose_models_are_damaged_inside(nlp):
     """Arrays that no tagger can have, in a file that is whole."""
     kind, arrays, stored = nlp.to_model().to_container()

@@ -7,7 +7,7 @@ import os
 import threading
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reference.text_treebanks import treebank_with_text
@@ -59,7 +59,6 @@ pieces = st.lists(
 
 
 @given(text=pieces, step=st.integers(1, 9), threads=st.integers(1, 3))
-@settings(max_examples=60)
 def test_answers_do_not_depend_on_how_the_text_comes(nlp, text, step, threads):
     expected = nlp.parse(text).to_bytes()
     found = list(parse_stream(nlp, Dripping(text.encode(), step), n_jobs=threads, block_bytes=step))
@@ -156,7 +155,6 @@ def test_skips_what_is_no_text(nlp):
 
 
 @given(data=st.binary(max_size=200))
-@settings(max_examples=60)
 def test_any_bytes_end_well(nlp, data):
     try:
         found = list(parse_stream(nlp, io.BytesIO(data), on_error="skip"))

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -186,13 +186,11 @@ def test_odd_texts_come_back(tokenizer, text):
     check_comes_back(tokenizer, text)
 
 
-@settings(deadline=None, max_examples=150)
 @given(text=st.text(st.characters(exclude_categories=["Cs"])) | st.text("aA.'n t\n\r\t\0 1,-", max_size=60))
 def test_every_text_comes_back(tokenizer, text):
     check_comes_back(tokenizer, text)
 
 
-@settings(deadline=None, max_examples=50)
 @given(data=st.binary(max_size=200))
 def test_binary_garbage_comes_back(tokenizer, data):
     check_comes_back(tokenizer, data.decode("utf-8", errors="replace"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reference import tokenizing
@@ -66,7 +66,6 @@ def test_texts_of_training(tokenizer, text, _):
     check_alike(tokenizer, text)
 
 
-@settings(deadline=None, max_examples=80)
 @given(
     parts=st.lists(
         st.sampled_from([text for text, _ in SENTENCES])
