@@ -155,8 +155,10 @@ def test_a_report_of_trees():
     labels = ["S", "NP", "S"] * 4 + ["S", "NP", "NP"]
     fast = unkernel.compile(TreeSVC().fit(trees, labels))
     page = Page(fast.report(trees, labels).html())
-    assert "Mistakes" in page.texts["h2"]
-    assert "(S (NP cats) (VP bark))" in page.texts["code"]
+    assert {"Mistakes", "Heaviest fragments"} <= set(page.texts["h2"])
+    drawings = [one["aria-label"] for one in page.of("svg")]
+    assert "(S (NP cats) (VP bark))" in drawings  # a mistake
+    assert any("..." in words for words in drawings)  # a fragment
 
 
 def test_what_cannot_be_explained_is_said(iris):

@@ -207,19 +207,29 @@ def ndcg_score(
         raise ValueError(f"k must be a number of places from 1 on, or None for all, got {k!r}")
     if without_relevant not in _WITHOUT_RELEVANT:
         raise ValueError(f"without_relevant must be 'skip', 'zero' or 'one', got {without_relevant!r}")
-    gains = _gains_of(labels, gain)
-    given = check_groups(qid, found)
-    groups = np.zeros(len(found), np.int64) if given is None else np.unique(given, return_inverse=True)[1]
-    best = _discounted_sums(gains, gains, groups, k)
-    reached = _discounted_sums(gains, found, groups, k)
-    relevant = best > 0
-    values = np.divide(reached, best, out=np.zeros_like(best), where=relevant)
+    values, relevant = ndcg_of_groups(labels, found, check_groups(qid, found), k, gain)
     convention = _WITHOUT_RELEVANT[without_relevant]
     if convention is not None:
         return float(np.where(relevant, values, convention).mean())
     if not relevant.any():
         raise ValueError("no query has a relevant row (a label above 0), so there is no NDCG")
     return float(values[relevant].mean())
+
+
+def ndcg_of_groups(
+    labels: NDArray[Any],
+    scores: NDArray[np.float64],
+    groups: NDArray[Any] | None,
+    k: int | None,
+    gain: str = "exponential",
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """NDCG@k of each group, in ascending order; and whether it has a relevant row: where not, it is 0."""
+    gains = _gains_of(labels, gain)
+    numbers = np.zeros(len(scores), np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    best = _discounted_sums(gains, gains, numbers, k)
+    reached = _discounted_sums(gains, scores, numbers, k)
+    relevant = best > 0
+    return np.divide(reached, best, out=np.zeros_like(best), where=relevant), relevant
 
 
 def _gains_of(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:

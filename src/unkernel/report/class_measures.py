@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +45,18 @@ WORDS = {
 class ClassMeasures:
     """All measures of the answers of one model."""
 
+    words: ClassVar[Mapping[str, str]] = WORDS
+
     answers: Answered
+
+    @property
+    def name(self) -> str:
+        return self.answers.name
+
+    @property
+    def drawn(self) -> str:
+        """What the bootstrap draws."""
+        return f"{self.answers.examples.unit}s"
 
     @cached_property
     def confusion(self) -> NDArray[Any]:

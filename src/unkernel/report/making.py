@@ -14,9 +14,11 @@ from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.report.answers import Answered, Classifier, Examples, answered
-from unkernel.report.class_measures import WORDS, ClassMeasures
+from unkernel.report.class_measures import ClassMeasures
+from unkernel.report.intervals import Studied
 from unkernel.report.page import Report, Section
 from unkernel.report.plots import check_matplotlib
+from unkernel.report.rank_measures import RankMeasures
 from unkernel.report.sections.about import engines, training
 from unkernel.report.sections.about import models as models_of
 from unkernel.report.sections.agreement import agreement
@@ -26,9 +28,14 @@ from unkernel.report.sections.curves import curves
 from unkernel.report.sections.data import data
 from unkernel.report.sections.mistakes import mistakes as mistakes_of
 from unkernel.report.sections.quality import quality
+from unkernel.report.sections.ranking import ranking
 from unkernel.report.sections.thresholds import Costs, thresholds
-from unkernel.report.sections.weights import weights
+from unkernel.report.sections.values import largest_errors, values
+from unkernel.report.sections.weights import fragments, weights
+from unkernel.report.value_measures import ValueMeasures
 from unkernel.report.wording import labels as label_words
+
+Sections = list[Section | None]
 
 
 @dataclass(frozen=True)
@@ -107,34 +114,44 @@ def report(
 def report_of(answers: Sequence[Answered], choices: Choices) -> Report:
     """The report of models that were asked."""
     _check_comparable(answers)
-    if answers[0].ranks or answers[0].decision.scheme == "regression":
-        raise ValueError("a report of rankings and regression is not there yet")
-    measured, sections = _classes(answers, choices)
-    return Report(_title(answers, choices), measured, sections)
+    make = _ranks if answers[0].ranks else _classes if len(answers[0].classes) else _values
+    studied, sections = make(answers, choices)
+    all_sections = [models_of(answers), data(answers), *sections, training(answers), engines(answers)]
+    return Report(
+        _title(answers, choices),
+        {one.name: one.measures for one in studied},
+        [section for section in all_sections if section is not None],
+    )
 
 
-def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[dict[str, Any], list[Section]]:
+def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
     studied = [ClassMeasures(one) for one in answers]
-    measured = {one.answers.name: one.measures for one in studied}
-    drawn, place = f"{answers[0].examples.unit}s", answers[0].positive
-    found = None if place is None else answers[0].classes[place]
-    sections: list[Section | None] = [
-        quality(measured, WORDS, drawn, {one.answers.name: one.samples for one in studied}, found),
+    place, heavy = answers[0].positive, weights
+    if isinstance(answers[0].classifier, TreeClassifier):
+        heavy = fragments
+    return studied, [
+        quality(studied, None if place is None else answers[0].classes[place]),
         agreement(answers) if len(answers) > 1 else None,
         confusion(studied),
         curves(studied),
         calibration(studied),
-        thresholds(answers, choices.costs) if answers[0].positive is not None else None,
-        weights(answers, choices.top) if choices.top else None,
+        thresholds(answers, choices.costs) if place is not None else None,
+        heavy(answers, choices.top) if choices.top else None,
         mistakes_of(answers, choices.mistakes) if choices.mistakes else None,
     ]
-    return measured, _framed(answers, sections)
 
 
-def _framed(answers: Sequence[Answered], inside: Sequence[Section | None]) -> list[Section]:
-    """What all reports begin and end with."""
-    all_sections = [models_of(answers), data(answers), *inside, training(answers), engines(answers)]
-    return [section for section in all_sections if section is not None]
+def _ranks(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+    studied = [RankMeasures(one) for one in answers]
+    heavy = weights(answers, choices.top) if choices.top else None
+    return studied, [quality(studied), ranking(studied), heavy]
+
+
+def _values(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+    studied = [ValueMeasures(one) for one in answers]
+    heavy = weights(answers, choices.top) if choices.top else None
+    worst = largest_errors(studied, choices.mistakes) if choices.mistakes else None
+    return studied, [quality(studied), values(studied), heavy, worst]
 
 
 def _title(answers: Sequence[Answered], choices: Choices) -> str:

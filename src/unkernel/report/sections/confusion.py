@@ -25,7 +25,8 @@ def confusion(studied: Sequence[ClassMeasures]) -> Section:
     parts = [_pairs(one) if many else _matrix(one) for one in studied]
     if studied[0].answers.positive is None:
         parts += [_classes(one) for one in studied]
-    return Section("Confusion", side_by_side(parts) if not many else joined(parts))
+    few = len(studied[0].answers.classes) == 2
+    return Section("Confusion", side_by_side(parts) if few else joined(parts))
 
 
 def _matrix(one: ClassMeasures) -> Html:

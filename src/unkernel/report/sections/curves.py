@@ -77,14 +77,16 @@ def _precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
             axes.plot(
                 curve.recall[few], curve.precision[few], color=colour, label=f"{name_of_line(name)}: {area}"
             )
-            share = curve.positives / (curve.positives + curve.negatives)
-            axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
+            if len(lines) <= 2:  # more would hide the names
+                share = curve.positives / (curve.positives + curve.negatives)
+                axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
         axes.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         legend(axes, loc="lower left", title="average precision")
         words = "; ".join(f"{name} {number(curve.average_precision())}" for name, curve in lines)
         return figure(
             picture(axes, f"Precision–recall curves. Average precision: {words}"),
-            "Precision against recall. Dotted: the share of the class, which chance would have.",
+            "Precision against recall."
+            + (" Dotted: the share of the class, which chance would have." if len(lines) <= 2 else ""),
         )
 
 

@@ -29,7 +29,7 @@ def data(answers: Sequence[Answered]) -> Section:
     if sizes[0]:
         rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
     parts = [facts([""], rows, caption="The data that was answered")]
-    if len(first.classes):
+    if len(first.classes) and not first.ranks:
         parts.append(_classes(first))
     if isinstance(first.classifier, RecordClassifier) and not first.classifier.plan.whole:
         parts.append(_columns(first.classifier))

@@ -12,6 +12,7 @@ from unkernel.report.answers import Answered
 from unkernel.report.explained import explanation_table
 from unkernel.report.markup import Html, element, joined, paragraph, side_by_side, table
 from unkernel.report.page import Section
+from unkernel.report.tree_drawing import drawn
 from unkernel.report.wording import many, percent, signed
 
 _TOP = 6  # conjunctions of each
@@ -73,7 +74,8 @@ def _shown(answers: Answered, example: int) -> Html | None:
         return table(
             ["column", "value"], rows, caption=f"{answers.examples.unit.capitalize()} {example:,}", texts=[1]
         )
-    return paragraph(element("code", found))
+    picture = drawn(found)
+    return paragraph(element("code", found)) if picture is None else element("div", picture, class_="drawn")
 
 
 def _is_missing(value: Any) -> bool:

@@ -8,8 +8,12 @@ from dataclasses import replace
 from unkernel.engines.explaining import AND, Heavy
 from unkernel.report.answers import Answered
 from unkernel.report.explained import heavy_table
-from unkernel.report.markup import Html, joined, paragraph, side_by_side
+from unkernel.report.markup import Html, element, figure, joined, paragraph, side_by_side
 from unkernel.report.page import Section
+from unkernel.report.tree_drawing import drawn
+from unkernel.report.wording import signed
+
+_DRAWN = 12
 
 
 def weights(answers: Sequence[Answered], top: int) -> Section:
@@ -29,6 +33,33 @@ def _listed(answers: Answered, top: int) -> Html:
     except ValueError as reason:
         return paragraph(f"{answers.name}: {reason}")
     return heavy_table([_named(one, answers) for one in found], f"{answers.name}: the largest weights")
+
+
+def fragments(answers: Sequence[Answered], top: int) -> Section:
+    """The fragments of trees that weigh most, drawn."""
+    words = paragraph(
+        "The weight of a fragment is added to the score as often as a tree has it, before the norm."
+    )
+    return Section("Heaviest fragments", joined([words, *(_fragments(one, top) for one in answers)]))
+
+
+def _fragments(answers: Answered, top: int) -> Html:
+    try:
+        found = answers.heaviest(top)
+    except ValueError as reason:
+        return paragraph(f"{answers.name}: {reason}")
+    listed = heavy_table(found, f"{answers.name}: the largest weights")
+    pictures = [_picture(one) for one in found[:_DRAWN]]
+    return joined(
+        [listed, element("div", *(one for one in pictures if one is not None), class_="grid small")]
+    )
+
+
+def _picture(one: Heavy) -> Html | None:
+    picture = drawn(one.label)
+    if picture is None:
+        return None
+    return figure(element("div", picture, class_="drawn"), f"{signed(one.weight)} for {one.for_class}")
 
 
 def _named(one: Heavy, answers: Answered) -> Heavy:

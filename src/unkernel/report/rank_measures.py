@@ -1,0 +1,129 @@
+"""How good an order is: measures of queries that count any number of times, so that they can be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import count_pairs
+from unkernel.cutplane.rankings import ndcg_of_groups, ranking_of
+from unkernel.report.answers import Answered
+from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+
+ORDERED = "ordered pairs"
+DEPTHS = (1, 3, 5, 10, 20)
+LARGEST_DEPTH = 20
+WORDS = {
+    ORDERED: "the share of pairs of unequal label that the scores have in order; equal scores count half"
+}
+WORDS |= {
+    f"NDCG@{depth}": f"the discounted gain of the first {depth}, relative to that of the best order"
+    for depth in DEPTHS
+}
+_LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, and not grades
+
+
+@dataclass(frozen=True, eq=False)
+class RankMeasures:
+    """All measures of the order that one model gives."""
+
+    words: ClassVar[Mapping[str, str]] = WORDS
+
+    answers: Answered
+
+    @property
+    def name(self) -> str:
+        return self.answers.name
+
+    @property
+    def drawn(self) -> str:
+        """What the bootstrap draws."""
+        return "queries"
+
+    @property
+    def scores(self) -> Numbers:
+        return self.answers.raw[:, 0]
+
+    @cached_property
+    def labels(self) -> Numbers:
+        """The right order, as numbers."""
+        try:
+            return self.answers.examples.labels.astype(np.float64)
+        except ValueError:
+            raise ValueError("the labels of a ranking are numbers, so that they have an order") from None
+
+    @cached_property
+    def groups(self) -> NDArray[np.intp]:
+        """The number of each row's query."""
+        given = self.answers.examples.groups
+        if given is None:
+            return np.zeros(len(self.labels), np.intp)
+        return np.unique(given, return_inverse=True)[1]
+
+    @cached_property
+    def queries(self) -> NDArray[Any]:
+        """What the queries are called."""
+        given = self.answers.examples.groups
+        return np.zeros(1, np.intp) if given is None else np.unique(given)
+
+    @cached_property
+    def graded(self) -> bool:
+        """Whether labels are grades, of which NDCG can be computed."""
+        return bool(self.labels.min() >= 0 and self.labels.max() <= _LARGEST_GRADE)
+
+    @cached_property
+    def ndcg(self) -> dict[int, Numbers]:
+        """Of each depth: the NDCG of each query; NaN where nothing is relevant."""
+        if not self.graded:
+            return {}
+        found = {}
+        for depth in range(1, LARGEST_DEPTH + 1):
+            values, relevant = ndcg_of_groups(self.labels, self.scores, self.groups, depth)
+            found[depth] = np.where(relevant, values, np.nan)
+        return found
+
+    @cached_property
+    def _pairs(self) -> NDArray[np.float64]:
+        """[query]: pairs of unequal label, and those of them that are in order."""
+        order = np.argsort(self.groups, kind="stable")
+        ends = np.cumsum(np.bincount(self.groups))
+        found = []
+        for rows in np.split(order, ends[:-1]):
+            settings = ranking_of(self.labels[rows], None, weights=None, pair_weight=None)
+            found.append(count_pairs(**settings, scores=np.ascontiguousarray(self.scores[rows])))
+        return np.array(found, dtype=np.float64)
+
+    def values(self, counts: Counts | None = None) -> dict[str, float]:
+        """The measures, where queries count so often."""
+        weights = np.ones(len(self.queries)) if counts is None else counts
+        pairs, ordered = weights @ self._pairs
+        found = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
+        for depth in DEPTHS:
+            if depth in self.ndcg:
+                found[f"NDCG@{depth}"] = _mean(self.ndcg[depth], weights)
+        return found
+
+    @cached_property
+    def samples(self) -> dict[str, Numbers]:
+        """The measures of resampled queries; of a single query there is nothing to draw."""
+        count = len(self.queries)
+        if count == 1:
+            return {name: np.array([np.nan]) for name in self.values()}
+        return bootstrapped(self.values, count)
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """The measures with their intervals."""
+        return with_intervals(self.values(), self.samples)
+
+
+def _mean(values: Numbers, weights: NDArray[Any]) -> float:
+    """Without queries that have nothing relevant."""
+    known = ~np.isnan(values)
+    total = weights[known].sum()
+    return float((values[known] * weights[known]).sum() / total) if total else float("nan")

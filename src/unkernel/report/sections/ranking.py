@@ -1,0 +1,109 @@
+"""Rankings: the gain by depth, and the queries that go worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
+from unkernel.report.intervals import Numbers, middle, resamples
+from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
+from unkernel.report.page import Section
+from unkernel.report.rank_measures import LARGEST_DEPTH, RankMeasures
+from unkernel.report.wording import many, percent
+
+_DEPTH = 10  # of what is said of single queries
+_WORST = 10
+
+
+def ranking(studied: Sequence[RankMeasures]) -> Section:
+    """NDCG by depth and by query, where labels are grades."""
+    able = [one for one in studied if one.graded]
+    if not able:
+        reason = "Labels are no grades (whole numbers from 0 on, and not large), so there is no NDCG."
+        return Section("Ranking", paragraph(reason))
+    parts = [_by_depth(able)]
+    if len(able[0].queries) > 1:
+        parts.append(_by_query(able))
+    worst = [_worst(one) for one in able] if len(able[0].queries) > 1 else []
+    return Section("Ranking", joined([side_by_side(parts), _left_out(able[0]), *worst]))
+
+
+def _by_depth(studied: Sequence[RankMeasures]) -> Html:
+    depths = list(range(1, LARGEST_DEPTH + 1))
+    with drawing() as axes:
+        for one, colour in zip(studied, COLOURS, strict=False):
+            table_of = np.array([one.ndcg[depth] for depth in depths])
+            means = np.nanmean(table_of, axis=1)
+            low, high = _band(table_of)
+            axes.fill_between(depths, low, high, color=colour, alpha=0.18, linewidth=0)
+            axes.plot(
+                depths, means, marker="o", markersize=3, color=colour, label=name_of_line(one.answers.name)
+            )
+        axes.set(xlabel="k, places that count", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
+        if len(studied) > 1:
+            legend(axes, loc="best")
+        ends = "; ".join(
+            f"{one.answers.name} {percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
+        )
+        return figure(
+            picture(axes, f"NDCG by the number of places that count. At {_DEPTH}: {ends}"),
+            "NDCG@k by k, with the 95 % interval of a bootstrap over queries.",
+        )
+
+
+def _band(values: Numbers) -> tuple[list[float], list[float]]:
+    """For each row of values of queries, the interval of its mean."""
+    known = ~np.isnan(values[0])
+    kept = values[:, known]
+    if kept.shape[1] < 2:
+        return [float("nan")] * len(values), [float("nan")] * len(values)
+    means = np.array([kept @ counts / kept.shape[1] for counts in resamples(kept.shape[1])])
+    ends = [middle(column) for column in means.T]
+    return [low for low, _ in ends], [high for _, high in ends]
+
+
+def _by_query(studied: Sequence[RankMeasures]) -> Html:
+    with drawing() as axes:
+        for one, colour in zip(studied, COLOURS, strict=False):
+            values = one.ndcg[_DEPTH]
+            own = values[~np.isnan(values)]
+            axes.hist(
+                own,
+                bins=np.linspace(0, 1, 21),
+                color=colour,
+                alpha=0.55,
+                label=name_of_line(one.answers.name),
+            )
+        axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
+        if len(studied) > 1:
+            legend(axes, loc="best")
+        words = f"How many queries have which NDCG@{_DEPTH}."
+        return figure(picture(axes, words), words)
+
+
+def _left_out(one: RankMeasures) -> Html:
+    without = int(np.isnan(one.ndcg[1]).sum())
+    count = many(len(one.queries), "query", "queries")
+    words = f"Of {count}, {without:,} without a relevant row are left out."
+    return paragraph(f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {words}", note=True)
+
+
+def _worst(one: RankMeasures) -> Html:
+    values = one.ndcg[_DEPTH]
+    order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:_WORST]
+    rows = []
+    for query in order.tolist():
+        if np.isnan(values[query]):
+            continue
+        own = np.flatnonzero(one.groups == query)
+        first = own[np.argsort(-one.scores[own], kind="stable")][:_DEPTH]
+        labels = ", ".join(f"{label:g}" for label in one.labels[first])
+        rows.append([one.queries[query], f"{len(own):,}", percent(float(values[query])), labels])
+    return table(
+        ["query", "rows", f"NDCG@{_DEPTH}", f"labels of the first {_DEPTH}, as the model orders them"],
+        rows,
+        caption=f"{one.answers.name}: the queries that go worst",
+        texts=[3],
+    )

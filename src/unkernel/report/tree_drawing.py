@@ -1,0 +1,127 @@
+"""Trees in brackets as pictures: a node above its children."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from unkernel.report.markup import Html, escaped
+
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_MOST_NODES = 250
+_LETTER, _GAP, _LEVEL, _MARGIN = 7.2, 14.0, 38.0, 8.0  # in pixels
+_LINE = "#8a949e"
+
+
+@dataclass(eq=False)
+class Node:
+    """A node, and where it is drawn."""
+
+    label: str
+    children: list[Node] = field(default_factory=list)
+    x: float = 0.0
+    depth: int = 0
+
+    @property
+    def width(self) -> float:
+        """Of its label."""
+        return max(len(self.label), 1) * _LETTER + _GAP
+
+
+def parsed(text: str) -> Node | None:
+    """The tree of a text in brackets; None where it is not one, or one that is too large to be drawn."""
+    tokens = _TOKEN.findall(text)
+    if not 0 < len(tokens) <= 3 * _MOST_NODES:
+        return None
+    above = Node("")  # holds the tree
+    path = [above]
+    opened = False  # whether the next token is the label of a node with children
+    for token in tokens:
+        if token == "(":
+            if opened:  # a node without a label
+                path.append(_added(path[-1], ""))
+            opened = True
+        elif token == ")":
+            if opened or len(path) < 2:
+                return None
+            path.pop()
+        else:
+            node = _added(path[-1], token)
+            if opened:
+                path.append(node)
+            opened = False
+    return above.children[0] if len(path) == 1 and len(above.children) == 1 and not opened else None
+
+
+def _added(parent: Node, label: str) -> Node:
+    node = Node(label, depth=parent.depth + 1)
+    parent.children.append(node)
+    return node
+
+
+def drawn(text: str) -> Html | None:
+    """A picture of a tree; None where it cannot be drawn."""
+    root = parsed(text)
+    if root is None:
+        return None
+    nodes = _in_order(root)
+    width = _placed(nodes)
+    height = max(node.depth for node in nodes) * _LEVEL + 2 * _MARGIN - _LEVEL + 16
+    lines = [_line(node, one) for node in nodes for one in node.children]
+    words = [f'<text x="{node.x:.1f}" y="{_height(node):.1f}">{escaped(node.label)}</text>' for node in nodes]
+    return Html(
+        f'<svg width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="{escaped(text)}" font-size="13" text-anchor="middle" fill="currentColor">'
+        f'<g stroke="{_LINE}" stroke-width="1.2">{"".join(lines)}</g>{"".join(words)}</svg>'
+    )
+
+
+def _line(above: Node, below: Node) -> str:
+    begin = f'x1="{above.x:.1f}" y1="{_height(above) + 6:.1f}"'
+    return f'<line {begin} x2="{below.x:.1f}" y2="{_height(below) - 13:.1f}"/>'
+
+
+def _height(node: Node) -> float:
+    return _MARGIN + 12 + (node.depth - 1) * _LEVEL
+
+
+def _in_order(root: Node) -> list[Node]:
+    """All nodes, each before its children."""
+    found, left = [], [root]
+    while left:
+        node = left.pop()
+        found.append(node)
+        left += reversed(node.children)
+    return found
+
+
+def _placed(nodes: list[Node]) -> float:
+    """Leaves stand side by side, other nodes above the middle of their children; the width of all.
+
+    A label that is wider than its children pushes what comes after it aside.
+    """
+    ends: dict[int, float] = {}  # where the last label of each level ends
+    for node in reversed(_leaves_last(nodes)):
+        middle = sum((node.children[0].x, node.children[-1].x)) / 2 if node.children else 0.0
+        least = max(ends.get(node.depth, _MARGIN), 0.0 if node.children else ends.get(0, _MARGIN))
+        node.x = max(middle, least + node.width / 2)
+        if node.x > middle and node.children:
+            _shift(node, node.x - middle)
+        ends[node.depth] = node.x + node.width / 2
+        ends[0] = max(ends.get(0, 0.0), *(one.x + one.width / 2 for one in _in_order(node)))
+    return ends[0] + _MARGIN
+
+
+def _leaves_last(nodes: list[Node]) -> list[Node]:
+    """Reversed, every node comes after its children, from left to right."""
+    found, left = [], [nodes[0]]
+    while left:
+        node = left.pop()
+        found.append(node)
+        left += node.children
+    return found
+
+
+def _shift(node: Node, by: float) -> None:
+    for one in _in_order(node)[1:]:
+        one.x += by

@@ -1,0 +1,72 @@
+"""How good numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from unkernel.report.answers import Answered
+from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+
+R_SQUARED, ROOT_SQUARED, ABSOLUTE = "R squared", "root mean squared error", "mean absolute error"
+WORDS = {
+    R_SQUARED: "the share of the variance that is explained: 1 is perfect, 0 is that of the mean",
+    ROOT_SQUARED: "in the unit of the values",
+    ABSOLUTE: "in the unit of the values",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ValueMeasures:
+    """All measures of the values that one model gives."""
+
+    words: ClassVar[Mapping[str, str]] = WORDS
+
+    answers: Answered
+
+    @property
+    def name(self) -> str:
+        return self.answers.name
+
+    @property
+    def drawn(self) -> str:
+        """What the bootstrap draws."""
+        return f"{self.answers.examples.unit}s"
+
+    @cached_property
+    def right(self) -> Numbers:
+        """The right values."""
+        try:
+            return self.answers.examples.labels.astype(np.float64)
+        except ValueError:
+            raise ValueError("the right answers of a model of numbers are numbers") from None
+
+    @cached_property
+    def errors(self) -> Numbers:
+        """What is said, less what is right."""
+        return np.asarray(self.answers.raw[:, 0] - self.right)
+
+    def values(self, counts: Counts | None = None) -> dict[str, float]:
+        """The measures, where examples count so often."""
+        squared = float(np.average(self.errors**2, weights=counts))
+        mean = np.average(self.right, weights=counts)
+        spread = float(np.average((self.right - mean) ** 2, weights=counts))
+        return {
+            R_SQUARED: 1 - squared / spread if spread > 0 else float("nan"),
+            ROOT_SQUARED: float(np.sqrt(squared)),
+            ABSOLUTE: float(np.average(np.abs(self.errors), weights=counts)),
+        }
+
+    @cached_property
+    def samples(self) -> dict[str, Numbers]:
+        """The measures of resampled examples."""
+        return bootstrapped(self.values, len(self.right))
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """The measures with their intervals."""
+        return with_intervals(self.values(), self.samples, numbers=tuple(WORDS))

@@ -1,0 +1,90 @@
+"""Reports of rankings and of numbers: the measures of the rest of the package and of scikit-learn."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+from sklearn import metrics
+from sklearn.svm import SVR
+
+import unkernel
+from reference.pages import Page
+from unkernel import RankSVM
+from unkernel.cutplane import ndcg_score, ordered_pairs
+from unkernel.report import report
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
+
+@pytest.fixture(scope="module")
+def ranked():
+    generator = np.random.default_rng(0)
+    X = generator.random((120, 5)).round(2)
+    y = np.digitize(X @ np.arange(5) + 0.5 * generator.normal(size=120), [3, 5, 7])
+    qid = np.arange(120) // 8 + 100
+    return RankSVM(C=1).fit(X, y, qid=qid), X, y, qid
+
+
+def test_a_report_of_rankings(ranked):
+    model, X, y, qid = ranked
+    made = model.report(X, y, qid=qid)
+    found = {one.name: one for one in made.measures["RankSVM"]}
+    scores = model.decision_function(X)
+    assert found["ordered pairs"].value == pytest.approx(ordered_pairs(y, scores, qid))
+    for depth in (1, 5, 10):
+        assert found[f"NDCG@{depth}"].value == pytest.approx(ndcg_score(y, scores, qid, k=depth))
+    for one in found.values():
+        assert one.low <= one.value <= one.high
+    page = Page(made.html())
+    assert page.texts["h2"] == [
+        "Model",
+        "Data",
+        "Quality",
+        "Ranking",
+        "Heaviest conjunctions",
+        "Training",
+        "Time and memory",
+    ]
+    assert len(page.of("svg")) == 2
+    assert page.loads == []
+
+
+def test_rankings_side_by_side_and_without_groups(ranked):
+    model, X, y, qid = ranked
+    other = RankSVM(C=1e-4).fit(X, y, qid=qid)
+    assert "Differences to a" in report({"a": model, "b": other}, X, y, qid=qid).html()
+    alone = model.report(X, y).measures["RankSVM"]
+    assert np.isnan([one.low for one in alone]).all()  # of one query nothing can be drawn
+
+
+def test_labels_that_are_no_grades(ranked):
+    model, X, y, qid = ranked
+    words = Page(model.report(X, y - 2, qid=qid).html()).texts["p"]
+    assert any("Labels are no grades" in one for one in words)
+    with pytest.raises(ValueError, match="labels of a ranking are numbers"):
+        model.report(X, np.array(["a"] * len(X)))
+
+
+def test_a_report_of_numbers():
+    generator = np.random.default_rng(0)
+    X = generator.random((80, 4)).round(2)
+    y = X @ np.arange(4) + 0.3 * generator.normal(size=80)
+    fast = unkernel.compile(SVR(kernel="linear").fit(X, y), measure=False)
+    made = fast.report(X, y)
+    found = {one.name: one.value for one in made.measures["CompiledClassifier"]}
+    said = fast.predict(X)
+    assert found == pytest.approx(
+        {
+            "R squared": metrics.r2_score(y, said),
+            "root mean squared error": metrics.root_mean_squared_error(y, said),
+            "mean absolute error": metrics.mean_absolute_error(y, said),
+        }
+    )
+    page = Page(made.html())
+    assert {"Values", "Mistakes"} <= set(page.texts["h2"])
+    with pytest.raises(ValueError, match="right answers of a model of numbers are numbers"):
+        fast.report(X, np.array(["a"] * len(X)))

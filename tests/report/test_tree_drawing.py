@@ -1,0 +1,50 @@
+"""Trees as pictures: what is drawn, what is not, and that labels do not meet."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from reference.pages import Page
+from unkernel.report.tree_drawing import _in_order, _placed, drawn, parsed
+
+
+def test_a_tree_and_its_parts():
+    root = parsed("(S (NP dogs) (VP (V bark) ...))")
+    assert root is not None
+    assert [node.label for node in _in_order(root)] == ["S", "NP", "dogs", "VP", "V", "bark", "..."]
+    page = Page(drawn("(S (NP <b>) (VP bark))"))
+    assert page.texts["text"] == ["S", "NP", "<b>", "VP", "bark"]
+    assert len(page.of("line")) == 4
+    assert page.of("svg")[0]["aria-label"] == "(S (NP <b>) (VP bark))"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "(", "(S (NP a)", "(S a))", "()", "(S ())", "a b", "(S " + "a " * 900 + ")"]
+)
+def test_what_is_no_tree_is_not_drawn(text):
+    assert drawn(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(S (A b) (C d) (E f))",
+        "(S (averyverylonglabel b) (C d))",
+        "(S (A (anotherratherlonglabel (x y))) (B (C (D e))) f)",
+        "(aroot" + "longlabel" * 5 + " (A b) (C d))",
+        "word",
+    ],
+)
+def test_labels_of_a_level_do_not_meet(text):
+    root = parsed(text)
+    assert root is not None
+    nodes = _in_order(root)
+    width = _placed(nodes)
+    for depth in {node.depth for node in nodes}:
+        level = sorted((node for node in nodes if node.depth == depth), key=lambda node: node.x)
+        for left, right in pairwise(level):
+            assert left.x + left.width / 2 <= right.x - right.width / 2 + 1e-9
+        assert level[0].x - level[0].width / 2 >= 0
+        assert level[-1].x + level[-1].width / 2 <= width
