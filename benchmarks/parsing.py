@@ -39,7 +39,7 @@ TASKS: dict[str, Callable[[Report, str], None]] = {
     "kyoto-reading, l1-LLM": partial(japanese, dataset="kyoto-reading", degrees=(2,), learner="logistic"),
     "wac, test": partial(japanese, dataset="wac", degrees=(1, 2, 3), part="test"),
     "raw text, fr_sequoia, 500 sentences": partial(raw_text, dataset="fr_sequoia", sentences=500),
-    "raw text, en_ewt_full": partial(raw_text, dataset="en_ewt_full"),
+    "raw text, en_ewt_full": partial(raw_text, dataset="en_ewt_full", clusters=True),
     "raw text, fr_sequoia": partial(raw_text, dataset="fr_sequoia"),
     "tags, en_ewt_full, 2,000 sentences": partial(tags, dataset="en_ewt_full", sentences=2000),
     "tags, en_ewt_full": partial(tags, dataset="en_ewt_full", clusters=True),

@@ -17,10 +17,14 @@ def tags(
     train, dev = corpus(dataset, "train", sentences), corpus(dataset, "dev")
     add_tagger(report, task, "unkernel", Tagger(), train, dev)
     if clusters:
-        text = [[form for form, _ in words] for words in tagged_words()]
-        found, cpu, _ = timed(lambda: WordClusters.learn(text, train))
+        found, cpu, _ = timed(lambda: english_clusters(train))
         report.add(task, "unkernel, clusters", "clustering", "CPU s", cpu)
         add_tagger(report, task, "unkernel, clusters", Tagger(clusters=found), train, dev)
+
+
+def english_clusters(train: Any) -> WordClusters:
+    """Clusters of an English text and of a treebank."""
+    return WordClusters.learn([[form for form, _ in words] for words in tagged_words()], train)
 
 
 def add_tagger(report: Report, task: str, contender: str, tagger: Tagger, train: Any, dev: Any) -> None:

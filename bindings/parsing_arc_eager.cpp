@@ -13,6 +13,7 @@
 
 #include "bindings.hpp"
 #include "bound_engine.hpp"
+#include "lexicons.hpp"
 #include "tables.hpp"
 #include "unkernel/parsing/arc_eager/decisions.hpp"
 #include "unkernel/parsing/arc_eager/online_training.hpp"
@@ -24,9 +25,9 @@ using parsing::ArcEagerSpec;
 
 // A spec, and the trees that it learnt from.
 struct BoundSpec {
-  BoundSpec(const std::string& file, std::string_view templates, bool split_moves, bool split_labels,
-            std::int64_t min_count)
-      : spec(file, templates, {split_moves, split_labels, min_count}) {}
+  BoundSpec(const std::string& file, std::string_view templates, const LexiconLists& clusters,
+            bool split_moves, bool split_labels, std::int64_t min_count)
+      : spec(file, templates, {split_moves, split_labels, min_count}, lexicon_of(clusters)) {}
   ArcEagerSpec spec;
   std::vector<parsing::LabelledTree> trees;
 };
@@ -192,9 +193,9 @@ Table decisions_with(const BoundSpec& bound, const Engines& moves, const Engines
 
 void bind_spec(nb::module_& module) {
   nb::class_<BoundSpec>(module, "ArcEagerSpec")
-      .def(nb::init<const std::string&, std::string_view, bool, bool, std::int64_t>(), nb::arg("file"),
-           nb::arg("templates"), nb::kw_only(), nb::arg("split_moves"), nb::arg("split_labels"),
-           nb::arg("min_count"))
+      .def(nb::init<const std::string&, std::string_view, const LexiconLists&, bool, bool, std::int64_t>(),
+           nb::arg("file"), nb::arg("templates"), nb::arg("clusters") = LexiconLists{}, nb::kw_only(),
+           nb::arg("split_moves"), nb::arg("split_labels"), nb::arg("min_count"))
       .def(
           "learn",
           [](BoundSpec& self, const data::ColumnText& text) {

@@ -19,6 +19,7 @@
 
 #include "bindings.hpp"
 #include "bound_engine.hpp"
+#include "lexicons.hpp"
 #include "tables.hpp"
 #include "unkernel/parsing/sequences/features.hpp"
 #include "unkernel/parsing/sequences/online_training.hpp"
@@ -36,8 +37,6 @@ constexpr std::int64_t many_words = 2000;  // a fraction of a second for the slo
 
 // --- Features ---------------------------------------------------------------------------------------------
 
-// Words of a lexicon, and the value of each.
-using LexiconLists = std::pair<std::vector<std::string>, std::vector<std::string>>;
 using NamedColumns = std::vector<std::pair<std::string, int>>;
 using NamedLexicons = std::vector<std::pair<std::string, LexiconLists>>;
 
@@ -45,14 +44,6 @@ struct Sources {
   parsing::SequenceNames names;
   parsing::SequenceSources sources;
 };
-
-parsing::Lexicon lexicon_of(const LexiconLists& lists) {
-  parsing::Lexicon lexicon;
-  for (const std::string& word : lists.first) lexicon.words.add(word);
-  for (const std::string& value : lists.second) lexicon.value_of.push_back(lexicon.values.add(value));
-  if (lexicon.words.size() != lists.first.size()) throw std::invalid_argument("a word is in a lexicon twice");
-  return lexicon;
-}
 
 Sources sources_of(int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
   constexpr int most_columns = 1000;  // far beyond all formats

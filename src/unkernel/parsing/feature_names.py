@@ -19,6 +19,7 @@ _STRINGS = (
     *(f"prefix{letters}" for letters in range(1, 5)),
     *(f"suffix{letters}" for letters in range(1, 5)),
     "shape",
+    "cluster",
 )
 _CHILDREN = ("0", "1", "2", "3+")
 _DISTANCES = ("1", "2", "3", "4", "5-6", "7-9", "10-14", "15+")

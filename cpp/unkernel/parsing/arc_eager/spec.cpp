@@ -67,10 +67,10 @@ void DecisionParts::restore(std::vector<std::int32_t> part_of_case,
 // --- The spec -----------------------------------------------------------------------------------------
 
 ArcEagerSpec::ArcEagerSpec(const std::string& file, std::string_view template_text,
-                           const SpecOptions& options)
+                           const SpecOptions& options, Lexicon clusters)
     : options_(options),
       templates_(read_templates(file, template_text)),
-      vocabulary_(with_tags(used_attributes(templates_), options)) {}
+      vocabulary_(with_tags(used_attributes(templates_), options), std::move(clusters)) {}
 
 void ArcEagerSpec::make_features() {
   move_features_ = std::make_unique<FeatureSpace>(templates_.moves, vocabulary_, labels_.size());
@@ -168,7 +168,7 @@ void ArcEagerSpec::restore(const Stored& stored) {
     if (!vocabulary_.used()[k] && !stored.strings[k].empty())
       throw std::invalid_argument("strings of an attribute that no template uses");
   }
-  vocabulary_ = Vocabulary(vocabulary_.used(), stored.strings);
+  vocabulary_.restore(stored.strings);
   const std::size_t lifted = stored.lifted_labels.size() / 2;
   if (stored.lifted_labels.size() % 2 != 0 || stored.labels.size() < 1)
     throw std::invalid_argument("the labels are damaged");

@@ -60,7 +60,8 @@ struct SpecOptions {
 
 class ArcEagerSpec {
  public:
-  ArcEagerSpec(const std::string& file, std::string_view template_text, const SpecOptions& options);
+  ArcEagerSpec(const std::string& file, std::string_view template_text, const SpecOptions& options,
+               Lexicon clusters = {});
   ArcEagerSpec(const ArcEagerSpec&) = delete;
   ArcEagerSpec& operator=(const ArcEagerSpec&) = delete;
 

@@ -25,6 +25,7 @@ constexpr std::pair<std::string_view, Attribute> attribute_names[] = {
     {"suffix3", Attribute::suffix3},
     {"suffix4", Attribute::suffix4},
     {"shape", Attribute::shape},
+    {"cluster", Attribute::cluster},
     {"label", Attribute::label},
     {"left-valency", Attribute::left_valency},
     {"right-valency", Attribute::right_valency}};

@@ -27,7 +27,8 @@
 
 namespace unkernel::parsing {
 
-// Attributes up to `shape` are strings of the text; the others are numbers from the state.
+// Attributes up to `cluster` are strings of the text, or what is known of its words; the others are numbers
+// from the state.
 enum class Attribute : std::uint8_t {
   form,
   word,  // the form in lower case, with 0 for every digit
@@ -44,13 +45,14 @@ enum class Attribute : std::uint8_t {
   suffix3,
   suffix4,
   shape,
+  cluster,
   label,
   left_valency,
   right_valency,
   distance,
   direction,
 };
-constexpr std::size_t string_attributes = static_cast<std::size_t>(Attribute::shape) + 1;
+constexpr std::size_t string_attributes = static_cast<std::size_t>(Attribute::cluster) + 1;
 
 constexpr bool is_string(Attribute attribute) {
   return static_cast<std::size_t>(attribute) < string_attributes;

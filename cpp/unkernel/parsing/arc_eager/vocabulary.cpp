@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "unkernel/data/decimal.hpp"
 #include "unkernel/data/text/utf8.hpp"
@@ -16,7 +17,7 @@ namespace conll = data::conll;
 constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
                                             Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
                                             Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
-                                            Attribute::suffix4, Attribute::shape};
+                                            Attribute::suffix4, Attribute::shape,   Attribute::cluster};
 struct ColumnOf {
   Attribute attribute;
   int column;
@@ -78,9 +79,14 @@ UsedAttributes used_attributes(const ParserTemplates& templates) {
   return used;
 }
 
-Vocabulary::Vocabulary(const UsedAttributes& used,
-                       const std::array<std::vector<std::string_view>, string_attributes>& strings)
-    : used_(used) {
+Vocabulary::Vocabulary(const UsedAttributes& used, Lexicon clusters)
+    : used_(used), clusters_(std::move(clusters)) {
+  clusters_.check();
+  if (used_[static_cast<std::size_t>(Attribute::cluster)] && clusters_.words.size() == 0)
+    throw std::invalid_argument("the templates have features of clusters, and no clusters are given");
+}
+
+void Vocabulary::restore(const std::array<std::vector<std::string_view>, string_attributes>& strings) {
   for (std::size_t k = 0; k < string_attributes; ++k) {
     for (const std::string_view name : strings[k]) tables_[k].add(name);
     if (tables_[k].size() != strings[k].size())
@@ -93,7 +99,9 @@ template <class Take>
 void Vocabulary::for_each_derived(std::string_view form, const Take& take) const {
   std::string room;
   for (const Attribute attribute : derived_attributes) {
-    if (used_[static_cast<std::size_t>(attribute)]) take(attribute, derived(attribute, form, room));
+    if (!used_[static_cast<std::size_t>(attribute)]) continue;
+    take(attribute, attribute == Attribute::cluster ? clusters_.value(normalised(form, room))
+                                                    : derived(attribute, form, room));
   }
 }
 

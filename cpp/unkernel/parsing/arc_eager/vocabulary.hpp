@@ -2,7 +2,7 @@
 //
 // Each attribute that the templates use has a table of the strings seen in training. A word of a sentence is
 // then a row of numbers; the attributes derived from its form are looked up once for every form seen in
-// training.
+// training. Its cluster, if clusters are given, is known for words that training has not seen, too.
 #pragma once
 
 #include <array>
@@ -16,6 +16,7 @@
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/data/text/name_table.hpp"
 #include "unkernel/parsing/arc_eager/templates.hpp"
+#include "unkernel/parsing/features/lexicon.hpp"
 
 namespace unkernel::parsing {
 
@@ -53,10 +54,10 @@ class SentenceSymbols {
 
 class Vocabulary {
  public:
-  explicit Vocabulary(const UsedAttributes& used) : used_(used) {}
-  // Restores what strings() returned. Throws std::invalid_argument if strings are missing or repeated.
-  Vocabulary(const UsedAttributes& used,
-             const std::array<std::vector<std::string_view>, string_attributes>& strings);
+  // Throws std::invalid_argument if clusters are damaged, or in use where there are none.
+  Vocabulary(const UsedAttributes& used, Lexicon clusters);
+  // Restores what names() returned. Throws std::invalid_argument if strings are repeated.
+  void restore(const std::array<std::vector<std::string_view>, string_attributes>& strings);
 
   // Adds strings that are not known yet.
   void learn(const data::ColumnText& text, std::int64_t sentence);
@@ -78,6 +79,7 @@ class Vocabulary {
   Symbol find(Attribute attribute, std::string_view name) const;
 
   UsedAttributes used_;
+  Lexicon clusters_;
   std::array<data::NameTable, string_attributes> tables_;
   // The forms seen in training, and the strings derived from each, in the order of the attributes.
   data::NameTable forms_;

@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "unkernel/data/text/utf8.hpp"
 #include "unkernel/parsing/sequences/reader.hpp"
 
 namespace unkernel::parsing {
@@ -28,15 +27,6 @@ std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& 
   if (codes > static_cast<std::uint64_t>(first_code + most_sequence_classes))
     throw std::invalid_argument("the code of a tag is out of range");
   return static_cast<std::int32_t>(codes) - first_code;
-}
-
-// Values are parts of texts, which are UTF-8. Throws std::invalid_argument.
-void check_are_text(const data::NameTable& names) {
-  for (std::size_t k = 0; k < names.size(); ++k) {
-    const std::string_view name = names.name(static_cast<std::int32_t>(k));
-    if (data::first_bad_byte(name) != name.size())
-      throw std::invalid_argument("a value of the words is not UTF-8 text");
-  }
 }
 
 // The codes of a template at a word, by place.
@@ -113,15 +103,7 @@ std::vector<TemplateRanges> SequenceFeatures::ranges() const {
 }
 
 void SequenceFeatures::check_sources() const {
-  for (const Lexicon& lexicon : sources_.lexicons) {
-    check_are_text(lexicon.words);
-    check_are_text(lexicon.values);
-    const auto known = static_cast<std::int32_t>(lexicon.values.size());
-    if (lexicon.value_of.size() != lexicon.words.size() ||
-        std::ranges::any_of(lexicon.value_of,
-                            [&](std::int32_t value) { return value < 0 || value >= known; }))
-      throw std::invalid_argument("a lexicon has not one value per word");
-  }
+  for (const Lexicon& lexicon : sources_.lexicons) lexicon.check();
 }
 
 const data::NameTable* SequenceFeatures::known(std::size_t column) const {
@@ -215,10 +197,7 @@ std::string_view SequenceFeatures::value(const SequenceAttribute& attribute, std
     return room;
   }
   append_plain(word, room);
-  const Lexicon& lexicon = sources_.lexicons[static_cast<std::size_t>(attribute.number)];
-  const std::int32_t found = lexicon.words.find(room);
-  return found < 0 ? std::string_view()
-                   : lexicon.values.name(lexicon.value_of[static_cast<std::size_t>(found)]);
+  return sources_.lexicons[static_cast<std::size_t>(attribute.number)].value(room);
 }
 
 void SequenceFeatures::learn_values(const data::ColumnText& text, const Monitor& monitor) {

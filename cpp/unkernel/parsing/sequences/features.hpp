@@ -17,6 +17,7 @@
 #include "unkernel/data/text/name_table.hpp"
 #include "unkernel/parsing/features/feature_index.hpp"
 #include "unkernel/parsing/features/feature_rows.hpp"
+#include "unkernel/parsing/features/lexicon.hpp"
 #include "unkernel/parsing/sequences/templates.hpp"
 
 namespace unkernel::parsing {
@@ -58,13 +59,6 @@ class Sequence {
 struct SequenceTableArrays {
   std::vector<std::vector<std::uint64_t>> joins;  // for each further value: (number << 32 | code) by number
   std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
-};
-
-// What is known of some words, written in lower case and with 0 for digits: one of several values.
-struct Lexicon {
-  data::NameTable words;
-  std::vector<std::int32_t> value_of;  // of each word
-  data::NameTable values;
 };
 
 // Where the words and the columns of the templates are in a text, and what the lexicons say.

@@ -40,7 +40,7 @@ def _loaded(path: Path, command: str) -> Parser:
         loaded = load(path)
     if isinstance(loaded, Parser):
         return loaded
-    words, user = parser_words(path), "Tagger(clusters=...) takes it"
+    words, user = parser_words(path), "train text --clusters takes it"
     if words is None:
         words, user = "a model of rows or trees", "unkernel predict answers with it"
     raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {user}")

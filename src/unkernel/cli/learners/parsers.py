@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from inspect import signature
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,11 @@ from unkernel.cli.render.parsers import print_parser_training
 from unkernel.cli.render.progress import Display
 from unkernel.cli.render.results import describe_result
 from unkernel.errors import FormatError
-from unkernel.parsing import ArcEagerParser, Tagger
+from unkernel.parsing import ArcEagerParser, TextParser
 from unkernel.parsing.base import BaseParser
 
 _STANDARD_STREAM = "-"
-_PARTS = {"tagger": Tagger, "parser": ArcEagerParser}  # of a parser of raw text
-_OF_PARTS = {"tagger": ("clusters",), "parser": ("templates", "beam")}  # what is an option of it, too
+_OF_PART = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, and options of TextParser, too
 _NO_SOLVER = 1.0  # in place of a tolerance, where training does not converge
 _ONLINE, _OTHERS = ("online",), ("svm", "logistic")
 _LEARNERS_OF = {
@@ -89,15 +88,15 @@ HELP = {
 
 
 def options_of(estimator: type) -> list[DerivedOption]:
-    """The parser's parameters, as options; of a parser of raw text, also some of its parts."""
-    of_parts = [
-        option
-        for part, parameters in _OF_PARTS.items()
-        if part in signature(estimator).parameters
-        for option in derived_options(_PARTS[part])
-        if option.parameter in parameters
-    ]
-    return of_parts + derived_options(estimator)
+    """The parser's parameters, as options; of a parser of raw text, also some of those of its parser."""
+    options = derived_options(estimator)
+    if estimator is TextParser:
+        options += [
+            replace(option, help=f"Of the parser of trees: {option.help[0].lower()}{option.help[1:]}")
+            for option in derived_options(ArcEagerParser)
+            if option.parameter in _OF_PART
+        ]
+    return options
 
 
 def train(kind: str, task: Task, given: dict[str, Any]) -> None:
@@ -160,21 +159,23 @@ def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[An
             [o.name for o in options if o.name in given],
         )
     chosen = {option.parameter: given[option.name] for option in options if option.name in given}
-    parser = task.estimator(**_with_parts(task.estimator, chosen), n_jobs=threads)
+    if task.estimator is TextParser:
+        chosen = _with_part(chosen)
+    parser = task.estimator(**chosen, n_jobs=threads)
     check_parameters(parser)
     with in_words_of_options():
         parser._check_parameters()
     return parser
 
 
-def _with_parts(estimator: type, chosen: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator, where those of its parts have become parts."""
-    own = {name: value for name, value in chosen.items() if name in signature(estimator).parameters}
-    for part, parameters in _OF_PARTS.items():
-        if given := {name: chosen[name] for name in parameters if name in chosen and name not in own}:
-            own[part] = _PARTS[part](**given)
-            check_parameters(own[part])
-    return own
+def _with_part(chosen: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a parser of raw text, where those of its parser have become one."""
+    of_part = {name: chosen[name] for name in _OF_PART if name in chosen}
+    if not of_part:
+        return chosen
+    parser = ArcEagerParser(**of_part)
+    check_parameters(parser)
+    return {name: value for name, value in chosen.items() if name not in of_part} | {"parser": parser}
 
 
 def _check_for_learner(learner: str, given: list[str]) -> None:

@@ -27,14 +27,26 @@ from unkernel.parsing.arc_eager.model import (
 from unkernel.parsing.arc_eager.training import Classifiers, OnlineLearner, RowLearner
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.beams import WIDEST_BEAM
+from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.template_files import read_templates
+from unkernel.parsing.text.clusters import WordClusters, clusters_of
 
+# With clusters of words there are more.
+_CLUSTER_TEMPLATES = """
+[beside moves]
+stack.cluster
+input.cluster
+input[1].cluster
+[beside labels]
+head.cluster
+dependent.cluster
+"""
 TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
 
 
-class ArcEagerParser(BaseParser[TreebankSource]):
+class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
     """Finds the dependency tree of a sentence in one pass from left to right, greedily or with a beam.
 
     Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
@@ -70,6 +82,9 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         Features that occur less often in training are left out.
     min_updates : int, default=4
         Conjunctions that the online learner corrected less often are left out.
+    clusters : WordClusters, path or None, default=None
+        A file of text without trees, or clusters of words that were learnt from it, as :class:`Tagger` takes
+        them: they tell of words that the treebank does not have.
     split : {"labels", "both", "none"}, default="labels"
         Which classifiers are split into one for each part of speech: that of the dependent for labels, that
         of the next word (`xpos`) for moves, as in Chang et al.
@@ -129,6 +144,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         "exploration": [Interval(Real, 0, 1, closed="both")],
         "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
+        "clusters": [WordClusters, str, os.PathLike, None],
         "split": [StrOptions(set(SPLITS))],
         "C": [COST],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -150,6 +166,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         exploration: float = 0.9,
         min_count: int = 2,
         min_updates: int = 4,
+        clusters: WordClusters | str | os.PathLike[str] | None = None,
         split: str = "labels",
         C: float = 0.1,
         tol: float = 0.01,
@@ -167,6 +184,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         self.exploration = exploration
         self.min_count = min_count
         self.min_updates = min_updates
+        self.clusters = clusters
         self.split = split
         self.C = C
         self.tol = tol
@@ -194,7 +212,10 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         bank = with_gold_trees(source)
         dev_bank = None if dev is None else with_gold_trees(dev)
         template_text, name = read_templates(self.templates, TEMPLATES)
-        spec = new_spec(template_text, name, self.split, int(self.min_count))
+        clusters = clusters_of(self.clusters, bank, lambda words: report(f"clusters, {words}"))
+        if clusters is not None:
+            template_text += _CLUSTER_TEMPLATES
+        spec = new_spec(template_text, name, self.split, int(self.min_count), clusters)
         spec.learn(bank._text)
         self._check_min_count(bank, spec.move_columns)
         report(
@@ -206,7 +227,7 @@ class ArcEagerParser(BaseParser[TreebankSource]):
         self.best_epochs_: list[int] = []
         moves, labels = self._learn(spec, bank, dev_bank, report)
         self.model_ = ArcEagerModel(
-            spec, template_text, int(self.beam), moves, labels, self._plain_parameters()
+            spec, template_text, int(self.beam), clusters, moves, labels, self._plain_parameters()
         )
         self._measure(dev_bank, report)
         return self

@@ -29,6 +29,7 @@ from unkernel.parsing.stored_classifiers import (
     unpacked_strings,
 )
 from unkernel.parsing.tag_check import MISSING, TagFault, tag_fault
+from unkernel.parsing.text.clusters import WordClusters
 
 if TYPE_CHECKING:
     from unkernel.parsing.explaining import Decided
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")
 _STRINGS = "strings."
+_WITHOUT_CLUSTERS = 15  # kinds of strings in files of earlier versions, which have no clusters
+_CLUSTERS = "clusters."
 _TAG_COLUMNS = {"upos": 3, "xpos": 4}  # with their numbers among the strings of the vocabulary
 _TAG_ADVICE = (
     "give tagged CoNLL-U, or lists of words with their universal parts of speech as tags and, if the "
@@ -54,13 +57,20 @@ _LISTS = (
 )
 
 
-def new_spec(template_text: str, template_file: str, split: str, min_count: int = 1) -> ArcEagerSpec:
+def new_spec(
+    template_text: str,
+    template_file: str,
+    split: str,
+    min_count: int = 1,
+    clusters: WordClusters | None = None,
+) -> ArcEagerSpec:
     """A specification that has its templates, and nothing that is learned."""
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     return ArcEagerSpec(
         template_file,
         template_text,
+        ([], []) if clusters is None else clusters.to_lexicon(),
         split_moves=split == "both",
         split_labels=split != "none",
         min_count=min_count,
@@ -79,6 +89,8 @@ class ArcEagerModel(ParserModel):
         The text of the feature templates.
     beam : int
         How many sequences of moves are followed at once.
+    clusters : WordClusters or None
+        The clusters of words that it knows.
     move_classifiers_, label_classifiers_ : list of CompiledClassifier or None
         One for each part; None for parts that have a single class.
     parameters : dict
@@ -95,6 +107,7 @@ class ArcEagerModel(ParserModel):
     spec: ArcEagerSpec
     templates: str
     beam: int
+    clusters: WordClusters | None
     move_classifiers_: list[CompiledClassifier | None]
     label_classifiers_: list[CompiledClassifier | None]
     parameters: dict[str, Any]
@@ -253,6 +266,9 @@ class ArcEagerModel(ParserModel):
             arrays[f"{_STRINGS}{number}"] = packed_strings(names)
         arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
         settings |= {name: stored[name] for name in _LISTS}
+        if self.clusters is not None:
+            _, content, _ = self.clusters.to_container()
+            arrays |= {f"{_CLUSTERS}{key}": value for key, value in content.items()}
         return arrays, settings | {"templates": self.templates, "beam": self.beam}
 
     @classmethod
@@ -260,13 +276,15 @@ class ArcEagerModel(ParserModel):
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         templates = container.setting(name, settings, "templates", str, lambda _: True)
-        spec = new_spec(templates, name, parameters["split"])
+        clusters = _stored_clusters(name, arrays)
+        spec = new_spec(templates, name, parameters["split"], clusters=clusters)
         spec.restore(_spec_table(name, arrays, settings))
         parts = restore_classifiers(name, arrays, settings)
         model = cls(
             spec=spec,
             templates=templates,
             beam=stored_beam(name, settings),
+            clusters=clusters,
             move_classifiers_=[parts.get(f"moves.{k}") for k in range(len(spec.move_classes))],
             label_classifiers_=[parts.get(f"labels.{k}") for k in range(len(spec.arc_classes))],
             parameters=parameters,
@@ -275,11 +293,17 @@ class ArcEagerModel(ParserModel):
         return model
 
 
+def _stored_clusters(name: str, arrays: Arrays) -> WordClusters | None:
+    own = {key.removeprefix(_CLUSTERS): one for key, one in arrays.items() if key.startswith(_CLUSTERS)}
+    return WordClusters.from_container(name, own, {}) if own else None
+
+
 def _spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
     table = {key: settings.get(key) for key in _LISTS}
     table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
     count = sum(key.startswith(_STRINGS) for key in arrays)
-    table["strings"] = [unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
+    strings = [unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
+    table["strings"] = [*strings, []] if count == _WITHOUT_CLUSTERS else strings
     return table
 
 

@@ -25,6 +25,7 @@ from unkernel.parsing.saved_model import Arrays, SavedFile
 from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import packed_strings, unpacked_strings
 
+Lexicon = tuple[list[str], list[str]]  # words, and what is known of each
 Text = Source | Treebank | Iterable[str | Iterable[str]]
 _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
@@ -135,6 +136,16 @@ class WordClusters(SavedFile):
             if moved <= _FEW_MOVES * len(words):
                 break
         return cls(words, np.asarray(learner.clusters()))
+
+    def to_lexicon(self) -> Lexicon:
+        """As features find them."""
+        return self.words, [str(one) for one in self.clusters.tolist()]
+
+    @classmethod
+    def from_lexicon(cls, lexicon: Lexicon) -> Self:
+        """What :meth:`to_lexicon` gave; ValueError if it is damaged."""
+        words, clusters = lexicon
+        return cls(words, np.array(clusters, np.int32))
 
     # --- Files ----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
 from unkernel.parsing.base import BaseParser
+from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.online import Weights, classifier_of_runs
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.scoring import check_not_empty, percentage
@@ -33,7 +34,6 @@ from unkernel.parsing.text.tagger_model import (
     TaggerModel,
     columns_of,
     feature_sources,
-    lexicon_of,
 )
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
@@ -46,7 +46,7 @@ _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
 
 
-class Tagger(BaseParser[TreebankSource]):
+class Tagger(ClusterParameter, BaseParser[TreebankSource]):
     """Finds parts of speech, morphological features and lemmas of words.
 
     Columns are filled one after the other, each word by word: universal parts of speech, then the treebank's
@@ -173,14 +173,6 @@ class Tagger(BaseParser[TreebankSource]):
             raise ValueError(f"{bank.name} has no tags to learn from: all of its columns are empty")
         return chosen
 
-    def _plain_parameters(self) -> dict[str, Any]:
-        """Without clusters: the model has them."""
-        return {name: value for name, value in super()._plain_parameters().items() if name != "clusters"}
-
-    @classmethod
-    def _unfitted(cls, model: TaggerModel) -> Self:
-        return cls(**(model.parameters | {"clusters": model.clusters}))
-
     # --- Answers --------------------------------------------------------------------------------------
 
     @property
@@ -222,7 +214,7 @@ class _ColumnLearner:
         if self.clusters is not None and which in _CLUSTER_TEMPLATES:
             core, beside = _CLUSTER_TEMPLATES[which]
             templates = core + templates + beside
-            lexicons.append((CLUSTER, lexicon_of(self.clusters)))
+            lexicons.append((CLUSTER, self.clusters.to_lexicon()))
         templates += "".join(f"{one}[0]\n" for one in before)
         features = SequenceFeatures(templates, file, **feature_sources(before, lexicons))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))

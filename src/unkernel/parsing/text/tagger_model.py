@@ -29,7 +29,7 @@ from unkernel.parsing.stored_classifiers import (
     unpacked_strings,
 )
 from unkernel.parsing.tag_check import TagFault
-from unkernel.parsing.text.clusters import WordClusters
+from unkernel.parsing.text.clusters import Lexicon, WordClusters
 from unkernel.parsing.text.lemmas import edited
 
 if TYPE_CHECKING:
@@ -38,14 +38,9 @@ if TYPE_CHECKING:
 TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are found
 LEMMA = "lemma"
 CLUSTER = "cluster"  # the lexicon that all columns share
-Lexicons = list[tuple[str, tuple[list[str], list[str]]]]
+Lexicons = list[tuple[str, Lexicon]]
 _WORD_COLUMN = COLUMNS.index("form")
 _EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
-
-
-def lexicon_of(clusters: WordClusters) -> tuple[list[str], list[str]]:
-    """Words and their clusters."""
-    return clusters.words, [str(one) for one in clusters.clusters.tolist()]
 
 
 def columns_of(bank: Treebank) -> list[str]:
@@ -190,7 +185,7 @@ class TaggerModel(ParserModel):
     def clusters(self) -> WordClusters | None:
         """The clusters of words that it knows, if there are any."""
         found = dict(self.columns[0].lexicons).get(CLUSTER)
-        return None if found is None else WordClusters(found[0], np.array(found[1], np.int32))
+        return None if found is None else WordClusters.from_lexicon(found)
 
     @property
     def n_features_(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -19,7 +20,7 @@ from unkernel.parsing.explaining import ExplainedDecision
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.reporting import OnStep, Reporter, Step
 from unkernel.parsing.template_files import read_templates
-from unkernel.parsing.text.clusters import clusters_of
+from unkernel.parsing.text.clusters import WordClusters, clusters_of
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.jackknife import tagged_by_others
 from unkernel.parsing.text.result import TextResult
@@ -41,6 +42,9 @@ class TextParser(ModelEstimator):
     ----------
     tokenizer, tagger, parser : Tokenizer, Tagger and ArcEagerParser, default=None
         Parts with parameters of your own; None is one as it comes. They are copied, and not changed.
+    clusters : WordClusters, path or None, default=None
+        A file of text without tags, or clusters of words that were learnt from it, for the tagger and the
+        parser: as :class:`Tagger` takes them.
     folds : int, default=4
         The number of taggers that tag the treebank for the parser, each without the sentences it tags; 1
         gives the parser the right tags, which is quicker and less accurate.
@@ -77,6 +81,7 @@ class TextParser(ModelEstimator):
         "tokenizer": [Tokenizer, None],
         "tagger": [Tagger, None],
         "parser": [ArcEagerParser, None],
+        "clusters": [WordClusters, str, os.PathLike, None],
         "folds": [Interval(Integral, 1, 1_000, closed="both")],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -88,6 +93,7 @@ class TextParser(ModelEstimator):
         tokenizer: Tokenizer | None = None,
         tagger: Tagger | None = None,
         parser: ArcEagerParser | None = None,
+        clusters: WordClusters | str | os.PathLike[str] | None = None,
         folds: int = 4,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -95,6 +101,7 @@ class TextParser(ModelEstimator):
         self.tokenizer = tokenizer
         self.tagger = tagger
         self.parser = parser
+        self.clusters = clusters
         self.folds = folds
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -137,9 +144,7 @@ class TextParser(ModelEstimator):
 
     def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
         tokenizer, tagger, parser = (_copied(own) for own in self._parts())
-        tagger.set_params(
-            clusters=clusters_of(tagger.clusters, bank, lambda words: report(f"clusters: {words}"))
-        )
+        self._share_clusters(tagger, parser, bank, report)
         tokenizer.fit_reporting(bank, dev, on_progress=_of_part("tokenizer", report))
         tagger.fit_reporting(bank, dev, on_progress=_of_part("tagger", report))
         tagged = tagged_by_others(
@@ -151,7 +156,19 @@ class TextParser(ModelEstimator):
         )
         tagged_dev = None if dev is None else tagger.tag(dev)
         parser.fit_reporting(tagged, tagged_dev, on_progress=_of_part("parser", report))
-        return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, stored_parameters(self))
+        parameters = stored_parameters(self)
+        parameters.pop("clusters", None)  # its parts have them
+        return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, parameters)
+
+    def _share_clusters(
+        self, tagger: Tagger, parser: ArcEagerParser, bank: Treebank, report: Reporter
+    ) -> None:
+        """Make clusters ready once, not for every tagger."""
+        given = tagger.clusters if self.clusters is None else self.clusters
+        clusters = clusters_of(given, bank, lambda words: report(f"clusters: {words}"))
+        tagger.set_params(clusters=clusters)
+        if self.clusters is not None:
+            parser.set_params(clusters=clusters)
 
     def _parts(self) -> tuple[Tokenizer, Tagger, ArcEagerParser]:
         return self.tokenizer or Tokenizer(), self.tagger or Tagger(), self.parser or ArcEagerParser()
@@ -185,7 +202,7 @@ class TextParser(ModelEstimator):
         parts: dict[str, Any] = {
             "tokenizer": Tokenizer(**model.tokenizer.parameters),
             "tagger": Tagger._unfitted(model.tagger),
-            "parser": ArcEagerParser(**model.parser.parameters),
+            "parser": ArcEagerParser._unfitted(model.parser),
         }
         for part in parts.values():
             part._validate_params()

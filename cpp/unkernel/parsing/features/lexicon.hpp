@@ -1,0 +1,30 @@
+// What is known of some words: one of several values, such as the cluster of a word.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/data/text/name_table.hpp"
+
+namespace unkernel::parsing {
+
+struct Lexicon {
+  data::NameTable words;               // in lower case and with 0 for digits
+  std::vector<std::int32_t> value_of;  // of each word
+  data::NameTable values;
+
+  // Empty for words that are not in it.
+  std::string_view value(std::string_view word) const {
+    const std::int32_t found = words.find(word);
+    return found < 0 ? std::string_view() : values.name(value_of[static_cast<std::size_t>(found)]);
+  }
+  // Throws std::invalid_argument unless each word has a value, and all are UTF-8 text.
+  void check() const;
+};
+
+// Throws std::invalid_argument unless all names are UTF-8 text.
+void check_are_text(const data::NameTable& names);
+
+}  // namespace unkernel::parsing
