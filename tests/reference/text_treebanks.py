@@ -44,31 +44,26 @@ def treebank_with_text(times: int = 12, *, without: str = "", comments: bool = T
     return read_conllu(io.BytesIO("\n".join([*lines, ""]).encode()), trees=True)
 
 
+def tokens_of(sentence):
+    """Forms of tokens, each with its words: one, or the two that follow the form of a multiword token."""
+    rest = iter(sentence)
+    return [(first[0], [next(rest), next(rest)] if len(first) == 1 else [first]) for first in rest]
+
+
 def text_of(sentence) -> str:
     """Forms of tokens, with blanks."""
-    pieces, inside = [], 0
-    for word in sentence:
-        if len(word) == 1:
-            pieces.append(word[0])
-            inside = 2
-            continue
-        pieces.append(word[-1] if inside else word[0] + word[-1])
-        inside = max(0, inside - 1)
-    return "".join(pieces)
+    return "".join(form + words[-1][-1] for form, words in tokens_of(sentence))
 
 
 def lines_of(sentence, without: str):
-    number = inside = 0
-    for word in sentence:
-        if len(word) == 1:
-            yield f"{number + 1}-{number + 2}\t{word[0]}" + "\t_" * 8
-            inside = 2
-            continue
-        number += 1
-        form, lemma, upos, xpos, head, relation, blank = word
-        feats = "Number=Plur" if xpos == "NNS" else "_"
-        given = {"l": lemma, "u": upos, "x": xpos, "f": feats}
-        tags = ["_" if name in without else value for name, value in given.items()]
-        misc = "_" if blank or inside else "SpaceAfter=No"
-        inside = max(0, inside - 1)
-        yield "\t".join([str(number), form, *tags, str(head), relation, "_", misc])
+    number = 0
+    for token, words in tokens_of(sentence):
+        if len(words) > 1:
+            yield f"{number + 1}-{number + 2}\t{token}" + "\t_" * 8
+        for form, lemma, upos, xpos, head, relation, blank in words:
+            number += 1
+            feats = "Number=Plur" if xpos == "NNS" else "_"
+            given = {"l": lemma, "u": upos, "x": xpos, "f": feats}
+            tags = ["_" if name in without else value for name, value in given.items()]
+            misc = "_" if blank or len(words) > 1 else "SpaceAfter=No"
+            yield "\t".join([str(number), form, *tags, str(head), relation, "_", misc])

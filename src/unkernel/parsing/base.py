@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar
 
-from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.parsing.explaining import ExplainedDecision, HeavyConjunction
-from unkernel.parsing.model_estimator import ModelEstimator
+from unkernel.parsing.model_estimator import ModelEstimator, Source
 from unkernel.parsing.parser_model import ParserModel
-from unkernel.parsing.reporting import OnStep
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that need support vectors
 
 
-Source = TypeVar("Source")  # what a parser reads sentences from
-
-
-class BaseParser(ModelEstimator, Generic[Source]):
+class BaseParser(ModelEstimator[Source]):
     """Fits a :class:`ParserModel`, which it keeps as ``model_``, and answers with it."""
 
     model_class: ClassVar[type[ParserModel]]
@@ -66,32 +61,8 @@ class BaseParser(ModelEstimator, Generic[Source]):
 
     # --- For training ---------------------------------------------------------------------------------
 
-    def fit(self, source: Source, *, dev: Source | None = None) -> Self:
-        """Learn from sentences with the right answers.
-
-        Parameters
-        ----------
-        source : path, open file or corpus
-            Plain or compressed. :class:`ArcEagerParser` reads CoNLL-U (for CoNLL-X, give the result of
-            :func:`~unkernel.data.read_conllx`), :class:`BunsetsuParser` the format of KNP and CaboCha, and
-            :class:`Chunker` one word per line, its part of speech in the second column, if there are any, and
-            its tag in the last.
-        dev : path, open file or corpus, default=None
-            Other sentences, to measure on when training has ended: see ``dev_result_``. The online learner of
-            :class:`ArcEagerParser` chooses its best epoch with them.
-        """
-        fitted: Self = self.fit_reporting(source, dev)
-        return fitted
-
-    def fit_reporting(
-        self, source: Source, dev: Source | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
-        raise NotImplementedError
-
     def _check_parameters(self) -> None:
-        """Raise ValueError for parameters that exclude each other, before anything is read."""
-        thread_count(self.n_jobs)
+        super()._check_parameters()
         if self.engine in _OF_SUPPORT_VECTORS and (self.learner != "svm" or self.degree == 1):
             raise ValueError(
                 f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "

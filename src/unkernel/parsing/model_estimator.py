@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.files import name_of
+from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.saved_model import Arrays, SavedModel
 
+Source = TypeVar("Source")  # what sentences are read from
 
-class ModelEstimator(BaseEstimator):  # type: ignore[misc]
-    """Fits a :class:`SavedModel`, which it keeps as ``model_``, and answers with it."""
+
+class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
+    """Fits a :class:`SavedModel`, which it keeps as ``model_``, and answers with it.
+
+    Subclasses implement :meth:`_corpus` and :meth:`_learned`.
+    """
 
     model_class: ClassVar[type[SavedModel]]
 
@@ -113,7 +119,53 @@ class ModelEstimator(BaseEstimator):  # type: ignore[misc]
         stored.setdefault("random_state", None)  # a generator, whose state is not stored
         return stored
 
-    # --- For training ---------------------------------------------------------------------------------
+    # --- Training -------------------------------------------------------------------------------------
+
+    def fit(self, source: Source, *, dev: Source | None = None) -> Self:
+        """Learn from sentences with the right answers.
+
+        Parameters
+        ----------
+        source : path, open file or corpus
+            Plain or compressed. :class:`BunsetsuParser` reads the format of KNP and CaboCha, :class:`Chunker`
+            one word per line, its part of speech in the second column, if there are any, and its tag in the
+            last. All others read CoNLL-U: :class:`ArcEagerParser` learns from its trees (for CoNLL-X, give
+            the result of :func:`~unkernel.data.read_conllx`), :class:`Tagger` from the columns of tags that
+            it has, :class:`Tokenizer` from its text, and :class:`TextParser` from all of these. Its text is
+            that of the comments ``# text``, or else of the forms, with blanks where ``SpaceAfter=No`` is
+            missing; ``# newpar`` and ``# newdoc`` begin paragraphs.
+        dev : path, open file or corpus, default=None
+            Other sentences, to measure on when training has ended: see ``dev_result_``. What is learnt
+            online, as all that reads CoNLL-U is by default, keeps its best epoch by them.
+        """
+        fitted: Self = self.fit_reporting(source, dev)
+        return fitted
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_reporting(
+        self, source: Source, dev: Source | None = None, *, on_progress: OnStep | None = None
+    ) -> Self:
+        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
+        report = self._reporter(on_progress)
+        self._check_parameters()
+        corpus = self._corpus(source)
+        dev_corpus = None if dev is None else self._corpus(dev)
+        self.__dict__.pop("model_", None)  # a training that is stopped leaves no model, not the former one
+        self.model_ = self._learned(corpus, dev_corpus, report)
+        self._measure(dev_corpus, report)
+        return self
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for parameters that exclude each other, before anything is read."""
+        thread_count(self.n_jobs)
+
+    def _corpus(self, source: Source) -> Any:
+        """Sentences to learn from or to measure on; ValueError if there are none."""
+        raise NotImplementedError
+
+    def _learned(self, corpus: Any, dev: Any, report: Reporter) -> Any:
+        """The model; `dev`, if it is not None, chooses what is best."""
+        raise NotImplementedError
 
     def _measure(self, corpus: Any, report: Reporter) -> None:
         """Set ``dev_result_`` to what is reached on other sentences; None where there are none."""

@@ -325,8 +325,11 @@ def test_parameters_are_checked(options):
 
 
 def test_a_training_set_without_decisions():
-    with pytest.raises(ValueError, match="needs sentences of three bunsetsu"):
+    with pytest.raises(ValueError, match="there are no sentences"):
         BunsetsuParser().fit(read("EOS\n"))
+    two = "* 0 1D\n犬 いぬ * 名詞 * * *\n* 1 -1D\n走る はしる * 動詞 * * *\nEOS\n"
+    with pytest.raises(ValueError, match="needs sentences of three bunsetsu"):
+        BunsetsuParser().fit(read(two * 3))
 
 
 def test_a_parser_without_training(tmp_path):

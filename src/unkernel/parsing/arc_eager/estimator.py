@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -29,7 +28,7 @@ from unkernel.parsing.base import BaseParser
 from unkernel.parsing.beams import WIDEST_BEAM
 from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.parser_model import ParserModel
-from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, clusters_of
 
@@ -203,14 +202,10 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        report = self._reporter(on_progress)
-        self._check_parameters()
-        bank = with_gold_trees(source)
-        dev_bank = None if dev is None else with_gold_trees(dev)
+    def _corpus(self, source: TreebankSource) -> Treebank:
+        return with_gold_trees(source)
+
+    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> ArcEagerModel:
         template_text, name = read_templates(self.templates, TEMPLATES)
         clusters = clusters_of(self.clusters, bank, lambda words: report(f"clusters, {words}"))
         if clusters is not None:
@@ -222,17 +217,14 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
             f"{len(bank):,} sentences, {bank.n_words:,} words, {len(spec.labels)} relations, "
             f"{spec.move_columns + spec.arc_columns:,} features, {spec.lifted:,} words lifted"
         )
-        self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
         self.epochs_: list[dict[str, float]] = []
         self.best_epochs_: list[int] = []
-        moves, labels = self._learn(spec, bank, dev_bank, report)
-        self.model_ = ArcEagerModel(
+        moves, labels = self._learned_parts(spec, bank, dev, report)
+        return ArcEagerModel(
             spec, template_text, int(self.beam), clusters, moves, labels, self._plain_parameters()
         )
-        self._measure(dev_bank, report)
-        return self
 
-    def _learn(
+    def _learned_parts(
         self, spec: ArcEagerSpec, bank: Treebank, dev: Treebank | None, report: Reporter
     ) -> tuple[Classifiers, Classifiers]:
         """The classifiers of moves and of labels."""

@@ -317,9 +317,15 @@ def treebank_of(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
     return source if isinstance(source, Treebank) else read_conllu(source)
 
 
-def with_gold_trees(source: Any) -> Treebank:
-    """A treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
+def measurable(source: Any) -> Treebank:
+    """A treebank to train or measure on; ValueError if it is empty."""
     bank = treebank_of(source)
     check_not_empty(bank.name, bank.n_words)
+    return bank
+
+
+def with_gold_trees(source: Any) -> Treebank:
+    """A treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
+    bank = measurable(source)
     bank.check_trees()
     return bank

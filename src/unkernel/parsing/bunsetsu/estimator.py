@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import bunsetsu_training
-from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
+from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.compile_options import ENGINES, check_options, check_trie, memory_bytes
 from unkernel.engines.sources import model_of
@@ -22,7 +21,7 @@ from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable
 from unkernel.parsing.bunsetsu.templates import template_names
-from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.parsing.reporting import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # the best on newspaper text; 4: a guess
@@ -161,14 +160,10 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, source: BunsetsuSource, dev: BunsetsuSource | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        report = self._reporter(on_progress)
-        self._check_parameters()
-        corpus = bunsetsu_corpus(source)
-        dev_corpus = None if dev is None else measurable(dev)
+    def _corpus(self, source: BunsetsuSource) -> BunsetsuCorpus:
+        return measurable(source)
+
+    def _learned(self, corpus: BunsetsuCorpus, dev: BunsetsuCorpus | None, report: Reporter) -> BunsetsuModel:
         names = template_names(self.templates)
         features, decisions = bunsetsu_training(corpus._text, corpus.heads, names, int(self.min_count))
         self._check_min_count(corpus, features.columns)
@@ -180,10 +175,9 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
             )
         report(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
         trained = model_of(self._trained(X, y, report))
-        self.model_ = self._compiled(trained, X, features)
-        report(f"engine {self.classifier_.engine}, {self.classifier_.nbytes / 1e6:.0f} MB")
-        self._measure(dev_corpus, report)
-        return self
+        model = self._compiled(trained, X, features)
+        report(f"engine {model.classifier_.engine}, {model.classifier_.nbytes / 1e6:.0f} MB")
+        return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

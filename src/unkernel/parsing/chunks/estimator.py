@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import SequenceFeatures, recode_chunks
@@ -30,10 +29,9 @@ from unkernel.parsing.chunks.model import (
     check_pos,
     compiled,
     measurable,
-    tagged_corpus,
 )
 from unkernel.parsing.chunks.result import read_tags
-from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.template_files import read_templates
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -166,19 +164,10 @@ class Chunker(BaseParser[ChunkSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, source: ChunkSource, dev: ChunkSource | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        report = self._reporter(on_progress)
-        self._check_parameters()
-        corpus = tagged_corpus(source)
-        dev_corpus = None if dev is None else measurable(dev)
-        self.model_ = self._learned(corpus, report)
-        self._measure(dev_corpus, report)
-        return self
+    def _corpus(self, source: ChunkSource) -> ChunkCorpus:
+        return measurable(source)
 
-    def _learned(self, corpus: ChunkCorpus, report: Reporter) -> ChunkModel:
+    def _learned(self, corpus: ChunkCorpus, dev: ChunkCorpus | None, report: Reporter) -> ChunkModel:
         templates, name = read_templates(self._templates_for(corpus), _TEMPLATES)
         features = SequenceFeatures(templates, name, **FEATURE_SOURCES)
         check_pos(features, corpus, "; or give templates without pos")

@@ -9,19 +9,18 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from unkernel._core import SequenceFeatures, SequenceTrainer
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
-from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
+from unkernel.parsing.arc_eager.model import TreebankSource, measurable
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.online import Weights, classifier_of_runs
-from unkernel.parsing.reporting import OnStep, Reporter
-from unkernel.parsing.scoring import check_not_empty, percentage
+from unkernel.parsing.reporting import Reporter
+from unkernel.parsing.scoring import percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, clusters_of
 from unkernel.parsing.text.column_task import Answers, ColumnTask, Numbers, seen_tags
@@ -139,27 +138,20 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource]):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        report = self._reporter(on_progress)
-        thread_count(self.n_jobs)
-        bank = treebank_of(source)
-        check_not_empty(bank.name, bank.n_words)
-        dev_bank = None if dev is None else treebank_of(dev)
-        if dev_bank is not None:
-            check_not_empty(dev_bank.name, dev_bank.n_words)
+    def _check_parameters(self) -> None:
+        thread_count(self.n_jobs)  # there are no engines or learners to choose among
+
+    def _corpus(self, source: TreebankSource) -> Treebank:
+        return measurable(source)
+
+    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TaggerModel:
         wanted = self._wanted(bank)
         report(f"{len(bank):,} sentences, {bank.n_words:,} words; {', '.join(wanted)}")
-        self.__dict__.pop("model_", None)  # a training that is stopped leaves no tagger, not the former one
         clusters = clusters_of(self.clusters, bank, lambda words: report(f"clusters, {words}"))
-        learner = _ColumnLearner(self, bank, dev_bank, clusters, report)
+        learner = _ColumnLearner(self, bank, dev, clusters, report)
         for name in wanted:
             learner.learn(name)
-        self.model_ = TaggerModel(learner.columns, self._plain_parameters())
-        self._measure(dev_bank, report)
-        return self
+        return TaggerModel(learner.columns, self._plain_parameters())
 
     def _wanted(self, bank: Treebank) -> list[str]:
         """The columns to learn, in the order in which they are found."""

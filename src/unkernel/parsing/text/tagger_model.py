@@ -18,10 +18,10 @@ from unkernel.data.text.conll import COLUMNS, Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.models import container
-from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
+from unkernel.parsing.arc_eager.model import TreebankSource, measurable, treebank_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.scoring import check_not_empty, per_second, percentage
+from unkernel.parsing.scoring import per_second, percentage
 from unkernel.parsing.stored_classifiers import (
     packed_strings,
     restore_classifiers,
@@ -251,8 +251,7 @@ class TaggerModel(ParserModel):
         -------
         TagResult
         """
-        bank = treebank_of(source)
-        check_not_empty(bank.name, bank.n_words)
+        bank = measurable(source)
         measured = [name for name in self.columns_ if name in columns_of(bank)]
         if not measured:
             raise ValueError(f"{bank.name} has no {' and no '.join(self.columns_)} to compare with")

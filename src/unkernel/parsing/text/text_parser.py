@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval
 
 from unkernel._core import Progress
 from unkernel.data.text.conll import Treebank
-from unkernel.data.threads import thread_count
 from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
@@ -32,7 +31,7 @@ from unkernel.parsing.text.tokenizer import Tokenizer
 _SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, until its parts end
 
 
-class TextParser(ModelEstimator):
+class TextParser(ModelEstimator[TreebankSource]):
     """Makes trees of raw text: a :class:`Tokenizer`, a :class:`Tagger` and an :class:`ArcEagerParser` in one.
 
     All three learn from one treebank. The parser learns from tags that are as good as those of new text:
@@ -108,41 +107,14 @@ class TextParser(ModelEstimator):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def fit(self, source: TreebankSource, *, dev: TreebankSource | None = None) -> Self:
-        """Learn from a treebank.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            CoNLL-U with trees, and with tags in at least one column: UPOS, XPOS, FEATS and lemmas are learnt
-            where it has them. Its text is that of the comments ``# text``, or else of the forms, with blanks
-            where ``SpaceAfter=No`` is missing.
-        dev : path, open file or Treebank, default=None
-            Other sentences, to choose the best epochs with and to measure on: see ``dev_result_``.
-        """
-        fitted: Self = self.fit_reporting(source, dev)
-        return fitted
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
-        report = self._reporter(on_progress)
-        self._check_parameters()
-        bank = with_gold_trees(source)
-        dev_bank = None if dev is None else with_gold_trees(dev)
-        self.__dict__.pop("model_", None)  # a training that is stopped leaves no parser, not the former one
-        self.model_ = self._learn(bank, dev_bank, report)
-        self._measure(dev_bank, report)
-        return self
+    def _corpus(self, source: TreebankSource) -> Treebank:
+        return with_gold_trees(source)
 
     def _check_parameters(self) -> None:
-        """Raise ValueError for parameters that exclude each other, before anything is read."""
-        thread_count(self.n_jobs)
+        super()._check_parameters()
         self._parts()[2]._check_parameters()
 
-    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
+    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
         tokenizer, tagger, parser = (_copied(own) for own in self._parts())
         self._share_clusters(tagger, parser, bank, report)
         tokenizer.fit_reporting(bank, dev, on_progress=_of_part("tokenizer", report))

@@ -19,10 +19,9 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, treebank_of
+from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, measurable
 from unkernel.parsing.ordered_work import in_order
 from unkernel.parsing.saved_model import Arrays, SavedModel
-from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.tag_check import TagFault
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.gold_text import plain_text
@@ -137,18 +136,13 @@ class TextParserModel(SavedModel):
         Parameters
         ----------
         text : str
-            Any text: every character of it is in the answer. A text of blanks alone has no sentence.
+            Any text that :meth:`TokenizerModel.tokenize` takes; every character of it is in the answer.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all. The answer does not depend on it.
+            Threads, as there.
 
         Returns
         -------
         Document
-
-        Raises
-        ------
-        ValueError
-            If the text has half of a surrogate pair, which stands for no character.
         """
         return _document(self._answered_text(encoded(text), n_jobs))
 
@@ -239,8 +233,7 @@ class TextParserModel(SavedModel):
         TextResult
         """
         check_given(given)
-        bank = treebank_of(source)
-        check_not_empty(bank.name, bank.n_words)
+        bank = measurable(source)
         text = plain_text(bank).encode()
         self._answered_text(
             b"", 1

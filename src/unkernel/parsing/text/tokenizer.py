@@ -5,33 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from unkernel._core import Multiwords, TokenizerSpec, split_rows
-from unkernel.data.files import Source
-from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
+from unkernel.parsing.arc_eager.model import TreebankSource, measurable
 from unkernel.parsing.model_estimator import ModelEstimator
-from unkernel.parsing.reporting import OnStep, Reporter
+from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.row_learning import AnsweredRows, RowLearner, rows_of_known
-from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.text.characters import character_tables, lower
 from unkernel.parsing.text.gold_text import GoldText, gold_sentences, gold_text
 from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 
-TreebankSource = Source | Treebank
 _LAYOUTS = (0, 0, 1, 0, 0, 2)  # most paragraphs without line ends, some with
 _BOUNDARIES, _SPLITS = 3, 2  # classes
 
 
-class Tokenizer(ModelEstimator):
+class Tokenizer(ModelEstimator[TreebankSource]):
     """Splits plain text into sentences, tokens and words, as a treebank does.
 
     After each character a token may end, or a sentence with it. Where training saw no choice, as between two
@@ -110,34 +107,10 @@ class Tokenizer(ModelEstimator):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def fit(self, source: TreebankSource, *, dev: TreebankSource | None = None) -> Self:
-        """Learn from a treebank.
+    def _corpus(self, source: TreebankSource) -> Treebank:
+        return measurable(source)
 
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            CoNLL-U. Its text is that of the comments ``# text``, or else of the forms, with blanks where
-            ``SpaceAfter=No`` is missing. ``# newpar`` and ``# newdoc`` begin paragraphs.
-        dev : path, open file or Treebank, default=None
-            Other sentences, to choose the best epoch with and to measure on: see ``dev_result_``.
-        """
-        fitted: Self = self.fit_reporting(source, dev)
-        return fitted
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, source: TreebankSource, dev: TreebankSource | None = None, *, on_progress: OnStep | None = None
-    ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
-        report = self._reporter(on_progress)
-        bank = _treebank(source)
-        dev_bank = None if dev is None else _treebank(dev)
-        self.__dict__.pop("model_", None)  # a training that is stopped leaves no tokenizer
-        self.model_ = self._learn(bank, dev_bank, report)
-        self._measure(dev_bank, report)
-        return self
-
-    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
+    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
         sentences = gold_sentences(bank)
         text = gold_text(sentences, layouts=_LAYOUTS)
         dev_text = None if dev is None else gold_text(gold_sentences(dev))
@@ -213,12 +186,6 @@ class _SplitQuestions:
         answers = np.array([len(given.words[token]) > 1 for token in tokens], np.int32)
         features = np.asarray(found["features"])
         return features.reshape(len(tokens), -1 if len(tokens) else 0), answers
-
-
-def _treebank(source: TreebankSource) -> Treebank:
-    bank = source if isinstance(source, Treebank) else read_conllu(source)
-    check_not_empty(bank.name, bank.n_words)
-    return bank
 
 
 def _boundary_rows(spec: TokenizerSpec, text: GoldText) -> AnsweredRows:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from unkernel._core import Multiwords, TokenizerSpec, tokenize
 from unkernel.data.files import Source
 from unkernel.data.text.columns import text_of
-from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.models import container
+from unkernel.parsing.arc_eager.model import measurable
 from unkernel.parsing.saved_model import Arrays, SavedModel
-from unkernel.parsing.scoring import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.text.gold_text import plain_text
 from unkernel.parsing.text.result import SPLITTING, TextResult, compare_text
@@ -120,8 +120,7 @@ class TokenizerModel(SavedModel):
         -------
         TextResult
         """
-        bank = source if isinstance(source, Treebank) else read_conllu(source)
-        check_not_empty(bank.name, bank.n_words)
+        bank = measurable(source)
         text = plain_text(bank).encode()
         self._engines()  # built on first use, which is not part of the time of answering
         start = time.process_time()
