@@ -52,7 +52,8 @@ def named_above(path: Path, room: str) -> list[str]:
     beside = [other for other in order[level] if other != room]
     above = "|".join([other for rooms in order[:level] for other in rooms] + beside)
     found = re.compile(rf"\bunkernel[./]({above})\b")
-    command = re.compile(r"\bunkernel (train|tune|predict|compile|inspect|explain|bench|parse|evaluate)\b")
+    commands = "train|tune|predict|compile|inspect|explain|bench|parse|evaluate|serve"
+    command = re.compile(rf"\bunkernel ({commands})\b")
     return [
         f"{path.relative_to(SOURCE)}:{line}: {text!r}"
         for line, text in strings(path)

@@ -25,18 +25,22 @@ pytestmark = pytest.mark.hostile
 OUTPUTS = {"output", "plot", "svg", "checkpoint", "cache"}
 PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be one
-INPUTS = {"test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key"}
+INPUTS = {
+    "test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key",
+    "token_file",
+}  # fmt: skip
 NEITHER = {
-    "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv",
-    "dask", "decay", "degree", "direction", "draw", "drop", "duration", "engine", "epochs", "exploration",
-    "feature_map", "folds", "force", "format", "gamma", "given", "imbalance", "intercept",
-    "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner", "loss",
-    "max_cuts", "max_iter", "measure", "memory", "min_count", "min_updates", "mistakes", "n_bins",
-    "n_features", "ndcg_at", "normalize", "normalize_vectors", "objective", "of", "on_error",
-    "out_of_core", "pair_weight", "penalty", "probability", "quiet", "rare", "row", "runs", "sample_size",
-    "scheme", "scores", "seed", "solver", "split", "storage", "target", "thresholds", "threshold",
-    "title", "tol", "top", "tree_pairing", "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel",
-    "verbose", "width_decay", "zero_based",
+    "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",
+    "decay", "degree", "direction", "drain", "draw", "drop", "duration", "engine", "epochs", "exploration",
+    "feature_map", "folds", "force", "format", "gamma", "given", "host", "imbalance", "intercept",
+    "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner", "log_requests",
+    "loss", "max_batch", "max_body", "max_cuts", "max_iter", "max_requests", "max_seconds", "measure",
+    "memory", "min_count", "min_updates", "mistakes", "n_bins", "n_features", "ndcg_at", "normalize",
+    "normalize_vectors", "objective", "of", "on_error", "out_of_core", "pair_weight", "penalty", "port",
+    "probability", "quiet", "rare", "row", "runs", "sample_size", "scheme", "scores", "seed", "solver",
+    "split", "storage", "target", "threshold", "thresholds", "title", "tol", "top", "tree_pairing",
+    "tree_weight", "trie_nodes", "unknown_keys", "vector_kernel", "verbose", "watch", "width_decay",
+    "workers", "zero_based",
 }  # fmt: skip
 
 
@@ -204,9 +208,9 @@ def test_outputs_that_cannot_be_written(files, capfd, words, option):
         assert place.split("/")[0] in line
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("words", [words for words in COMMANDS if words != ("serve",)], ids=" ".join)
 def test_files_in_any_order(files, capfd, words):
-    """Whatever a command makes of its files, it leaves all of them as they are."""
+    """Whatever a command makes of its files, it leaves all of them as they are. (A server has no end.)"""
     before = contents(files)
     inputs = inputs_of(words)
     codes = []

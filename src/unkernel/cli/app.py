@@ -92,6 +92,7 @@ def unkernel(
     [dim]$[/dim] unkernel explain model.uk a9a.t.svm.xz --row 3
     [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu
     [dim]$[/dim] unkernel parse en.uk < notes.txt > parsed.conllu
+    [dim]$[/dim] unkernel serve model.uk en.uk --port 8080
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -13,4 +13,5 @@ COMMANDS = {
     "explain": "Explain a score: what each conjunction, or each fragment of a tree, adds to it.",
     "bench": "Measure how fast a model answers for the rows, or the trees, in a file.",
     "parse": "Parse text, or tagged sentences, as they come.",
+    "serve": "Serve models over HTTP.",
 }

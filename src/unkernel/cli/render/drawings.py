@@ -19,7 +19,8 @@ from unkernel.cli.outputs import check_output, check_place
 from unkernel.data.files import name_of, writing
 from unkernel.data.replacing import replaced
 from unkernel.data.text.chunks import ChunkSentence
-from unkernel.data.text.conll import COLUMNS, Sentence
+from unkernel.data.text.conll import Sentence
+from unkernel.data.text.sentence_json import sentence_to_json
 from unkernel.parsing import Parsed
 
 Sink = Callable[[Parsed], object]
@@ -59,17 +60,7 @@ def objects(output: str) -> Iterator[Sink]:
 
 
 def _as_json(sentence: Sentence) -> str:
-    """Comments, words and multiword tokens, which have an `id` such as "2-3"; without what is empty."""
-    rows = [line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#")]
-    found: dict[str, Any] = {"text": sentence.text} | sentence.metadata
-    found["words"] = [_word(row) for row in rows if "-" not in row[0]]
-    found["multiwords"] = [_word(row) for row in rows if "-" in row[0]]
-    return json.dumps(found, ensure_ascii=False) + "\n"
-
-
-def _word(row: list[str]) -> dict[str, Any]:
-    given = {name: value for name, value in zip(COLUMNS, row, strict=True) if value != "_" or name == "form"}
-    return given | {name: int(given[name]) for name in ("id", "head") if given.get(name, "-").isdigit()}
+    return json.dumps(sentence_to_json(sentence), ensure_ascii=False) + "\n"
 
 
 def drawn(sentence: Any, width: int | None) -> str:

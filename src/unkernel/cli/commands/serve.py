@@ -1,0 +1,122 @@
+"""``unkernel serve``: models over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from unkernel.cli.options import shared
+from unkernel.cli.options.help import flowing
+from unkernel.cli.render.console import note
+from unkernel.data.memory import parse_bytes
+from unkernel.serve.running import serve as run
+from unkernel.serve.settings import Limits, Settings, named_models, read_tokens
+
+_default = Settings({})
+_MOST_WORKERS = 256
+
+
+def _limit(*names: str, **options: Any) -> Any:
+    return typer.Option(*names, rich_help_panel="Limits", **options)
+
+
+ModelFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="MODEL...",
+        show_default=False,
+        help=".uk files. Each is called as its file is, or as in NAME=FILE.",
+    ),
+]
+Host = Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is every one of this machine.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")]
+Workers = Annotated[int, typer.Option(min=1, max=_MOST_WORKERS, help="Processes; all share the models.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Answer those only who send one of these tokens, one per line.",
+        show_default="everybody is answered",
+    ),
+]
+Watch = Annotated[
+    float,
+    typer.Option(
+        min=0, max=3600, metavar="SECONDS", help="Look for new model files so often; 0 waits to be told."
+    ),
+]
+Drain = Annotated[
+    float,
+    typer.Option(
+        min=1, max=3600, metavar="SECONDS", help="What requests have to end, once the server is to end."
+    ),
+]
+LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request.")]
+MaxBody = Annotated[str, _limit(metavar="BYTES", help="Of a body, such as 64M.")]
+MaxBatch = Annotated[int, _limit(min=1, help="Records of a request that is no stream.")]
+MaxSeconds = Annotated[float, _limit(min=0.1, max=3600, help="To send a body, and to answer it.")]
+MaxRequests = Annotated[int, _limit(min=1, help="Requests that a worker answers at the same time.")]
+
+
+def register(app: typer.Typer, _: Sequence[str]) -> None:
+    """Add the command."""
+    app.command(help=flowing(serve.__doc__))(serve)
+
+
+def serve(
+    models: ModelFiles,
+    *,
+    host: Host = _default.host,
+    port: Port = _default.port,
+    workers: Workers = _default.workers,
+    token_file: TokenFile = None,
+    watch: Watch = _default.watch,
+    drain: Drain = _default.drain,
+    max_body: MaxBody = f"{_default.limits.body // 10**6}M",
+    max_batch: MaxBatch = _default.limits.batch,
+    max_seconds: MaxSeconds = _default.limits.seconds,
+    max_requests: MaxRequests = _default.limits.concurrency,
+    log_requests: LogRequests = False,
+    quiet: shared.Quiet = False,
+) -> None:
+    """Serve models over HTTP: any .uk file, of records, rows, trees or text.
+
+    POST /models/NAME/predict answers a record, a list of them, or JSON lines
+    as they come; /models/NAME/explain says why. /v2 is the Open Inference
+    Protocol, /metrics is for Prometheus, /docs lists all, and / is a page to
+    try the models on.
+
+    A new file that is moved or copied over a model's is taken up, and no
+    request fails; one that is damaged is refused, and the old model goes on.
+    SIGTERM and Ctrl-C end the server once its requests are answered (exit
+    code 0). The log is on stderr, a JSON object per line.
+
+    \b
+    [dim]$[/dim] unkernel serve income.uk en.uk
+    [dim]$[/dim] curl -d '{"age": 39, "education": "Masters"}' localhost:8080/models/income/predict
+    [dim]$[/dim] unkernel serve people=models/income-7.uk --host 0.0.0.0 --token-file tokens.txt
+    [dim]$[/dim] curl -T new.jsonl -X POST -H 'Content-Type: application/x-ndjson' localhost:8080/models/income/predict
+    """  # noqa: D301, E501 (Click keeps the lines after a backspace as they are)
+    settings = Settings(
+        named_models(models),
+        host=host,
+        port=port,
+        workers=workers,
+        tokens=() if token_file is None else read_tokens(token_file),
+        watch=watch,
+        drain=drain,
+        log_requests=log_requests,
+        limits=Limits(int(parse_bytes(max_body, "--max-body")), max_batch, max_seconds, max_requests),
+    )
+
+    def tell(address: str) -> None:
+        if not quiet:
+            note(f"{', '.join(settings.models)} at {address} (Ctrl-C ends)")
+
+    try:
+        run(settings, tell)
+    except ImportError as error:
+        raise ValueError(f'serve needs {error.name}: pip install "unkernel[serve]"') from None

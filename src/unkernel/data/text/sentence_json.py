@@ -1,0 +1,21 @@
+"""Sentences as objects of JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from unkernel.data.text.conll import COLUMNS, Sentence
+
+
+def sentence_to_json(sentence: Sentence) -> dict[str, Any]:
+    """Comments, words and multiword tokens, which have an `id` such as "2-3"; without what is empty."""
+    rows = [line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#")]
+    found: dict[str, Any] = {"text": sentence.text} | sentence.metadata
+    found["words"] = [_word(row) for row in rows if "-" not in row[0]]
+    found["multiwords"] = [_word(row) for row in rows if "-" in row[0]]
+    return found
+
+
+def _word(row: list[str]) -> dict[str, Any]:
+    given = {name: value for name, value in zip(COLUMNS, row, strict=True) if value != "_" or name == "form"}
+    return given | {name: int(given[name]) for name in ("id", "head") if given.get(name, "-").isdigit()}

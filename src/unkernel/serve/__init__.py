@@ -1,0 +1,20 @@
+"""An HTTP server of models: :func:`serve`."""
+
+from typing import TYPE_CHECKING
+
+from unkernel._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from unkernel.serve.running import serve
+    from unkernel.serve.settings import Limits, Settings
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "Limits": "unkernel.serve.settings",
+            "Settings": "unkernel.serve.settings",
+            "serve": "unkernel.serve.running",
+        },
+    )
+
+__all__ = ["Limits", "Settings", "serve"]

@@ -1,0 +1,35 @@
+"""How each kind of model answers requests."""
+
+from typing import Any
+
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.serve.answering.base import Answerer, ItemError, Json, Tensor
+from unkernel.serve.answering.records import record_answerer
+from unkernel.serve.answering.rows import RowAnswerer
+from unkernel.serve.answering.trees import TreeAnswerer
+
+
+def answerer_of(model: Any) -> Answerer:
+    """What answers for a model; a ValueError for those that have no answers."""
+    if isinstance(model, RecordClassifier):
+        return record_answerer(model)
+    if isinstance(model, CompiledClassifier):
+        return RowAnswerer(model)
+    if isinstance(model, TreeClassifier):
+        return TreeAnswerer(model)
+    from unkernel.serve.answering.sentences import (
+        SentenceAnswerer,
+        is_sentence_model,
+    )  # not all serve parsers
+
+    if is_sentence_model(model):
+        return SentenceAnswerer(model)
+    raise ValueError(f"a {type(model).__name__} answers nothing: serve classifiers and parsers")
+
+
+def check_servable(model: Any) -> None:
+    """Raise a ValueError if a model has no answers."""
+    answerer_of(model)
+
+
+__all__ = ["Answerer", "ItemError", "Json", "Tensor", "answerer_of", "check_servable"]

@@ -1,0 +1,111 @@
+"""What the server asks of every kind of model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An input or an output of the Open Inference Protocol.
+
+    Attributes
+    ----------
+    name : str
+    datatype : str
+        Of the protocol, such as ``"FP64"`` or ``"BYTES"``.
+    shape : tuple of int
+        -1 where any number may stand.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...]
+
+    def to_json(self) -> Json:
+        return {"name": self.name, "datatype": self.datatype, "shape": list(self.shape)}
+
+
+class Answerer(ABC):
+    """A loaded model, as requests see it.
+
+    Attributes
+    ----------
+    input : str
+        What one input is, for people and for the page: ``"record"``, ``"row"``, ``"tree"``, ``"text"``,
+        ``"sentences"``.
+    quick : bool
+        Whether an input is answered in microseconds, so that no other thread is needed for a few.
+    """
+
+    input: str
+    quick = False
+
+    @abstractmethod
+    def describe(self) -> Json:
+        """What the model is, for ``GET /models/{name}``."""
+
+    @property
+    @abstractmethod
+    def item_schema(self) -> Json:
+        """What one input is, as a schema of OpenAPI."""
+
+    @property
+    @abstractmethod
+    def answer_schema(self) -> Json:
+        """What one answer is, as a schema of OpenAPI."""
+
+    @property
+    @abstractmethod
+    def example(self) -> Any:
+        """An input that can be answered."""
+
+    @abstractmethod
+    def one(self, item: Any) -> Json:
+        """The answer to one input; a ValueError or TypeError says what is wrong with it.
+
+        Where the model is `quick`, calls must not overlap.
+        """
+
+    def many(self, items: Sequence[Any]) -> list[Json]:
+        """The answers to several inputs; an :class:`ItemError` names the one that is wrong."""
+        found = []
+        for number, item in enumerate(items):
+            try:
+                found.append(self.one(item))
+            except (ValueError, TypeError) as error:
+                raise ItemError(number, error) from error
+        return found
+
+    @abstractmethod
+    def explain(self, item: Any, top: int, of: str | None) -> Json:
+        """What decided for one input."""
+
+    # --- The Open Inference Protocol ------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def inputs(self) -> list[Tensor]:
+        """What the protocol's requests hold."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> list[Tensor]:
+        """What the protocol's answers hold."""
+
+    @abstractmethod
+    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The outputs for inputs, both by name: arrays, with the items along the first axis."""
+
+
+class ItemError(ValueError):
+    """What is wrong with one of several inputs."""
+
+    def __init__(self, number: int, error: Exception) -> None:
+        super().__init__(str(error))
+        self.number = number

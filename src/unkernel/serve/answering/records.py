@@ -1,0 +1,171 @@
+"""Models of records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from unkernel.engines import RecordClassifier
+from unkernel.records.files.columns import column_kinds, column_types
+from unkernel.records.plan import Plan
+from unkernel.serve.answering.base import Answerer, Json, Tensor
+from unkernel.serve.answering.classifying import Answers, explained
+
+_MOST_CHOICES = 1000  # categories of a column that are listed
+_TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # of JSON
+
+
+class RecordAnswerer(Answerer):
+    """A model of records with columns."""
+
+    input = "record"
+    quick = True
+
+    def __init__(self, model: RecordClassifier) -> None:
+        self._model = model
+        self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
+        self._answers = Answers(model.decision)
+        self._score = RecordClassifier(self._plan, model.classifier)._scorer.score
+
+    @cached_property
+    def columns(self) -> list[Json]:
+        """Each column: its name, its kind and the categories that the model knows."""
+        types, choices = column_types(self._plan), _choices(self._plan)
+        return [
+            {
+                "name": name,
+                "kind": kind,
+                "type": _TYPES.get(kind, types[name]),
+                "choices": choices.get(name, []),
+            }
+            for name, kind in column_kinds(self._plan).items()
+        ]
+
+    def describe(self) -> Json:
+        return {
+            "description": "a classifier of records",
+            "engine": self._model.engine,
+            "columns": self.columns,
+        } | self._answers.describe()
+
+    @property
+    def item_schema(self) -> Json:
+        found: Json = {
+            "type": "object",
+            "properties": {column["name"]: _column_schema(column) for column in self.columns},
+            "additionalProperties": self._plan.ignores_unknown_keys,
+        }
+        return found | (
+            {"required": [column["name"] for column in self.columns]} if self._plan.required else {}
+        )
+
+    @property
+    def answer_schema(self) -> Json:
+        return self._answers.schema
+
+    @property
+    def example(self) -> Any:
+        return {column["name"]: _example_of(column) for column in self.columns}
+
+    def one(self, item: Any) -> Json:
+        return self._answers.of_one(self._score(item))
+
+    def many(self, items: Sequence[Any]) -> list[Json]:
+        scores, score = [], self._score
+        try:
+            scores = [score(item) for item in items]
+        except (ValueError, TypeError):
+            super().many(items)  # which says where
+            raise
+        raw = np.array(scores, dtype=np.float64).reshape(len(items), self._model.decision.n_scores)
+        return self._answers.of_rows(raw)
+
+    def explain(self, item: Any, top: int, of: str | None) -> Json:
+        found = self._model.explain_one(item, top, of=self._answers.class_called(of))
+        return explained(found, self.one(item))
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return [
+            Tensor(column["name"], "FP64" if column["type"] == "number" else "BYTES", (-1,))
+            for column in self.columns
+        ]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self._answers.outputs
+
+    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        columns = {name: values.reshape(-1).tolist() for name, values in given.items()}
+        return self._answers.tensors(self._model.classifier.score_csr(self._plan.encode(columns), 1))
+
+
+class WholeAnswerer(RecordAnswerer):
+    """A model whose records are texts: of a pipeline that begins with a vectorizer, say."""
+
+    input = "text"
+
+    def describe(self) -> Json:
+        return {
+            "description": "a classifier of texts",
+            "engine": self._model.engine,
+        } | self._answers.describe()
+
+    @property
+    def item_schema(self) -> Json:
+        return {"type": "string"}
+
+    @property
+    def example(self) -> Any:
+        return "Some words."
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return [Tensor("text", "BYTES", (-1,))]
+
+    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        texts = given["text"].reshape(-1).tolist()
+        return self._answers.tensors(self._model.classifier.score_csr(self._plan.encode(texts), 1))
+
+
+def record_answerer(model: RecordClassifier) -> RecordAnswerer:
+    return WholeAnswerer(model) if model.plan.whole else RecordAnswerer(model)
+
+
+def _column_schema(column: Json) -> Json:
+    kind = column["type"]
+    found: Json = {"type": [kind, "null"]}
+    if kind == "array":
+        found["items"] = {"type": "string"}
+    return found | ({"examples": column["choices"][:5]} if column["choices"] else {})
+
+
+def _example_of(column: Json) -> Any:
+    if column["choices"]:
+        return column["choices"][0]
+    if column["kind"] == "date":
+        return "2026-11-17"
+    return {"number": 0, "array": [], "object": {}}.get(column["type"], "")
+
+
+def _choices(plan: Plan) -> dict[str, list[Any]]:
+    """The categories of columns, by name, as far as they are not too many to choose from."""
+    found: dict[str, list[Any]] = {}
+    for step in plan.steps:
+        for place, table in enumerate(step.table.get("categories", ())):
+            name = plan.columns[int(step.table["columns"][place])]
+            count = len(table["string_ends"]) + len(table["numbers"])
+            found[name] = _categories(table) if count <= _MOST_CHOICES else []
+    return found
+
+
+def _categories(table: Mapping[str, Any]) -> list[Any]:
+    data, begin = table["strings"].tobytes(), 0
+    found: list[Any] = []
+    for end in table["string_ends"].tolist():
+        found.append(data[begin:end].decode("utf-8", "replace"))
+        begin = end
+    return [*found, *table["numbers"].tolist()]

@@ -1,0 +1,124 @@
+"""Models of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from unkernel.data.rows.csr import CsrRows
+from unkernel.engines import CompiledClassifier
+from unkernel.engines.explaining import feature_names
+from unkernel.models.rows import check_width
+from unkernel.serve.answering.base import Answerer, Json, Tensor
+from unkernel.serve.answering.classifying import Answers, explained
+
+_LARGEST_COLUMN = np.iinfo(np.int32).max
+_SPARSE = {"ids", "values"}
+
+
+class RowAnswerer(Answerer):
+    """A model of rows of numbers. A row is a list of all its values, or of the columns that it has.
+
+    ``[0, 1.5, 0]`` and ``{"ids": [1], "values": [1.5]}`` are the same row; without values, all are 1.
+    """
+
+    input = "row"
+    quick = True
+
+    def __init__(self, model: CompiledClassifier) -> None:
+        self._model = model
+        self._answers = Answers(model.decision)
+
+    def describe(self) -> Json:
+        names = feature_names(self._model.model)
+        return {
+            "description": "a classifier of rows",
+            "engine": self._model.engine,
+            "features": self._model.n_features_in_,
+            "feature_names": None if names is None else list(names),
+        } | self._answers.describe()
+
+    @property
+    def item_schema(self) -> Json:
+        width = {"minItems": self._model.n_features_in_, "maxItems": self._model.n_features_in_}
+        numbers = {"type": "array", "items": {"type": "number"}}
+        ids = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+        return {
+            "oneOf": [
+                numbers | (width if self._model.model.fixed_width else {}),
+                {"type": "object", "properties": {"ids": ids, "values": numbers}, "required": ["ids"]},
+            ]
+        }
+
+    @property
+    def answer_schema(self) -> Json:
+        return self._answers.schema
+
+    @property
+    def example(self) -> Any:
+        return {"ids": list(range(min(3, self._model.n_features_in_)))}
+
+    def one(self, item: Any) -> Json:
+        ids, values = self._row(item)
+        rows = CsrRows.of(np.array([0, len(ids)], np.int64), ids, values, self._width(ids))
+        check_width(rows, self._model.n_features_in_, self._model.model.fixed_width)
+        return self._answers.of_rows(self._model.score_csr(rows, 1))[0]
+
+    def explain(self, item: Any, top: int, of: str | None) -> Json:
+        ids, values = self._row(item)
+        row = dict(zip(ids.tolist(), values.tolist(), strict=True))
+        found = self._model.explain(row, top, of=self._answers.class_called(of))
+        return explained(found, self.one(item))
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        return [Tensor("rows", "FP64", (-1, self._model.n_features_in_))]
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self._answers.outputs
+
+    def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        rows = np.asarray(given["rows"], dtype=np.float64)
+        return self._answers.tensors(self._model.score_csr(self._model._checked_rows(rows), 1))
+
+    def _width(self, ids: Any) -> int:
+        return max(self._model.n_features_in_, int(ids.max(initial=-1)) + 1)
+
+    def _row(self, item: Any) -> tuple[Any, Any]:
+        """The columns of a row, ascending, and their values."""
+        if isinstance(item, list):
+            return self._dense(item)
+        if not isinstance(item, dict) or "ids" not in item or item.keys() - _SPARSE:
+            raise ValueError(
+                'a row is a list of numbers, or an object such as {"ids": [3, 7], "values": [1, 0.5]}'
+            )
+        ids, values = item["ids"], item.get("values")
+        if not isinstance(ids, list) or not all(
+            type(one) is int and 0 <= one < _LARGEST_COLUMN for one in ids
+        ):
+            raise ValueError("ids must be a list of columns, counted from 0")
+        numbers = _numbers([1.0] * len(ids) if values is None else values, "values")
+        if len(numbers) != len(ids):
+            raise ValueError(f"there are {len(ids)} ids, and {len(numbers)} values")
+        if len(set(ids)) < len(ids):
+            raise ValueError("a column is twice among ids")
+        order = np.argsort(np.array(ids, np.int64))
+        return np.array(ids, np.int32)[order], numbers[order]
+
+    def _dense(self, item: list[Any]) -> tuple[Any, Any]:
+        numbers = _numbers(item, "the row")
+        if self._model.model.fixed_width and len(numbers) != self._model.n_features_in_:
+            raise ValueError(
+                f"the row has {len(numbers)} values, and the model {self._model.n_features_in_} columns"
+            )
+        present = np.flatnonzero(numbers)
+        return present.astype(np.int32), numbers[present]
+
+
+def _numbers(given: Any, what: str) -> Any:
+    if not isinstance(given, list) or not all(type(one) in (int, float) for one in given):
+        raise ValueError(f"{what} must be a list of numbers")
+    return np.array(given, np.float64)

@@ -1,0 +1,167 @@
+"""The application: what stands around every request, and the way to what answers it.
+
+Requests that models answer are found in a table of paths; Starlette has all others, which are not as many.
+Around both stands what every request needs: who asks, how many are asking, an id, the time it took.
+"""
+
+from __future__ import annotations
+
+import hmac
+import itertools
+import re
+import secrets
+import time
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.routing import Router
+
+from unkernel.serve.bodies import DisconnectedError, Headers, to_json
+from unkernel.serve.errors import RequestError
+from unkernel.serve.logs import log
+from unkernel.serve.messages import JSON, Asked, HeaderList, Receive, Reply, Route, Scope, Send
+from unkernel.serve.metrics import Metrics
+from unkernel.serve.settings import Settings
+
+_OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # to all, with a token or without
+_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+_GONE = 499  # counted for those who did not wait for the answer
+_BEARER = b"bearer "
+
+
+class Application:
+    """An application of ASGI.
+
+    Parameters
+    ----------
+    settings : Settings
+    metrics : Metrics
+    routes : dict
+        What models answer, by path. All are POST.
+    pages : Router
+        All else.
+    """
+
+    def __init__(self, settings: Settings, metrics: Metrics, routes: dict[str, Route], pages: Router) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._routes = routes
+        self._pages = pages
+        self._tokens = [token.encode() for token in settings.tokens]
+        self._asking = 0
+        self._ids = itertools.count()
+        self._prefix = secrets.token_hex(4).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._pages(scope, receive, send)
+            return
+        began = time.perf_counter()
+        route = self._routes.get(scope["path"]) if scope["method"] == "POST" else None
+        headers = dict(scope["headers"])
+        answer = _Answer(send, self._id(headers))
+        self._asking += 1
+        try:
+            self._check(scope["path"], headers)
+            if route is None:
+                scope["app"] = self  # so that Starlette raises what is wrong, and does not answer it
+                await self._pages(scope, receive, answer.pass_on)
+            else:
+                await answer.reply(
+                    await route.handler(route.model, Asked(headers, scope["query_string"], receive))
+                )
+        except RequestError as error:
+            await answer.refuse(error)
+        except HTTPException as error:
+            await answer.refuse(RequestError(error.status_code, f"{error.detail.lower()}; see /docs"))
+        except DisconnectedError:
+            answer.status = _GONE
+        except Exception as error:
+            log("request failed", level="error", request=answer.id.decode(), exc_info=error)
+            await answer.refuse(RequestError(500, "the server failed; its log says why"))
+        finally:
+            self._asking -= 1
+        self._count(scope, route, answer, time.perf_counter() - began)
+
+    def _check(self, path: str, headers: Headers) -> None:
+        """Raise a RequestError if the request must not be answered."""
+        if self._tokens and not _OPEN.fullmatch(path):
+            given = headers.get(b"authorization", b"")
+            token = given[len(_BEARER) :] if given[: len(_BEARER)].lower() == _BEARER else b""
+            fits = [hmac.compare_digest(token, known) for known in self._tokens]  # all, in the same time
+            if not any(fits):
+                raise RequestError(
+                    401, "send the header: Authorization: Bearer and one of the server's tokens"
+                )
+        if self._asking > self._settings.limits.concurrency:
+            raise RequestError(429, "too many requests are being answered: try again in a second")
+
+    def _id(self, headers: Headers) -> bytes:
+        given = headers.get(b"x-request-id")
+        return given if given and _ID.fullmatch(given) else b"%s-%x" % (self._prefix, next(self._ids))
+
+    def _count(self, scope: Scope, route: Route | None, answer: _Answer, seconds: float) -> None:
+        model, endpoint = (route.model, route.endpoint) if route else ("", "other")
+        self._metrics.answered(model, endpoint, answer.status, seconds)
+        if self._settings.log_requests:
+            log(
+                "request",
+                request=answer.id.decode(),
+                method=scope["method"],
+                path=scope["path"],
+                status=answer.status,
+                seconds=round(seconds, 6),
+            )
+
+
+class _Answer:
+    """How the answer to one request is sent."""
+
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send = send
+        self.id = request_id
+        self.status = 0  # until it begins
+
+    async def reply(self, reply: Reply) -> None:
+        """Send an answer, at once or as it comes."""
+        if isinstance(reply.body, bytes):
+            await self._start(reply.status, [*reply.headers, (b"content-length", b"%d" % len(reply.body))])
+            await self._send({"type": "http.response.body", "body": reply.body})
+            return
+        async for part in reply.body:
+            if not self.status:  # only now, as what is wrong with the first part has a status of its own
+                await self._start(reply.status, reply.headers)
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
+        if not self.status:
+            await self._start(reply.status, reply.headers)
+        await self._send({"type": "http.response.body", "body": b""})
+
+    async def refuse(self, error: RequestError) -> None:
+        """Say what is wrong. An answer that has begun can only be broken off."""
+        if self.status:
+            raise error
+        headers = list(JSON)
+        if error.close:
+            headers.append((b"connection", b"close"))
+        if error.status == 429:
+            headers.append((b"retry-after", b"1"))
+        if error.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        await self.reply(Reply(to_json(error.to_json()), error.status, headers))
+
+    async def pass_on(self, message: Any) -> None:
+        """Send what Starlette answers."""
+        if message["type"] == "http.response.start":
+            await self._start(message["status"], message["headers"])
+        else:
+            await self._send(message)
+
+    async def _start(self, status: int, headers: HeaderList) -> None:
+        self.status = status
+        start = {
+            "type": "http.response.start",
+            "status": status,
+            "headers": [*headers, (b"x-request-id", self.id)],
+        }
+        await self._send(start)

@@ -1,0 +1,127 @@
+"""Bodies of requests: how they are received, and read as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from unkernel.serve.errors import RequestError
+
+Receive = Callable[[], Awaitable[Any]]
+Headers = Mapping[bytes, bytes]
+_Part = TypeVar("_Part")
+_decode = msgspec.json.Decoder().decode
+
+
+class DisconnectedError(Exception):
+    """Nobody waits for the answer any more."""
+
+
+class Patience:
+    """How long the parts of bodies are waited for.
+
+    A timer for each request takes longer than many a model. So requests that wait are noted, and every now
+    and then those are given up that have waited for too long.
+
+    Parameters
+    ----------
+    seconds : float
+        Waits end after this time, and at most a quarter of it later.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._waiting: dict[asyncio.Task[Any], float] = {}
+        self._given_up: set[asyncio.Task[Any]] = set()
+
+    async def wait_for(self, part: Awaitable[_Part]) -> _Part:
+        """What is waited for; a RequestError if it does not come."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting[task] = time.monotonic()
+        try:
+            return await part
+        except asyncio.CancelledError:
+            if task not in self._given_up:
+                raise
+            task.uncancel()
+            words = f"the rest of the body did not come within {self._seconds:g} s"
+            raise RequestError(408, words, close=True) from None
+        finally:
+            del self._waiting[task]
+            self._given_up.discard(task)
+
+    async def give_up(self) -> None:
+        """Give up those that wait too long, for ever."""
+        while True:
+            await asyncio.sleep(self._seconds / 4)
+            latest = time.monotonic() - self._seconds
+            for task, began in self._waiting.items():
+                if began < latest and task not in self._given_up:
+                    self._given_up.add(task)
+                    task.cancel()
+
+
+async def whole_body(receive: Receive, headers: Headers, most: int) -> bytes:
+    """All of a body; a RequestError if it is too long."""
+    if int(headers.get(b"content-length", 0)) > most:
+        raise _too_long(most)
+    message = await _next_part(receive)
+    if not message.get("more_body"):
+        body: bytes = message["body"]
+        if len(body) > most:
+            raise _too_long(most)
+        return body
+    parts, size = [message["body"]], len(message["body"])
+    while message.get("more_body"):
+        message = await _next_part(receive)
+        parts.append(message["body"])
+        size += len(message["body"])
+        if size > most:
+            raise _too_long(most)
+    return b"".join(parts)
+
+
+async def _next_part(receive: Receive) -> Any:
+    message = await receive()
+    if message["type"] != "http.request":
+        raise DisconnectedError
+    return message
+
+
+async def lines_of(receive: Receive, most: int) -> AsyncIterator[bytes]:
+    """A stream's lines, as many at a time as have come; a RequestError if one is too long."""
+    held, more = b"", True
+    while more:
+        message = await _next_part(receive)
+        held += message["body"]
+        more = message.get("more_body", False)
+        end = held.rfind(b"\n") + 1 if more else len(held)
+        if end:
+            yield held[:end]
+            held = held[end:]
+        elif len(held) > most:
+            raise _too_long(most, "a line")
+
+
+def _too_long(most: int, what: str = "the body") -> RequestError:
+    return RequestError(413, f"{what} has more than {most:,} bytes, the server's limit", close=True)
+
+
+def from_json(body: bytes) -> Any:
+    """What a body says; a RequestError if it is no JSON."""
+    try:
+        return _decode(body)
+    except msgspec.DecodeError as error:
+        raise RequestError(400, f"the body is not JSON: {error}") from None
+    except UnicodeDecodeError as error:
+        raise RequestError(400, f"the body is not UTF-8: {error.reason} at byte {error.start}") from None
+    except RecursionError:
+        raise RequestError(400, "the body is nested too deeply") from None
+
+
+to_json: Callable[[Any], bytes] = msgspec.json.Encoder().encode

@@ -1,0 +1,40 @@
+"""The log: one JSON object per line, on stderr."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+_LOGGER = logging.getLogger("unkernel.serve")
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, Any] = {"time": time, "level": record.levelname.lower(), "process": record.process}
+        line |= {"message": record.getMessage(), **getattr(record, "facts", {})}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return str(msgspec.json.encode(line), "utf-8")
+
+
+def log(message: str, *, level: str = "info", exc_info: Any = None, **facts: Any) -> None:
+    """Write a line."""
+    _LOGGER.log(
+        logging.getLevelNamesMapping()[level.upper()], message, extra={"facts": facts}, exc_info=exc_info
+    )
+
+
+def start_log() -> None:
+    """Make this process log to stderr. A disk that is full costs lines, and never a request."""
+    logging.raiseExceptions = False
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines())
+    for name, level in (("unkernel.serve", logging.INFO), ("uvicorn", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

@@ -1,0 +1,262 @@
+"""The Open Inference Protocol, version 2: how tensors stand in requests and answers.
+
+The specification is that of KServe (`open-inference-protocol`, REST). Tensors are JSON, or, as in its
+extension for binary data, bytes after the JSON, whose length the header `Inference-Header-Content-Length`
+tells.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._version import __version__
+from unkernel.serve.answering import Answerer, Json, Tensor
+from unkernel.serve.bodies import from_json, to_json
+from unkernel.serve.errors import RequestError
+from unkernel.serve.models import Served
+
+JSON_LENGTH = b"inference-header-content-length"
+EXTENSIONS = ["binary_tensor_data", "model_repository"]
+SERVER = {"name": "unkernel", "version": __version__, "extensions": EXTENSIONS}
+_BYTES = "BYTES"
+_NUMPY: dict[str, Any] = {
+    "BOOL": np.bool_,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "FP16": np.float16,
+    "FP32": np.float32,
+    "FP64": np.float64,
+}
+_MOST_AXES = 8
+
+
+def metadata(served: Served) -> Json:
+    """What a model takes and gives."""
+    return {
+        "name": served.name,
+        "versions": [served.version],
+        "platform": "unkernel",
+        "inputs": [tensor.to_json() for tensor in served.answerer.inputs],
+        "outputs": [tensor.to_json() for tensor in served.answerer.outputs],
+    }
+
+
+# --- Requests -----------------------------------------------------------------------------------------
+
+
+class Request:
+    """A request to infer.
+
+    Parameters
+    ----------
+    body : bytes
+    json_length : int or None
+        Where the JSON ends and the bytes of tensors begin; None where all is JSON.
+    """
+
+    def __init__(self, body: bytes, json_length: int | None) -> None:
+        if json_length is not None and not 0 <= json_length <= len(body):
+            raise RequestError(400, f"{JSON_LENGTH.decode()} is not a length within the body")
+        self._binary = memoryview(b"" if json_length is None else body[json_length:])
+        self._json = from_json(body if json_length is None else body[:json_length])
+        if not isinstance(self._json, dict):
+            raise RequestError(400, 'expected an object with "inputs"')
+        self.id = _checked(self._json, "id", str, "", default=None)
+        self.inputs = self._inputs()
+
+    def _inputs(self) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {}
+        for number, given in enumerate(_checked(self._json, "inputs", list, "")):
+            place = f"inputs[{number}]"
+            if not isinstance(given, dict):
+                raise RequestError(400, f"{place} must be an object", field=place)
+            name = _checked(given, "name", str, place)
+            if name in found:
+                raise RequestError(400, f"{place}: a second input {name!r}", field=f"{place}.name")
+            found[name] = self._tensor(given, place)
+        if self._binary:
+            raise RequestError(400, f"there are {len(self._binary)} bytes after the last tensor")
+        return found
+
+    def _tensor(self, given: Json, place: str) -> NDArray[Any]:
+        datatype = _checked(given, "datatype", str, place)
+        if datatype != _BYTES and datatype not in _NUMPY:
+            known = ", ".join([_BYTES, *_NUMPY])
+            raise RequestError(
+                400, f"{place}.datatype must be one of {known}, got {datatype!r}", field=f"{place}.datatype"
+            )
+        shape = _shape(given, place)
+        size = _checked(given, "parameters", dict, place, default={}).get("binary_data_size")
+        values = (
+            _from_data(_checked(given, "data", list, place), datatype, place)
+            if size is None
+            else _from_bytes(self._taken(size, place), datatype, place)
+        )
+        if len(values) != math.prod(shape):
+            reason = f"{place}: the shape {shape} has {math.prod(shape)} values, and there are {len(values)}"
+            raise RequestError(400, reason, field=f"{place}.shape")
+        return values.reshape(shape)
+
+    def _taken(self, size: Any, place: str) -> memoryview:
+        if type(size) is not int or not 0 <= size <= len(self._binary):
+            reason = f"{place}: binary_data_size must be at most the {len(self._binary)} bytes that are left"
+            raise RequestError(400, reason, field=f"{place}.parameters.binary_data_size")
+        taken, self._binary = self._binary[:size], self._binary[size:]
+        return taken
+
+    def wanted(self, answerer: Answerer) -> list[tuple[Tensor, bool]]:
+        """The outputs that are asked for, and whether each is to be bytes."""
+        known = {tensor.name: tensor for tensor in answerer.outputs}
+        always = _checked(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
+        if "outputs" not in self._json:
+            return [(tensor, always) for tensor in known.values()]
+        found = []
+        for number, asked in enumerate(_checked(self._json, "outputs", list, "")):
+            place = f"outputs[{number}]"
+            if not isinstance(asked, dict):
+                raise RequestError(400, f"{place} must be an object", field=place)
+            name = _checked(asked, "name", str, place)
+            if name not in known:
+                reason = f"{place}: the model has no output {name!r}; it has: {', '.join(known)}"
+                raise RequestError(400, reason, field=f"{place}.name")
+            parameters = _checked(asked, "parameters", dict, place, default={})
+            found.append((known[name], parameters.get("binary_data", always) is True))
+        return found
+
+
+_MISSING = object()
+_KINDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
+
+
+def _checked(given: Json, key: str, kind: type, place: str, *, default: Any = _MISSING) -> Any:
+    """The value of a key; a RequestError where it is missing or of another type."""
+    value = given.get(key, default)
+    field = f"{place}.{key}" if place else key
+    if value is _MISSING:
+        raise RequestError(400, f"{field} is missing", field=field)
+    if value is not default and not isinstance(value, kind):
+        raise RequestError(400, f"{field} must be {_KINDS[kind]}", field=field)
+    return value
+
+
+def _shape(given: Json, place: str) -> tuple[int, ...]:
+    shape = _checked(given, "shape", list, place)
+    if not 1 <= len(shape) <= _MOST_AXES or not all(type(size) is int and size >= 0 for size in shape):
+        raise RequestError(400, f"{place}.shape must be a list of sizes, got {shape}", field=f"{place}.shape")
+    return tuple(shape)
+
+
+def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
+    """Values from JSON, flat or nested as the shape is."""
+    while data and isinstance(data[0], list):
+        if not all(isinstance(part, list) for part in data):
+            raise RequestError(400, f"{place}.data is nested unevenly", field=f"{place}.data")
+        data = [value for part in data for value in part]
+    kinds: tuple[type, ...] = (
+        (str,) if datatype == _BYTES else (bool,) if datatype == "BOOL" else (int, float)
+    )
+    for value in data:
+        if type(value) not in kinds and value is not None:
+            reason = f"{place}.data: {value!r:.60} is no {datatype}"
+            raise RequestError(400, reason, field=f"{place}.data")
+    if datatype == _BYTES or None in data:
+        found = np.empty(len(data), dtype=object)
+        found[:] = data
+        return found
+    try:
+        return np.array(data, dtype=_NUMPY[datatype])
+    except OverflowError:
+        raise RequestError(
+            400, f"{place}.data: a value does not fit {datatype}", field=f"{place}.data"
+        ) from None
+
+
+def _from_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
+    if datatype != _BYTES:
+        kind = np.dtype(_NUMPY[datatype])
+        if len(data) % kind.itemsize:
+            raise RequestError(400, f"{place}: {len(data)} bytes are no values of {datatype}", field=place)
+        return np.frombuffer(data, dtype=kind)
+    texts, begin = [], 0
+    while begin < len(data):
+        begin += 4
+        length = struct.unpack_from("<I", data, begin - 4)[0] if begin <= len(data) else len(data)
+        if begin + length > len(data):
+            raise RequestError(400, f"{place}: a text is longer than its bytes", field=place)
+        try:
+            texts.append(str(data[begin : begin + length], "utf-8"))
+        except UnicodeDecodeError:
+            raise RequestError(400, f"{place}: a text is not UTF-8", field=place) from None
+        begin += length
+    found = np.empty(len(texts), dtype=object)
+    found[:] = texts
+    return found
+
+
+def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: int) -> None:
+    """Raise a RequestError if inputs are not those of a model, or too many at once."""
+    known = [tensor.name for tensor in answerer.inputs]
+    unknown = next((name for name in given if name not in known), None)
+    if unknown is not None:
+        listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        raise RequestError(400, f"the model has no input {unknown!r}; it has: {listed}", field="inputs")
+    if not given or (len(known) == 1 and known[0] not in given):
+        raise RequestError(400, f"the input {known[0]!r} is missing", field="inputs")
+    counts = {array.shape[0] for array in given.values()}
+    if len(counts) > 1:
+        raise RequestError(400, "the inputs have different numbers of items", field="inputs")
+    if max(counts) > most:
+        raise RequestError(413, f"there are {max(counts):,} items, and the server's limit is {most:,}")
+    for name, array in given.items():
+        if len(known) > 1 and array.size != array.shape[0]:
+            raise RequestError(
+                400,
+                f"the input {name!r} must have the shape [n] or [n, 1], got {list(array.shape)}",
+                field=name,
+            )
+
+
+# --- Answers ------------------------------------------------------------------------------------------
+
+
+def answer(
+    served: Served, request: Request, found: Mapping[str, Any]
+) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """The body of an answer, and its headers."""
+    outputs: list[Json] = []
+    binary: list[bytes] = []
+    for tensor, as_bytes in request.wanted(served.answerer):
+        values = np.asarray(found[tensor.name])
+        output: Json = {"name": tensor.name, "datatype": tensor.datatype, "shape": list(values.shape)}
+        if as_bytes:
+            data = _to_bytes(values, tensor.datatype)
+            output["parameters"] = {"binary_data_size": len(data)}
+            binary.append(data)
+        else:
+            output["data"] = values.reshape(-1).tolist()
+        outputs.append(output)
+    told = {"model_name": served.name, "model_version": served.version, "outputs": outputs}
+    head = to_json(told if request.id is None else told | {"id": request.id})
+    if not binary:
+        return head, [(b"content-type", b"application/json")]
+    headers = [(b"content-type", b"application/octet-stream"), (JSON_LENGTH, b"%d" % len(head))]
+    return b"".join([head, *binary]), headers
+
+
+def _to_bytes(values: NDArray[Any], datatype: str) -> bytes:
+    if datatype != _BYTES:
+        return np.ascontiguousarray(values, dtype=_NUMPY[datatype]).tobytes()
+    texts = [str(value).encode() for value in values.reshape(-1).tolist()]
+    return b"".join(struct.pack("<I", len(text)) + text for text in texts)

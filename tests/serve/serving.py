@@ -1,0 +1,107 @@
+"""A server in this process, and one in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import unkernel
+from unkernel import PolyLogisticRegression, RecordEncoder
+from unkernel.serve.depot import Depot, new_depot
+from unkernel.serve.settings import Settings
+from unkernel.serve.worker import application_of
+
+RECORDS = [
+    {"age": age, "town": town}
+    for age in (20, 30, 40, 50, 60, 70)
+    for town in ("Kyoto", "Nara", "Osaka", "Uji")
+]
+LABELS = ["high" if (one["age"] > 45) != (one["town"] == "Nara") else "low" for one in RECORDS]
+TREES = [
+    "(S (NP dogs) (VP bark))",
+    "(S (NP cats) (VP sleep))",
+    "(NP (NP cats) (PP of))",
+    "(NP (NP a) (PP b))",
+]
+
+
+def record_model(C: float = 1000.0, kind: Any = PolyLogisticRegression) -> Any:
+    from sklearn.pipeline import make_pipeline
+
+    encoder = RecordEncoder(n_bins=4, min_count=1)
+    return unkernel.compile(make_pipeline(encoder, kind(degree=2, C=C)).fit(RECORDS, LABELS), measure=False)
+
+
+class Client:
+    """Asks an application of this process, as a browser would."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
+        async def asked() -> httpx.Response:
+            transport = httpx.ASGITransport(app=self._app, raise_app_exceptions=False)
+            async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+                return await client.request(method, path, **options)
+
+        return asyncio.run(asked())
+
+    def get(self, path: str, **options: Any) -> httpx.Response:
+        return self.ask("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> httpx.Response:
+        return self.ask("POST", path, **options)
+
+
+@contextmanager
+def served(files: dict[str, Path], **options: Any) -> Iterator[Client]:
+    """A server in this process."""
+    names = {name: str(path) for name, path in files.items()}
+    with new_depot() as folder:
+        depot = Depot(folder, names)
+        for name in names:
+            assert depot.take(name).refused is None
+        yield Client(application_of(Settings(names, depot=str(folder), **options)))
+
+
+class Server:
+    """A server in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+        self.process = process
+        self.address = address
+        self.port = int(address.rpartition(":")[2])
+
+    def log(self, message: str) -> dict[str, Any]:
+        """The next line of the log with a message."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if line.startswith("{") and (found := json.loads(line))["message"] == message:
+                return dict(found)
+        raise AssertionError(f"the server ended before it logged {message!r}")
+
+
+@contextmanager
+def started(*arguments: str | Path) -> Iterator[Server]:
+    """``unkernel serve`` with a free port, once it listens and its models are loaded."""
+    command = [sys.executable, "-m", "unkernel", "serve", *map(str, arguments), "--port", "0"]
+    environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            address = re.search(r"http://\S+", line)
+            assert address, line + process.stderr.read()
+            yield Server(process, address[0])
+        finally:
+            process.kill()

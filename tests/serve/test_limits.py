@@ -1,0 +1,201 @@
+"""What requests may not do, and what they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from serve.serving import RECORDS, Client, served
+from unkernel.serve.bodies import Patience
+from unkernel.serve.errors import RequestError
+from unkernel.serve.settings import Limits, Settings, named_models, read_tokens
+
+PREDICT = "/models/people/predict"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "the body is not JSON: Input data was truncated"),
+        (b"{", "the body is not JSON: Input data was truncated"),
+        (b'{"age": NaN}', "the body is not JSON"),
+        (b'{"town": "\xff"}', "UTF-8"),
+        (b'{"town": "\xed\xa0\x80"}', "UTF-8"),
+        (b"[" * 9_000, "nested too deeply"),
+        (b'{"age":' * 2_000, "nested too deeply"),
+        (b"7", "record"),
+        (b'"old"', "record"),
+        (b'{"age": "old"}', "column 'age': expected a number, got the string 'old'"),
+        (b'{"age": [1]}', "column 'age'"),
+        (b'[{"age": 1}, 7]', "[1]: "),
+        (b'{"town": {"a": 1}}', "column 'town'"),
+    ],
+)
+def test_bad_bodies_are_told_what_is_wrong(client: Client, body, words):
+    found = client.post(PREDICT, content=body)
+    assert found.status_code == 400
+    assert words in found.json()["error"]
+
+
+def test_the_field_is_named(client: Client):
+    assert client.post(PREDICT, json={"age": "old"}).json()["field"] == "age"
+    assert client.post(PREDICT, json=[{"age": 1}, {"age": "old"}]).json()["field"] == "[1].age"
+
+
+def test_numbers_of_any_size_are_read(client: Client):
+    for number in (1e308, -1e308, 10**18, 10**40):
+        assert client.post(PREDICT, content=json.dumps({"age": number})).status_code == 200
+
+
+def test_long_bodies_and_batches_are_refused(client: Client):
+    found = client.post(PREDICT, content=b" " * 20_001)
+    assert (found.status_code, found.headers["connection"]) == (413, "close")
+    assert "20,000 bytes" in found.json()["error"]
+
+    async def endless():
+        while True:
+            yield b" " * 1000
+
+    assert client.post(PREDICT, content=endless()).status_code == 413
+    lines = {"content-type": "application/x-ndjson"}
+    assert client.post(PREDICT, content=endless(), headers=lines).status_code == 413
+    assert client.post(PREDICT, json=[{}] * 50).status_code == 200
+    assert client.post(PREDICT, json=[{}] * 51).status_code == 413
+
+
+@pytest.mark.parametrize(
+    "path", ["/models/nobody/predict", "/v2/models/nobody/infer", "/models/people/nothing"]
+)
+def test_what_there_is_not_is_404(client: Client, path):
+    found = client.post(path, json={})
+    assert found.status_code == 404
+    assert found.json()["error"].startswith("there is no")
+
+
+def test_other_paths_and_methods_are_refused(client: Client):
+    assert client.get("/nothing").status_code == 404
+    assert client.get("/page/..%2fapp.py").status_code == 404
+    assert client.get("/page/app.py").status_code == 404
+    wrong = client.get(PREDICT)
+    assert wrong.status_code == 405
+    assert "method not allowed" in wrong.json()["error"]
+
+
+def test_too_many_requests_are_told_to_come_again(files):
+    with served({"people": files["people"]}, limits=Limits(concurrency=0)) as client:
+        found = client.post(PREDICT, json={})
+        assert (found.status_code, found.headers["retry-after"]) == (429, "1")
+
+
+def test_what_takes_too_long_is_504(files):
+    with served({"people": files["people"]}, limits=Limits(seconds=1e-9)) as client:
+        found = client.post(PREDICT, json=RECORDS * 50)
+        assert (found.status_code, found.json()["error"]) == (504, "there was no answer within 1e-09 s")
+
+
+def test_a_body_that_does_not_come_is_given_up():
+    async def waited() -> None:
+        patience = Patience(0.001)
+        sweeper = asyncio.create_task(patience.give_up())
+        try:
+            await patience.wait_for(asyncio.Event().wait())
+        finally:
+            sweeper.cancel()
+
+    with pytest.raises(RequestError, match="did not come within") as given_up:
+        asyncio.run(waited())
+    assert (given_up.value.status, given_up.value.close) == (408, True)
+
+
+def test_patience_passes_on_what_comes_and_other_cancellations():
+    async def waited() -> int:
+        patience = Patience(60)
+        waiting = asyncio.create_task(patience.wait_for(asyncio.Event().wait()))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return await patience.wait_for(asyncio.sleep(0, 7))
+
+    assert asyncio.run(waited()) == 7
+
+
+def test_tokens_are_asked_for(files):
+    with served({"people": files["people"]}, tokens=("secret", "other")) as client:
+        for given in ({}, {"authorization": "Bearer wrong"}, {"authorization": "secret"}):
+            found = client.post(PREDICT, json={}, headers=given)
+            assert (found.status_code, found.headers["www-authenticate"]) == (401, "Bearer")
+        for given in ("Bearer secret", "bearer other"):
+            assert client.post(PREDICT, json={}, headers={"authorization": given}).status_code == 200
+        for path in ("/metrics", "/models", "/openapi.json", "/v2"):
+            assert client.get(path).status_code == 401
+        for path in ("/", "/docs", "/v2/health/live", "/v2/health/ready"):
+            assert client.get(path).status_code == 200
+
+
+def test_requests_have_ids(client: Client):
+    first, second = (client.get("/v2").headers["x-request-id"] for _ in range(2))
+    assert first != second
+    assert client.get("/v2", headers={"x-request-id": "mine"}).headers["x-request-id"] == "mine"
+    for bad in ("x" * 129, "a b"):
+        assert client.get("/v2", headers={"x-request-id": bad}).headers["x-request-id"] != bad
+    assert "x-request-id" in client.get("/nothing").headers
+
+
+def test_metrics_count_requests(client: Client):
+    def count() -> float:
+        name = 'unkernel_request_seconds_count{endpoint="predict",model="people",status="400"}'
+        lines = [line for line in client.get("/metrics").text.splitlines() if line.startswith(name)]
+        return float(lines[0].rpartition(" ")[2]) if lines else 0.0
+
+    before = count()
+    client.post(PREDICT, content=b"{")
+    assert count() == before + 1
+
+
+def test_openapi_has_the_columns_of_the_model(files):
+    with served({"people": files["people"], "text": files["text"]}) as client:
+        found = client.get("/openapi.json").json()
+        body = found["paths"]["/models/people/predict"]["post"]["requestBody"]["content"]["application/json"]
+        properties = body["schema"]["oneOf"][0]["properties"]
+        assert list(properties) == ["age", "town"]
+        assert properties["town"]["examples"] == ["Kyoto", "Nara", "Osaka", "Uji"]
+        for path, operations in found["paths"].items():
+            (method,) = operations
+            assert client.ask(method.upper(), path, content=b"null").status_code in (200, 400), path
+
+
+def test_models_are_called_as_their_files():
+    assert named_models(["a/income.uk", "b=c/d.uk"]) == {"income": "a/income.uk", "b": "c/d.uk"}
+    assert named_models(["a/x=y/income.uk"]) == {"income": "a/x=y/income.uk"}
+    for given, words in (
+        (["a/x.uk", "b/x.uk"], "two models are called 'x'"),
+        (["über.uk"], "write name=über.uk"),
+        ([], "at least one"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            named_models(given)
+
+
+def test_token_files_are_checked(tmp_path):
+    path = tmp_path / "tokens"
+    path.write_text("# ours\nabc\n\n  def \n")
+    assert read_tokens(path) == ("abc", "def")
+    for text, words in (("# none\n", "has no token"), ("two words\n", "no blanks")):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=words):
+            read_tokens(path)
+
+
+def test_settings_come_back_from_their_file(tmp_path):
+    settings = Settings({"a": "b.uk"}, port=1, tokens=("x",), limits=Limits(body=7))
+    settings.write(tmp_path / "settings.json")
+    read = Settings.read(tmp_path / "settings.json")
+    assert (read.models, read.port, list(read.tokens), read.limits) == (
+        {"a": "b.uk"},
+        1,
+        ["x"],
+        Limits(body=7),
+    )

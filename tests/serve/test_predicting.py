@@ -1,0 +1,196 @@
+"""What models answer: the same as in Python, for one input, for lists and for lines."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import unkernel
+from serve.serving import LABELS, RECORDS, TREES, Client, record_model
+from unkernel.serve.answering.classifying import Answers
+
+
+def same(found: list, wanted: list) -> bool:
+    """Whether answers are the same, but for the last digit of probabilities."""
+    return len(found) == len(wanted) and all(
+        one.keys() == other.keys()
+        and (one["prediction"], one["score"]) == (other["prediction"], other["score"])
+        and one.get("probabilities") == pytest.approx(other.get("probabilities"), abs=1e-15)
+        for one, other in zip(found, wanted, strict=True)
+    )
+
+
+def lines(response) -> list:
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+def test_a_record_is_answered_as_in_python(client: Client, files):
+    model = unkernel.load(files["people"])
+    for record in [*RECORDS, {}, {"age": None, "town": "Edo", "other": [1, {"2": 3}]}]:
+        answer = client.post("/models/people/predict", json=record).json()
+        assert answer["prediction"] == model.predict_one({k: v for k, v in record.items() if k != "other"})
+        assert answer["score"] == pytest.approx(model.score_one(record), abs=1e-12)
+        shares = dict(zip(["high", "low"], model.predict_proba_one(record), strict=True))
+        assert answer["probabilities"] == pytest.approx(shares, abs=1e-12)
+
+
+def test_a_list_has_the_answers_of_its_records(client: Client):
+    found = client.post("/models/people/predict", json=RECORDS)
+    assert same(found.json(), [client.post("/models/people/predict", json=one).json() for one in RECORDS])
+    assert [one["prediction"] for one in found.json()] == LABELS
+    assert client.post("/models/people/predict", json=[]).json() == []
+
+
+def test_lines_have_the_answers_of_their_records(client: Client):
+    body = "\n".join(map(json.dumps, RECORDS)) + "\n\n"
+    found = client.post(
+        "/models/people/predict", content=body, headers={"content-type": "application/x-ndjson"}
+    )
+    assert found.headers["content-type"] == "application/x-ndjson"
+    assert same(lines(found), client.post("/models/people/predict", json=RECORDS).json())
+
+
+def test_lines_may_come_in_any_pieces(client: Client):
+    body = "".join(json.dumps(one) + "\n" for one in RECORDS).encode()
+    whole = client.post("/models/people/predict", json=RECORDS).json()
+    for size in (1, 7, 64, 10_000):
+
+        async def pieces(size: int = size):
+            for begin in range(0, len(body), size):
+                yield body[begin : begin + size]
+
+        headers = {"content-type": "application/x-ndjson; charset=utf-8"}
+        assert same(lines(client.post("/models/people/predict", content=pieces(), headers=headers)), whole)
+
+
+def test_a_bad_line_is_answered_with_what_is_wrong(client: Client):
+    good = json.dumps(RECORDS[0])
+    body = f'{good}\n{{"age": "old"}}\n\n{{"age": \n{good}'
+    found = lines(
+        client.post("/models/people/predict", content=body, headers={"content-type": "application/jsonl"})
+    )
+    assert same([found[0], found[3]], 2 * [client.post("/models/people/predict", json=RECORDS[0]).json()])
+    assert (found[1]["line"], found[1]["field"]) == (2, "age")
+    assert (found[2]["line"], found[2]["error"]) == (4, "the body is not JSON: Input data was truncated")
+
+
+def test_rows_are_lists_of_values_or_of_columns(client: Client, files):
+    model = unkernel.load(files["rows"])
+    X = np.array([[0, 1], [1.5, 0], [0, 0]])
+    wanted = model.predict(X).tolist()
+    assert [
+        one["prediction"] for one in client.post("/models/rows/predict", json=X.tolist()).json()
+    ] == wanted
+    sparse = [{"ids": [1]}, {"ids": [0], "values": [1.5]}, {"ids": []}]
+    assert [client.post("/models/rows/predict", json=one).json()["prediction"] for one in sparse] == wanted
+    assert client.post("/models/rows/predict", json=[1.5, 0]).json()["prediction"] == wanted[1]
+    assert (
+        client.post("/models/rows/predict", json=sparse).json()
+        == client.post("/models/rows/predict", json=X.tolist()).json()
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ([1, 2, 3], "the row has 3 values, and the model 2 columns"),
+        ([1, "2"], "the row must be a list of numbers"),
+        ({"ids": [-1]}, "ids must be a list of columns, counted from 0"),
+        ({"ids": [0, 0]}, "a column is twice among ids"),
+        ({"ids": [0, 1], "values": [1]}, "there are 2 ids, and 1 values"),
+        ({"ids": [0], "value": [1]}, "a row is a list of numbers"),
+        ("0 1", "a row is a list of numbers"),
+    ],
+)
+def test_rows_that_are_none_are_refused(client: Client, row, reason):
+    found = client.post("/models/rows/predict", json=row)
+    assert found.status_code == 400
+    assert reason in found.json()["error"]
+
+
+def test_trees_are_answered_as_in_python(client: Client, files):
+    model = unkernel.load(files["trees"])
+    found = client.post("/models/trees/predict", json=TREES).json()
+    assert [one["prediction"] for one in found] == model.predict(TREES).tolist()
+    assert found[0] == client.post("/models/trees/predict", json=TREES[0]).json()
+    refused = client.post("/models/trees/predict", json=[TREES[0], "(S (NP"])
+    assert refused.status_code == 400
+    assert refused.json()["field"] == "[1]"
+
+
+def test_text_becomes_trees(client: Client, files):
+    text = "They didn't see it.  Why not?"
+    doc = unkernel.load(files["text"]).parse(text)
+    answer = client.post("/models/text/predict", json=text).json()
+    assert answer["output"] == doc.to_conllu()
+    assert [[word["form"] for word in one["words"]] for one in answer["sentences"]] == [
+        one.forms for one in doc
+    ]
+    why = client.post("/models/text/explain", json=text).json()
+    assert [one["svg"][:4] for one in why["sentences"]] == ["<svg"] * len(doc)
+    assert why["decisions"][0]["evidence"]
+    assert client.post("/models/text/predict", json="").json() == {"sentences": [], "output": ""}
+
+
+def test_sentences_in_columns_are_answered(client: Client, files):
+    given = "She PRP\nsaw VBD\n\n"
+    answer = client.post("/models/chunks/predict", json=given).json()
+    assert answer["output"] == "She PRP B-NP\nsaw VBD B-VP\n\n"
+    assert answer["sentences"] == [{"text": "She saw", "words": ["She", "saw"], "tags": ["B-NP", "B-VP"]}]
+    why = client.post("/models/chunks/explain", json=given).json()
+    assert why["sentences"][0]["drawn"] == "[NP She] [VP saw]\n"
+    arcs = client.get("/models/arcs").json()["example"]
+    assert client.post("/models/arcs/predict", json=arcs).json()["sentences"][0]["words"][1]["head"] == 0
+    refused = client.post("/models/arcs/predict", json="no columns\n\n")
+    assert refused.status_code == 400
+    assert "the input:1" in refused.json()["error"]
+
+
+def test_an_explanation_adds_up(client: Client):
+    for path in ("/models/people/explain?top=3", "/models/people/explain?top=3&of=low"):
+        why = client.post(path, json=RECORDS[0]).json()
+        parts = [part["value"] for part in why["contributions"]]
+        assert 1 <= len(parts) <= 3
+        assert why["intercept"] + sum(parts) + why["rest"] == pytest.approx(why["total"])
+    assert why["for_class"] == "low"
+    assert why["prediction"] == LABELS[0]
+    rows = client.post("/models/rows/explain", json=[1, 0]).json()
+    assert rows["contributions"]
+    trees = client.post("/models/trees/explain?top=2", json=TREES[0]).json()
+    total = trees["intercept"] + sum(part["value"] for part in trees["contributions"]) + trees["rest"]
+    assert total == pytest.approx(trees["total"])
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [("top=-1", "top"), ("top=x", "top"), ("top=99999", "top"), ("to=3", "to")]
+)
+def test_options_of_explanations_are_checked(client: Client, query, field):
+    found = client.post(f"/models/people/explain?{query}", json=RECORDS[0])
+    assert (found.status_code, found.json()["field"]) == (400, field)
+    assert client.post("/models/people/explain?of=nobody", json=RECORDS[0]).status_code == 400
+
+
+@pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])
+def test_the_answer_to_one_score_is_that_to_a_row(kind):
+    """The shortcut for one number, and the arrays that all others go through."""
+    answers = Answers(record_model(kind=kind).decision)
+    for score in (-800.0, -1.5, -0.0, 0.0, 1e-300, 0.25, 40.0, 900.0):
+        slow = answers.of_rows(np.array([[score]]))[0]
+        quick = answers.of_one(score)
+        assert quick["prediction"] == slow["prediction"]
+        assert quick.get("probabilities") == pytest.approx(slow.get("probabilities"), abs=1e-15)
+
+
+def test_every_model_answers_its_own_example(client: Client, files):
+    for name in files:
+        about = client.get(f"/models/{name}").json()
+        assert client.post(f"/models/{name}/predict", json=about["example"]).status_code == 200
+        assert client.post(f"/models/{name}/explain", json=about["example"]).status_code == 200
+
+
+def test_answers_say_which_version_and_how_long(client: Client):
+    found = client.post("/models/people/predict", json=RECORDS[0])
+    assert found.headers["x-model-version"] == "1"
+    assert float(found.headers["server-timing"].removeprefix("model;dur=")) > 0

@@ -1,0 +1,185 @@
+"""Servers in processes of their own: how they start, listen, end, and what bad clients can do to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from serve.serving import LABELS, RECORDS, record_model, started
+from unkernel.cli import main
+
+hostile = pytest.mark.hostile
+
+
+def depots() -> set[str]:
+    return {path.name for path in Path(tempfile.gettempdir()).glob("unkernel-serve-*")}
+
+
+# --- Starting -----------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_served_is_refused_at_once(files, tmp_path: Path, capsys):
+    damaged = tmp_path / "cut.uk"
+    damaged.write_bytes(files["people"].read_bytes()[:-10])
+    before = depots()
+    for given, words in (
+        ([damaged], "cut.uk"),
+        ([tmp_path / "none.uk"], "none.uk: No such file or directory"),
+        ([files["people"], f"people={files['rows']}"], "two models are called 'people'"),
+        ([files["people"], "--token-file", tmp_path / "no"], "no: No such file"),
+        ([files["people"], "--max-body", "much"], "--max-body must be bytes"),
+    ):
+        assert main(["serve", *map(str, given)]) == 2
+        assert words in capsys.readouterr().err
+    assert depots() == before
+
+
+def test_a_port_that_is_taken_is_named(files, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", str(files["people"]), "--port", str(port)]) == 2
+    told = capsys.readouterr().err
+    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use" in " ".join(told.split())
+
+
+# --- Running ------------------------------------------------------------------------------------------
+
+
+@hostile
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ends_well_and_leaves_nothing(files, workers: int):
+    before = depots()
+    with started(files["people"], "--workers", str(workers)) as server:
+        server.log("model loaded")
+        with httpx.Client(base_url=server.address) as client:
+            assert client.post("/models/people/predict", json=RECORDS[0]).json()["prediction"] == LABELS[0]
+            assert client.get("/metrics").text.count("unkernel_request_seconds_count") >= 1
+        assert depots() > before
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(30) == 0
+    assert depots() == before
+
+
+@hostile
+def test_requests_that_began_are_answered_after_sigterm(files):
+    head = b"POST /models/people/predict HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{"
+    with started(files["people"]) as server:
+        server.log("model loaded")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+            client.sendall(head)
+            while httpx.get(f"{server.address}/v2/health/live").status_code != 200:
+                pass
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(OSError):  # it takes no more connections
+                for _ in range(10_000):
+                    socket.create_connection(("127.0.0.1", server.port), timeout=30).close()
+            client.sendall(b"}")
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 OK")
+        assert server.process.wait(30) == 0
+
+
+@hostile
+def test_a_worker_that_is_killed_is_replaced(files):
+    with started(files["people"], "--workers", "2") as server:
+        first = server.log("model loaded")["process"]
+        os.kill(first, signal.SIGKILL)
+        others = {server.log("model loaded")["process"] for _ in range(2)}
+        assert first not in others
+        assert httpx.get(f"{server.address}/v2/health/ready").status_code == 200
+
+
+@hostile
+def test_reloads_under_load_fail_no_request(files, tmp_path: Path):
+    """A short version of the campaign: files are moved over each other while requests go on."""
+    path, other = tmp_path / "people.uk", tmp_path / "other.uk"
+    shutil.copy(files["people"], path)
+    record_model(C=0.01).save(other)
+    statuses: list[int] = []
+    ended = threading.Event()
+    with started(path, "--workers", "2", "--watch", "0.05") as server:
+        server.log("model loaded")
+
+        def ask() -> None:
+            with httpx.Client(base_url=server.address) as client:
+                while not ended.is_set():
+                    statuses.append(client.post("/models/people/predict", json=RECORDS[0]).status_code)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            with httpx.Client(base_url=server.address) as client:
+                for number in range(40):
+                    source = other if number % 2 else files["people"]
+                    shutil.copy(source, tmp_path / "new.uk").replace(path)
+                    assert client.post("/models/people/load").status_code == 200
+                path.write_bytes(b"damaged")
+                assert client.post("/models/people/load").status_code == 409
+        finally:
+            ended.set()
+            asking.join()
+        assert set(statuses) == {200}
+        assert httpx.get(f"{server.address}/models/people").json()["version"] >= "40"
+
+
+# --- Bad clients --------------------------------------------------------------------------------------
+
+
+@hostile
+def test_bad_clients_do_no_harm(files):
+    with started(files["people"], "--max-body", "1M", "--max-seconds", "0.5") as server:
+        server.log("model loaded")
+
+        def told(data: bytes) -> bytes:
+            with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
+                client.sendall(data)
+                found = b""
+                while part := client.recv(65536):
+                    found += part
+                return found
+
+        post = b"POST /models/people/predict HTTP/1.1\r\nhost: x\r\n"
+        assert told(b"\0\1\2 nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
+        assert told(post + b"content-length: 1000000000\r\n\r\n").startswith(b"HTTP/1.1 413")
+        assert told(post + b"content-length: 10\r\n\r\n{").startswith(b"HTTP/1.1 408")
+        chunked = post + b"transfer-encoding: chunked\r\n\r\n" + b"10000\r\n" + b" " * 65536 + b"\r\n"
+        assert told(chunked).startswith(b"HTTP/1.1 408")
+        with httpx.Client(base_url=server.address) as client:
+            deep = client.post("/models/people/predict", content=b"[" * 900_000)
+            assert deep.status_code == 400
+            assert client.post("/models/people/predict", json=RECORDS[0]).status_code == 200
+
+
+@hostile
+def test_a_full_disk_for_the_log_costs_no_request(files):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    port = _free_port()
+    command = [sys.executable, "-m", "unkernel", "serve", str(files["people"]), "--port", str(port)]
+    with (
+        open("/dev/full", "w") as full,  # noqa: PTH123 (a device)
+        subprocess.Popen([*command, "--log-requests", "--quiet"], stderr=full) as process,
+    ):
+        try:
+            transport = httpx.HTTPTransport(retries=8)
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=30) as client:
+                for _ in range(3):
+                    answer = client.post("/models/people/predict", content=json.dumps(RECORDS[0]))
+                    assert answer.status_code == 200
+        finally:
+            process.kill()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])

@@ -1,0 +1,172 @@
+"""New files take the place of old ones; damaged ones do not; copies are private, and go."""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+
+from serve.serving import RECORDS, record_model, served
+from unkernel.serve import depot as depots
+from unkernel.serve.depot import Depot, new_depot
+from unkernel.serve.errors import RequestError
+from unkernel.serve.models import Models
+from unkernel.serve.settings import Settings
+
+
+@pytest.fixture
+def own(files, tmp_path: Path) -> Path:
+    """A file that a test may change."""
+    path = tmp_path / "people.uk"
+    shutil.copy(files["people"], path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of another model."""
+    path = tmp_path_factory.mktemp("other") / "other.uk"
+    record_model(C=0.01).save(path)
+    return path
+
+
+@pytest.fixture
+def pair(own: Path):
+    """The depot of one model, and two workers that serve it."""
+    names = {"people": str(own)}
+    with new_depot() as folder:
+        Depot(folder, names).take("people")
+        settings = Settings(names, depot=str(folder))
+        workers = Models(settings), Models(settings)
+        for worker in workers:
+            worker.take_up()
+        yield folder, *workers
+
+
+def score(models: Models) -> float:
+    answer = models.get("people").answerer.one(RECORDS[0])
+    return float(answer["score"])
+
+
+@pytest.mark.parametrize(
+    "replace", [shutil.copyfile, lambda new, old: shutil.copy(new, f"{old}.new").replace(old)]
+)
+def test_all_workers_take_up_a_new_file(pair, own: Path, other: Path, replace):
+    _, first, second = pair
+    before = score(first)
+    new = Path(shutil.copyfile(other, own.with_name("moved.uk")))
+    new.replace(own) if replace is not shutil.copyfile else replace(other, own)
+    first.look()
+    assert first.get("people").version == "1"  # it may still be written
+    first.look()
+    assert first.get("people").version == "2"
+    assert second.get("people").version == "1"
+    second.look()
+    assert second.get("people").version == "2"
+    assert score(first) == score(second) != before
+    first.look()
+    second.look()
+    assert first.get("people").version == second.get("people").version == "2"  # nobody copied it again
+
+
+def test_a_request_keeps_the_version_that_it_has(pair, own: Path, other: Path):
+    _, models, _ = pair
+    held, before = models.get("people"), score(models)
+    shutil.copyfile(other, own)
+    models.reload("people")
+    assert held.answerer.one(RECORDS[0])["score"] == before != score(models)
+
+
+def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
+    _, models, _ = pair
+    before = score(models)
+    own.write_bytes(b"")  # under a mapping, this would end the process
+    assert score(models) == before
+    own.unlink()
+    models.look()
+    models.look()
+    assert score(models) == before
+    with pytest.raises(RequestError, match="No such file or directory; version 1 goes on"):
+        models.reload("people")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "foreign", "empty"])
+def test_a_damaged_file_is_refused(pair, own: Path, damage: str):
+    folder, first, second = pair
+    data = bytearray(own.read_bytes())
+    if damage == "flipped":
+        data[-9] ^= 64
+    own.write_bytes({"cut": data[:-40], "flipped": data, "foreign": b"PK\3\4" * 50, "empty": b""}[damage])
+    before = score(first)
+    with pytest.raises(RequestError, match=r"people\.uk.*; version 1 goes on") as refused:
+        first.reload("people")
+    assert refused.value.status == 409
+    assert str(folder) not in refused.value.reason
+    second.look()
+    assert second.describe("people")["refused"] is not None
+    assert score(first) == score(second) == before
+    assert sorted(path.name for path in folder.glob("*.uk")) == ["0.1.uk"]
+
+
+def test_a_good_file_after_a_damaged_one_is_taken_up(pair, own: Path, other: Path):
+    _, models, _ = pair
+    own.write_bytes(b"no model")
+    models.look()
+    models.look()
+    assert models.describe("people")["refused"] is not None
+    shutil.copyfile(other, own)
+    models.look()
+    models.look()
+    assert (models.get("people").version, models.describe("people")["refused"]) == ("2", None)
+
+
+def test_a_full_disk_is_told_and_tried_again(pair, own: Path, other: Path, monkeypatch):
+    _, models, _ = pair
+    shutil.copyfile(other, own)
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "the copy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(depots.shutil, "copyfile", full)
+        models.look()
+        models.look()
+        with pytest.raises(RequestError, match="No space left on device; version 1 goes on"):
+            models.reload("people")
+    models.look()
+    assert models.get("people").version == "2"
+
+
+def test_copies_are_private_and_old_ones_go(pair, own: Path):
+    folder, models, _ = pair
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for version in range(2, 6):
+        assert models.reload("people").version == str(version)
+    assert sorted(path.name for path in folder.glob("*.uk")) == ["0.5.uk"]
+
+
+def test_depots_of_killed_servers_go(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(depots.tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / "unkernel-serve-killed"
+    left.mkdir()
+    (left / "alive").touch()
+    with new_depot() as running, new_depot():
+        assert not left.exists()
+        assert running.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_load_is_an_endpoint(own: Path, other: Path):
+    with served({"people": own}) as client:
+        before = client.post("/models/people/predict", json=RECORDS[0]).json()
+        shutil.copyfile(other, own)
+        assert client.post("/models/people/load").json()["version"] == "2"
+        assert client.post("/models/people/predict", json=RECORDS[0]).json() != before
+        own.write_bytes(b"no model")
+        refused = client.post("/models/people/load")
+        assert refused.status_code == 409
+        assert client.post("/models/people/predict", json=RECORDS[0]).headers["x-model-version"] == "2"
+        assert "unkernel_model_loads_total" in client.get("/metrics").text
+        assert client.post("/models/nobody/load").status_code == 404
