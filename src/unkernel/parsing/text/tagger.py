@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
