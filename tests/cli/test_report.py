@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 
 from reference.pages import Page
 from unkernel.data import write_svmlight
+
+PARSERS = Path(__file__).parents[1] / "parsing" / "golden"
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
@@ -86,3 +89,26 @@ def test_records_without_labels(run, people_model, tmp_path):
     bare.write_text("age,job,member\n30,clerk,true\n")
     message = run("report", people_model, "--test", bare, "-o", tmp_path / "x.html").error()
     assert message == f"{bare}: not all records have a label in column 'rich'"
+
+
+def test_a_page_about_a_parser(run, tmp_path):
+    model, data = PARSERS / "trees-online.uk", PARSERS / "trees.conllu"
+    page = tmp_path / "report.html"
+    found = run("report", model, "--test", data, "-o", page, "--json").json["measures"]["trees-online.uk"]
+    evaluated = run("evaluate", model, data, "--json").json
+    assert 100 * found["LAS"]["value"] == pytest.approx(evaluated["las"])
+    assert "Relations" in Page(page.read_text()).texts["h2"]
+    message = run("report", model, "--test", data, "-o", tmp_path / "x.html", "--zero-based").error()
+    assert "--zero-based is for models of rows or trees, and this is a parser" in message
+
+
+def test_options_of_parsers_say_nothing_to_models_of_rows(run, model_file, test_file, tmp_path):
+    told = ("report", model_file, "--test", test_file, "-o", tmp_path / "x.html", "--from", "text")
+    assert "--from is for parsers, and this is a model of rows, records or trees" in run(*told).error()
+
+
+def test_parsers_and_models_of_rows_are_not_compared(run, model_file, test_file, tmp_path):
+    parser, page = PARSERS / "trees-online.uk", tmp_path / "x.html"
+    data = PARSERS / "trees.conllu"
+    assert "no parser" in run("report", parser, model_file, "--test", data, "-o", page).error()
+    assert "not a model of rows" in run("report", model_file, parser, "--test", test_file, "-o", page).error()

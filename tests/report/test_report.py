@@ -14,8 +14,9 @@ import unkernel
 from reference.pages import Page
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
 from unkernel.report import report
+from unkernel.report.choices import Costs
 from unkernel.report.markup import cleaned, element, escaped, table
-from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, Costs, places
+from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, places
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"

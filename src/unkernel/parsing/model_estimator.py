@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.files import name_of
+from unkernel.data.showing import Page
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import stored_parameters
@@ -59,6 +60,11 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
         """``evaluate`` of the model; by default with the threads of the estimator."""
         return self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
+
+    def report(self, source: Any, **options: Any) -> Page:
+        """``report`` of the model."""
+        page: Page = self._fitted.report(source, **options)
+        return page
 
     # --- Files ----------------------------------------------------------------------------------------
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from unkernel.data import allowance
+from unkernel.data import allowance, showing
 from unkernel.data.files import name_of
+from unkernel.data.showing import Page, Shown
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -73,7 +74,7 @@ class SavedFile(ABC):
             return cls.from_container(name, arrays, settings)
 
 
-class SavedModel(SavedFile):
+class SavedModel(Shown, SavedFile):
     """What was learned, with classifiers that decide: its file. Immutable, safe to use from many threads.
 
     Subclasses implement :meth:`_stored` and :meth:`_restored`.
@@ -103,6 +104,27 @@ class SavedModel(SavedFile):
     @abstractmethod
     def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
         """Answer, and compare with the answers that the text has."""
+
+    def report(self, source: Any, **options: Any) -> Page:
+        """How well sentences are answered: a page of HTML that a notebook shows, or a file keeps.
+
+        Parameters
+        ----------
+        source : what ``evaluate`` takes
+            Sentences with the right answers.
+        **options
+            Those of :func:`unkernel.report.report`, such as ``top``, ``mistakes`` and ``title``.
+
+        Returns
+        -------
+        Report
+
+        Examples
+        --------
+        >>> load("en.uk").report("test.conllu").save("report.html")  # doctest: +SKIP
+        """
+        page: Page = showing.ask("report", {self.estimator: self}, source, **options)
+        return page
 
     @abstractmethod
     def _stored(self) -> tuple[Arrays, dict[str, Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.models.base import Model
+from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.wording import labels, many, number, size
 
 _ANSWERS = {"regression": "a value", "one_class": "whether it is like the training data: 1 or -1"}
@@ -32,6 +33,17 @@ def classifier_facts(classifier: CompiledClassifier | RecordClassifier | TreeCla
     facts |= model_facts(inner.model)
     facts["engine"] = f"{inner.engine}, {'exact' if inner.exact else 'approximate'}"
     return facts | {"size of its tables": size(inner.nbytes)}
+
+
+def parser_facts(parser: SavedModel) -> dict[str, str]:
+    """A parser, a chunker, or a part of one."""
+    found = {
+        "kind": f"{parser.noun}, made by {parser.estimator}",
+        "features": f"{parser.n_features_:,}",
+        "classifiers": f"{len(parser.parts_):,}",
+        "size of their tables": size(parser.nbytes),
+    }
+    return found | {f"parameter {name}": str(value) for name, value in parser.parameters.items()}
 
 
 def training_facts(model: Model) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,13 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.answers import Answered, Classifier, Examples, answered
+from unkernel.report.choices import Choices, Costs
 from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.intervals import Studied
 from unkernel.report.page import Report, Section
+from unkernel.report.parsers import report_of_parsers
 from unkernel.report.plots import check_matplotlib
 from unkernel.report.rank_measures import RankMeasures
 from unkernel.report.sections.about import engines, training
@@ -29,7 +31,7 @@ from unkernel.report.sections.data import data
 from unkernel.report.sections.mistakes import mistakes as mistakes_of
 from unkernel.report.sections.quality import quality
 from unkernel.report.sections.ranking import ranking
-from unkernel.report.sections.thresholds import Costs, thresholds
+from unkernel.report.sections.thresholds import thresholds
 from unkernel.report.sections.values import largest_errors, values
 from unkernel.report.sections.weights import fragments, weights
 from unkernel.report.value_measures import ValueMeasures
@@ -38,31 +40,10 @@ from unkernel.report.wording import labels as label_words
 Sections = list[Section | None]
 
 
-@dataclass(frozen=True)
-class Choices:
-    """What a report shows.
-
-    Attributes
-    ----------
-    costs : Costs
-        Of mistakes, for the table of thresholds.
-    top : int
-        How many heavy conjunctions are listed.
-    mistakes : int
-        How many wrong answers are shown.
-    title : str or None
-    """
-
-    costs: Costs = field(default_factory=Costs)
-    top: int = 20
-    mistakes: int = 5
-    title: str | None = None
-
-
 def report(
     models: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | None = None,
     *,
     qid: ArrayLike | None = None,
     costs: tuple[float, float] = (1.0, 1.0),
@@ -75,12 +56,12 @@ def report(
 
     Parameters
     ----------
-    models : classifier, estimator, or mapping of str to these
-        Compiled classifiers and fitted estimators of rows, records or trees; a mapping names those that are
-        compared. All must take `X` and have the same classes.
-    X : what the models' ``predict`` takes
-    y : array-like of shape (n_samples,)
-        The right answers.
+    models : classifier, estimator, parser, or mapping of str to these
+        Compiled classifiers and fitted estimators of rows, records or trees, or parsers; a mapping names
+        those that are compared. All must take `X` and have the same classes.
+    X : what the models' ``predict``, or the parsers' ``evaluate``, takes
+    y : array-like of shape (n_samples,), default=None
+        The right answers; the sentences that a parser is asked about have their own.
     qid : array-like of shape (n_samples,), default=None
         Of rankings: only rows of the same group are compared.
     costs : (float, float), default=(1, 1)
@@ -101,14 +82,18 @@ def report(
     """
     check_matplotlib("a report")
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
-    threads = thread_count(n_jobs)
+    choices, threads = Choices(Costs(*costs), top, mistakes, title), thread_count(n_jobs)
+    if all(isinstance(model, SavedModel) for model in named.values()):
+        return report_of_parsers(named, X, choices, threads)
+    if y is None:
+        raise ValueError("y, the right answers, must be given: only the sentences of parsers have their own")
     answers = []
     for name, model in named.items():
         classifier = _ready(model)
         asked = _asked(classifier, X, threads)
         examples = Examples(_column(y), "", _unit(classifier), _groups(qid), _shown(classifier, X, asked))
         answers.append(answered(str(name), classifier, asked, examples, threads))
-    return report_of(answers, Choices(Costs(*costs), top, mistakes, title))
+    return report_of(answers, choices)
 
 
 def report_of(answers: Sequence[Answered], choices: Choices) -> Report:

@@ -9,7 +9,8 @@ from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifie
 from unkernel.engines.explaining import Explanation
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.models.base import Model
-from unkernel.report.describing import classifier_facts, model_facts, training_facts
+from unkernel.parsing.saved_model import SavedModel
+from unkernel.report.describing import classifier_facts, model_facts, parser_facts, training_facts
 from unkernel.report.explained import explanation_table
 from unkernel.report.markup import Html, element, facts
 from unkernel.report.page import style
@@ -28,6 +29,11 @@ def _table(shown: Any) -> Html:
 @_table.register
 def _(shown: Model) -> Html:
     return _facts(shown, model_facts(shown) | training_facts(shown))
+
+
+@_table.register
+def _(shown: SavedModel) -> Html:
+    return _facts(shown, parser_facts(shown))
 
 
 @_table.register(CompiledClassifier)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from unkernel.report.intervals import wilson
+
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -40,3 +42,9 @@ def labels(values: list[Any], most: int = 8) -> str:
     """The first few of some labels."""
     shown = ", ".join(map(str, values[:most]))
     return shown if len(values) <= most else f"{shown}, …"
+
+
+def share(part: float, whole: float) -> str:
+    """A share in percent, with Wilson's interval; a dash where there is nothing to divide by."""
+    low, high = wilson(part, whole)
+    return f"{percent(part / whole)} ({100 * low:.1f}–{100 * high:.1f})" if whole else "–"

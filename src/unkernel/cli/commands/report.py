@@ -10,16 +10,16 @@ from typing import Any
 import typer
 
 from unkernel.cli.inputs.reported import Question, report_on
-from unkernel.cli.options import reporting, shared
+from unkernel.cli.options import parsing as own
+from unkernel.cli.options import reporting, shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_output
 from unkernel.cli.render.console import percent, print_facts, print_json
 from unkernel.cli.render.progress import Display
 from unkernel.report import Report
+from unkernel.report.choices import Choices, Costs
 from unkernel.report.intervals import Measure
-from unkernel.report.making import Choices
 from unkernel.report.plots import check_matplotlib
-from unkernel.report.sections.thresholds import Costs
 
 _DEFAULT = Choices()
 
@@ -38,6 +38,8 @@ def report(
     top: reporting.TopOption = _DEFAULT.top,
     mistakes: reporting.MistakesOption = _DEFAULT.mistakes,
     title: reporting.Title = None,
+    given: own.GivenOf = None,
+    format: training.Format = None,
     zero_based: shared.ZeroBasedLikeModel = None,
     jobs: shared.Jobs = None,
     json: shared.Json = False,
@@ -49,19 +51,22 @@ def report(
     The page is one file of HTML that needs no network. It shows measures with confidence intervals, the
     confusion matrix, ROC, precision-recall and calibration curves, a table of thresholds with their costs,
     the heaviest conjunctions, wrong answers with what decided them, how training ended, and the time and
-    memory of the engines.
+    memory of the engines. Of rankings: NDCG by depth and by query. Of parsers: what they get right by
+    relation, type or tag and by distance, what is taken for what, and the worst sentences, drawn.
 
     \b
     [dim]$[/dim] unkernel report income.uk --test adult.test.csv -o report.html
     [dim]$[/dim] unkernel report model.uk --test test.svm -o report.html --costs 1,5 --mistakes 20
     [dim]$[/dim] unkernel report a.uk b.uk --test test.svm -o compare.html
+    [dim]$[/dim] unkernel report en.uk --test test.conllu -o report.html
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     choices = Choices(Costs(*reporting.costs_of(costs)), top, mistakes, title)
     data, page = _checked_places(models, test, output, force=force)
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
-        made = report_on(models, Question(data, display, zero_based, shared.threads(jobs)), choices)
+        asked = Question(data, display, zero_based, shared.threads(jobs), given, format)
+        made = report_on(models, asked, choices)
         with display.working("writing"):
             made.save(page)
     result = _described(made, models, data, page, time.perf_counter() - began)

@@ -13,8 +13,9 @@ import numpy as np
 
 from unkernel.cli.inputs.asked import expect_rows, read_asked
 from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
-from unkernel.cli.inputs.kinds import is_records
+from unkernel.cli.inputs.kinds import is_parser, is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
+from unkernel.cli.inputs.parsers import open_parser
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
@@ -26,6 +27,8 @@ from unkernel.cli.inputs.records import (
     reading_records,
     without_target,
 )
+from unkernel.cli.inputs.sentences import Input, given_of, reader, task_of
+from unkernel.cli.inputs.sentences import check_options_of_rows as check_rows_options
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.records.answering import check_records
 from unkernel.cli.render.progress import Display
@@ -33,7 +36,9 @@ from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.records.files import Block
 from unkernel.report import Report
 from unkernel.report.answers import Answered, Examples, answered
-from unkernel.report.making import Choices, report_of, shown_tree
+from unkernel.report.choices import Choices
+from unkernel.report.making import report_of, shown_tree
+from unkernel.report.parsers import report_of_parsers
 
 
 @dataclass(frozen=True)
@@ -44,18 +49,38 @@ class Question:
     display: Display
     zero_based: bool | None
     threads: int
+    given: Any = None  # of parsers of raw text: what is taken from the file
+    format: Any = None  # of treebanks
 
 
 def report_on(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
     """Ask all models about a file."""
     if asked.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
+    if is_parser(models[0]):
+        return _parsers(models, asked, choices)
     answers = [_answered(path, name, asked) for path, name in zip(models, names_of(models), strict=True)]
     with asked.display.working("measuring"):
         return report_of(answers, choices)
 
 
+def _parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
+    check_rows_options(models[0], {"--zero-based": asked.zero_based})
+    opened = {name: open_parser(path, "report") for path, name in zip(models, names_of(models), strict=True)}
+    first = next(iter(opened.values()))
+    read = reader(task_of(first), None if asked.format is None else asked.format.value)
+    options = given_of(first, asked.given)
+    corpus = Input(asked.file).read(read, asked.display)
+    with asked.display.working("parsing"):
+        return report_of_parsers(opened, corpus, choices, asked.threads, options)
+
+
 def _answered(path: Path, name: str, asked: Question) -> Answered:
+    for option, given in (("--from", asked.given), ("--format", asked.format)):
+        if given is not None:
+            raise ValueError(
+                f"{path}: {option} is for parsers, and this is a model of rows, records or trees"
+            )
     if is_records(path):
         check_options_of_rows(path, {"--zero-based": asked.zero_based}, "a model of records")
         return _records(open_record_model(path), name, asked)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.scoring import per_second, percentage
 
@@ -77,6 +79,10 @@ class TreeResult:
             f"{self.uas_no_punct:.2f} and {self.las_no_punct:.2f}; {self.exact:.1f} % of "
             f"{self.n_sentences:,} sentences without a mistake; {self.words_per_second:,.0f} words/s"
         )
+
+    def to_frame(self) -> Any:
+        """The relations as a frame of pandas, one row each."""
+        return frame_of([asdict(one) for one in self.per_label])
 
     def table(self) -> str:
         """The relations, one per line."""

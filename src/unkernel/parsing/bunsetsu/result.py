@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.frames import frame_of
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.parsing.scoring import per_second, percentage
 
@@ -37,6 +39,10 @@ class BunsetsuResult:
     @property
     def sentences_per_second(self) -> float:
         return per_second(self.n_sentences, self.seconds)
+
+    def to_frame(self) -> Any:
+        """All of it as a frame of pandas with one row."""
+        return frame_of([asdict(self)])
 
     def __str__(self) -> str:
         return (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import count_chunks, read_chunk_tags, recode_chunks
+from unkernel.data.frames import frame_of
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.parsing.scoring import per_second, percentage
 
@@ -76,6 +77,15 @@ class ChunkResult:
     tokens: int
     sentences_per_second: float
     tokens_per_second: float
+
+    def to_frame(self) -> Any:
+        """The types as a frame of pandas, one row each."""
+        return frame_of(
+            [
+                {"type": name, "precision": one.precision, "recall": one.recall, "f1": one.f1} | asdict(one)
+                for name, one in self.per_type.items()
+            ]
+        )
 
     def __str__(self) -> str:
         """Give a table, as the task's scorer does."""

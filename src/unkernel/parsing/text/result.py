@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
 from unkernel.parsing.scoring import check_not_empty, per_second, percentage
@@ -123,6 +124,15 @@ class TextResult:
     def scores(self) -> dict[str, Score]:
         """The scores of what was to be found, by name."""
         return {name: getattr(self, name) for name in self.measured}
+
+    def to_frame(self) -> Any:
+        """The scores of what was to be found as a frame of pandas, one row each."""
+        return frame_of(
+            [
+                {"measure": name, "precision": one.precision, "recall": one.recall, "f1": one.f1}
+                for name, one in self.scores().items()
+            ]
+        )
 
     def __str__(self) -> str:
         return ", ".join(f"{TITLES[name]} {score.f1:.2f}" for name, score in self.scores().items())

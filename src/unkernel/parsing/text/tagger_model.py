@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import SequenceFeatures, TagColumn, restored_sequence_features, tag_text
+from unkernel.data.frames import frame_of
 from unkernel.data.text.columns import rewritten
 from unkernel.data.text.conll import COLUMNS, Treebank
 from unkernel.data.threads import thread_count
@@ -149,6 +150,11 @@ class TagResult:
     @property
     def words_per_second(self) -> float:
         return per_second(self.n_words, self.seconds)
+
+    def to_frame(self) -> Any:
+        """The columns as a frame of pandas, one row each."""
+        shares = self.accuracy | {"all": self.all}
+        return frame_of([{"column": name, "accuracy": share} for name, share in shares.items()])
 
     def __str__(self) -> str:
         shares = ", ".join(f"{name} {share:.2f} %" for name, share in self.accuracy.items())

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.report.class_measures import ClassMeasures
-from unkernel.report.intervals import wilson
 from unkernel.report.markup import Html, element, joined, side_by_side, table
 from unkernel.report.page import Section
-from unkernel.report.wording import percent
+from unkernel.report.wording import percent, share
 
 _LARGEST_MATRIX = 20
 _MOST_PAIRS = 20
@@ -48,11 +47,11 @@ def _matrix(one: ClassMeasures) -> Html:
 
 
 def _shaded(count: Any, total: Any, is_right: bool) -> Html:
-    share = float(count / total) if total else 0.0
+    part = float(count / total) if total else 0.0
     words = f"{int(count):,}"
-    detail = element("small", f" {percent(share, 1)}")
+    detail = element("small", f" {percent(part, 1)}")
     return element(
-        "td", words, detail, class_=None if is_right else "wrong", style=f"--share: {0.55 * share:.3f}"
+        "td", words, detail, class_=None if is_right else "wrong", style=f"--share: {0.55 * part:.3f}"
     )
 
 
@@ -83,8 +82,8 @@ def _classes(one: ClassMeasures) -> Html:
         [
             one.answers.classes[k],
             f"{int(right[k]):,}",
-            _with_interval(hits[k], given[k]),
-            _with_interval(hits[k], right[k]),
+            share(float(hits[k]), float(given[k])),
+            share(float(hits[k]), float(right[k])),
             percent(2 * hits[k] / (right[k] + given[k]) if right[k] + given[k] else np.nan),
         ]
         for k in order
@@ -96,8 +95,3 @@ def _classes(one: ClassMeasures) -> Html:
         rows,
         caption=f"{one.answers.name}: each class, with Wilson's 95 % intervals{more}",
     )
-
-
-def _with_interval(part: Any, whole: Any) -> str:
-    low, high = wilson(float(part), float(whole))
-    return f"{percent(float(part / whole))} ({100 * low:.1f}–{100 * high:.1f})" if whole else "–"

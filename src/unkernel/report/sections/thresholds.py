@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from unkernel.report.answers import Answered
+from unkernel.report.choices import Costs
 from unkernel.report.markup import Html, joined, paragraph, table
 from unkernel.report.page import Section
 from unkernel.report.wording import number, percent
 
 _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What mistakes cost; what is right costs nothing."""
-
-    false_alarm: float = 1.0
-    miss: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check that they are costs."""
-        for name in ("false_alarm", "miss"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0):
-                raise ValueError(
-                    f"the cost of a {name.replace('_', ' ')} must be a number from 0 on, got {value}"
-                )
 
 
 def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:

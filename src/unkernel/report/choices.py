@@ -1,0 +1,44 @@
+"""What a report shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What mistakes cost; what is right costs nothing."""
+
+    false_alarm: float = 1.0
+    miss: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check that they are costs."""
+        for name in ("false_alarm", "miss"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0):
+                words = name.replace("_", " ")
+                raise ValueError(f"the cost of a {words} must be a number from 0 on, got {value}")
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a report shows.
+
+    Attributes
+    ----------
+    costs : Costs
+        Of mistakes, for the table of thresholds.
+    top : int
+        How many heavy conjunctions are listed.
+    mistakes : int
+        How many wrong answers are shown.
+    title : str or None
+    """
+
+    costs: Costs = field(default_factory=Costs)
+    top: int = 20
+    mistakes: int = 5
+    title: str | None = None

@@ -1,0 +1,326 @@
+"""How good parsers, chunkers and taggers are: measures of sentences, which can be drawn."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import count_chunks
+from unkernel.data.text.bunsetsu import BunsetsuCorpus
+from unkernel.data.text.chunks import ChunkCorpus
+from unkernel.data.text.conll import Treebank
+from unkernel.parsing.chunks.result import ChunkResult, read_tags
+from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.text.result import TITLES, TextResult
+from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+
+UAS, LAS = "UAS", "LAS"
+WHOLE = "sentences without a mistake"
+DEPENDENCIES = "dependencies"
+F1, PRECISION, RECALL = "F1", "precision", "recall"
+
+
+@dataclass(frozen=True, eq=False)
+class ParserMeasures(ABC):
+    """All measures of the answers of one parser.
+
+    Attributes
+    ----------
+    name : str
+    parser : SavedModel
+    gold : Treebank, BunsetsuCorpus or ChunkCorpus
+        Sentences with the right answers.
+    threads : int
+    options : mapping
+        Of the parser's ``evaluate``.
+    """
+
+    words: ClassVar[Mapping[str, str]]
+    drawn: ClassVar[str] = "sentences"
+
+    name: str
+    parser: SavedModel
+    gold: Any
+    threads: int
+    options: Mapping[str, Any]
+
+    @cached_property
+    def result(self) -> Any:
+        """What the parser's own ``evaluate`` says."""
+        return self.parser.evaluate(self.gold, n_jobs=self.threads, **self.options)
+
+    @cached_property
+    def parsed(self) -> Any:
+        """The sentences with the parser's answers."""
+        parser: Any = self.parser
+        return parser.parse(self.gold, n_jobs=self.threads)
+
+    @property
+    @abstractmethod
+    def per_sentence(self) -> Numbers:
+        """[sentence, ...]: what :meth:`of_sums` takes the sum of."""
+
+    @abstractmethod
+    def of_sums(self, sums: Any) -> dict[str, float]:
+        """The measures of the sums over sentences."""
+
+    def values(self, counts: Counts | None = None) -> dict[str, float]:
+        """The measures, where sentences count so often."""
+        weights = np.ones(len(self.per_sentence)) if counts is None else counts
+        return self.of_sums(np.tensordot(weights, self.per_sentence, axes=1))
+
+    @cached_property
+    def samples(self) -> dict[str, Numbers]:
+        """The measures of resampled sentences."""
+        return bootstrapped(self.values, len(self.per_sentence))
+
+    @property
+    def counted(self) -> dict[str, tuple[float, float]]:
+        """The part and the whole of measures that are shares of sentences."""
+        return {}
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """The measures with their intervals."""
+        return with_intervals(self.values(), self.samples, counted=self.counted)
+
+
+class HeadMeasures(ParserMeasures):
+    """Of parsers that find heads."""
+
+    @property
+    @abstractmethod
+    def offsets(self) -> NDArray[Any]:
+        """Where each sentence begins."""
+
+    @property
+    @abstractmethod
+    def right_heads(self) -> NDArray[np.bool_]:
+        """Which heads are right."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> NDArray[Any]:
+        """From each word to its head; 0 for what is no dependency."""
+
+    @property
+    @abstractmethod
+    def right(self) -> NDArray[np.bool_]:
+        """Which answers are right in everything."""
+
+    @cached_property
+    def mistakes(self) -> NDArray[Any]:
+        """How many answers of each sentence are wrong."""
+        return _sums(~self.right, self.offsets)
+
+    @property
+    def counted(self) -> dict[str, tuple[float, float]]:
+        """Sentences without a mistake."""
+        return {WHOLE: (float((self.mistakes == 0).sum()), float(len(self.mistakes)))}
+
+
+class TreeMeasures(HeadMeasures):
+    """Of parsers of dependency trees."""
+
+    words: ClassVar[Mapping[str, str]] = {
+        UAS: "the share of words with the right head",
+        LAS: "the share of words with the right head and relation",
+        WHOLE: "the share of sentences in which all heads and relations are right",
+    }
+    gold: Treebank
+
+    @property
+    def offsets(self) -> NDArray[Any]:
+        return self.gold.offsets
+
+    @cached_property
+    def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The right relation of each word, and the one that was found."""
+        return _texts(self.gold, "deprel"), _texts(self.parsed, "deprel")
+
+    @cached_property
+    def right_heads(self) -> NDArray[np.bool_]:
+        return np.asarray(self.parsed.heads == self.gold.heads)
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        return np.asarray(self.right_heads & (self.relations[0] == self.relations[1]))
+
+    @cached_property
+    def lengths(self) -> NDArray[Any]:
+        places = np.arange(self.gold.n_words) - np.repeat(self.offsets[:-1], np.diff(self.offsets)) + 1
+        return np.where(self.gold.heads > 0, np.abs(self.gold.heads - places), 0)
+
+    @cached_property
+    def per_sentence(self) -> Numbers:
+        columns = (np.ones(self.gold.n_words), self.right_heads, self.right)
+        sums = [_sums(one, self.offsets) for one in columns]
+        return np.column_stack([*sums, np.ones(len(self.gold)), sums[2] == sums[0]])
+
+    def of_sums(self, sums: Any) -> dict[str, float]:
+        """Shares of words and of sentences."""
+        words, heads, both, sentences, whole = sums.tolist()
+        return {UAS: heads / words, LAS: both / words, WHOLE: whole / sentences}
+
+
+class BunsetsuMeasures(HeadMeasures):
+    """Of parsers of Japanese bunsetsu."""
+
+    words: ClassVar[Mapping[str, str]] = {
+        DEPENDENCIES: "the share of bunsetsu with the right head, without the last one of each sentence",
+        WHOLE: "the share of sentences in which all heads are right",
+    }
+    gold: BunsetsuCorpus
+
+    @property
+    def offsets(self) -> NDArray[Any]:
+        return np.asarray(self.gold.first_bunsetsu)
+
+    @cached_property
+    def _is_dependency(self) -> NDArray[np.bool_]:
+        """All but the last bunsetsu of a sentence."""
+        found = np.ones(len(self.gold.heads), dtype=bool)
+        found[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = False
+        return found
+
+    @cached_property
+    def right_heads(self) -> NDArray[np.bool_]:
+        return np.asarray((self.parsed.heads == self.gold.heads) | ~self._is_dependency)
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        return self.right_heads
+
+    @cached_property
+    def lengths(self) -> NDArray[Any]:
+        places = np.arange(len(self.gold.heads)) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        return np.where(self._is_dependency, self.gold.heads - places, 0)
+
+    @cached_property
+    def per_sentence(self) -> Numbers:
+        right = _sums(self.right_heads & self._is_dependency, self.offsets)
+        return np.column_stack(
+            [_sums(self._is_dependency, self.offsets), right, np.ones(len(right)), self.mistakes == 0]
+        )
+
+    def of_sums(self, sums: Any) -> dict[str, float]:
+        """Shares of dependencies and of sentences."""
+        all_of_them, right, sentences, whole = sums.tolist()
+        share = right / all_of_them if all_of_them else 1.0
+        return {DEPENDENCIES: share, WHOLE: whole / sentences}
+
+
+class ChunkMeasures(ParserMeasures):
+    """Of chunkers."""
+
+    words: ClassVar[Mapping[str, str]] = {
+        F1: "the harmonic mean of precision and recall, of all types",
+        PRECISION: "the share of chunks that were found and are right",
+        RECALL: "the share of right chunks that were found",
+    }
+    gold: ChunkCorpus
+    result: ChunkResult
+
+    @cached_property
+    def per_sentence(self) -> Numbers:
+        """[sentence, 3]: chunks that were found, right ones, and those that are both."""
+        found, types = read_tags(self.parsed, [])
+        right, types = read_tags(self.gold, types)
+        offsets = self.gold.offsets
+        counted = [
+            count_chunks(np.array([0, end - begin]), right[begin:end], found[begin:end], len(types))[0]
+            for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        ]
+        return np.array([np.asarray(one).sum(axis=0) for one in counted], dtype=np.float64)
+
+    def of_sums(self, sums: Any) -> dict[str, float]:
+        """By the rules of CoNLL-2000."""
+        found, right, correct = sums.tolist()
+        return {
+            F1: 2 * correct / (found + right) if found + right else 0.0,
+            PRECISION: correct / found if found else 0.0,
+            RECALL: correct / right if right else 0.0,
+        }
+
+
+class TagMeasures(ParserMeasures):
+    """Of taggers."""
+
+    words: ClassVar[Mapping[str, str]] = {}
+    gold: Treebank
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """Those that are measured."""
+        return list(self.result.accuracy)
+
+    def texts(self, column: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The right values of a column, and those that were found."""
+        return _texts(self.gold, column), _texts(self.parsed, column)
+
+    @cached_property
+    def per_sentence(self) -> Numbers:
+        right = [np.equal(*self.texts(column)) for column in self.columns]
+        columns = [np.ones(self.gold.n_words), *right, np.logical_and.reduce(right)]
+        return np.column_stack([_sums(one, self.gold.offsets) for one in columns])
+
+    def of_sums(self, sums: Any) -> dict[str, float]:
+        """Shares of words."""
+        words, *right = sums.tolist()
+        names = [*self.columns, "all columns"] if len(self.columns) > 1 else self.columns
+        return {name: part / words for name, part in zip(names, right, strict=False)}
+
+
+class TextMeasures(ParserMeasures):
+    """Of parsers of raw text and tokenizers: F1 scores of the CoNLL 2018 shared task.
+
+    Sentences may be split in other places than in the treebank, so there is none to be drawn; the interval is
+    that of a share of words.
+    """
+
+    words: ClassVar[Mapping[str, str]] = {}
+    drawn: ClassVar[str] = "words"
+    result: TextResult
+
+    @property
+    def per_sentence(self) -> Numbers:
+        return np.empty((0, 0))
+
+    def of_sums(self, sums: Any) -> dict[str, float]:
+        """What the parser's own ``evaluate`` says."""
+        return {f"{TITLES[name]} F1": score.f1 / 100 for name, score in self.result.scores().items()}
+
+    def values(self, counts: Counts | None = None) -> dict[str, float]:
+        """The measures of the text as it is."""
+        return self.of_sums(None)
+
+    @cached_property
+    def samples(self) -> dict[str, Numbers]:
+        """There are none."""
+        return {name: np.array([np.nan]) for name in self.values()}
+
+    @property
+    def counted(self) -> dict[str, tuple[float, float]]:
+        """F1 is the share of what is right in the mean of what was found and what there is."""
+        return {
+            f"{TITLES[name]} F1": (float(score.n_right), (score.n_found + score.n_gold) / 2)
+            for name, score in self.result.scores().items()
+        }
+
+
+def _sums(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
+    """The sum over each sentence; an empty one has 0."""
+    total = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
+    return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
+
+
+def _texts(bank: Treebank, column: str) -> NDArray[Any]:
+    """A column of all words, as texts that can be compared with those of another treebank."""
+    codes, names = bank.symbols(column)
+    return np.array(names, dtype=object)[np.asarray(codes)]

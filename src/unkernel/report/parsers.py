@@ -1,0 +1,120 @@
+"""Reports of parsers, chunkers, taggers and tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from unkernel.parsing import (
+    ArcEagerModel,
+    BunsetsuModel,
+    ChunkModel,
+    TaggerModel,
+    TextParserModel,
+    TokenizerModel,
+)
+from unkernel.parsing.arc_eager.model import treebank_of, with_gold_trees
+from unkernel.parsing.bunsetsu.model import measurable as bunsetsu_of
+from unkernel.parsing.chunks.model import measurable as chunks_of
+from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.scoring import check_not_empty
+from unkernel.report.choices import Choices
+from unkernel.report.page import Report, Section
+from unkernel.report.parser_measures import (
+    BunsetsuMeasures,
+    ChunkMeasures,
+    ParserMeasures,
+    TagMeasures,
+    TextMeasures,
+    TreeMeasures,
+)
+from unkernel.report.sections import parsed
+from unkernel.report.sections.quality import quality
+
+Sections = Callable[[Sequence[Any], Choices], list[Section | None]]
+
+
+def _of_trees(studied: Sequence[TreeMeasures], choices: Choices) -> list[Section | None]:
+    drawn = parsed.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
+    return [parsed.relations(studied), parsed.lengths(studied), drawn]
+
+
+def _of_bunsetsu(studied: Sequence[BunsetsuMeasures], choices: Choices) -> list[Section | None]:
+    drawn = parsed.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
+    return [parsed.lengths(studied), drawn]
+
+
+def _of_chunks(studied: Sequence[ChunkMeasures], _: Choices) -> list[Section | None]:
+    return [parsed.chunks(studied)]
+
+
+def _of_tags(studied: Sequence[TagMeasures], _: Choices) -> list[Section | None]:
+    return [parsed.tags(studied)]
+
+
+def _of_text(_: Sequence[TextMeasures], __: Choices) -> list[Section | None]:
+    return []
+
+
+def _words_of(source: Any) -> Any:
+    bank = treebank_of(source)
+    check_not_empty(bank.name, bank.n_words)
+    return bank
+
+
+# Of each kind of parsers: what reads its sentences, what measures it, and its own sections.
+_KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures], Sections]] = {
+    ArcEagerModel: (with_gold_trees, TreeMeasures, _of_trees),
+    BunsetsuModel: (bunsetsu_of, BunsetsuMeasures, _of_bunsetsu),
+    ChunkModel: (chunks_of, ChunkMeasures, _of_chunks),
+    TaggerModel: (_words_of, TagMeasures, _of_tags),
+    TextParserModel: (_words_of, TextMeasures, _of_text),
+    TokenizerModel: (_words_of, TextMeasures, _of_text),
+}
+
+
+def report_of_parsers(
+    parsers: Mapping[str, SavedModel],
+    source: Any,
+    choices: Choices,
+    threads: int,
+    options: Mapping[str, Any] | None = None,
+) -> Report:
+    """The report of one parser, or of several of a kind, on sentences with the right answers.
+
+    Parameters
+    ----------
+    parsers : mapping of str to models
+    source : path, open file or corpus
+    choices : Choices
+    threads : int
+    options : mapping, default=None
+        Of their ``evaluate``.
+    """
+    first = next(iter(parsers.values()))
+    for name, other in parsers.items():
+        if type(other) is not type(first):
+            raise ValueError(
+                f"{next(iter(parsers))} and {name} cannot be compared: one was made by {first.estimator}, "
+                f"the other by {other.estimator}"
+            )
+    read, measured, sections = _KINDS[type(first)]
+    corpus = read(source)
+    make = partial(measured, gold=corpus, threads=threads, options=options or {})
+    studied = [make(name, parser) for name, parser in parsers.items()]
+    file = Path(corpus.name).name
+    all_sections = [
+        parsed.parsers(studied),
+        parsed.sentences(studied, file),
+        quality(studied),
+        *sections(studied, choices),
+        parsed.conjunctions(studied, choices.top) if choices.top else None,
+        parsed.speed(studied),
+    ]
+    return Report(
+        choices.title or f"{' and '.join(parsers)} on {file}",
+        {one.name: one.measures for one in studied},
+        [section for section in all_sections if section is not None],
+    )

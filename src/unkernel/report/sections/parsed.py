@@ -1,0 +1,234 @@
+"""What parsers, chunkers and taggers get right and wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.engines.explaining import Heavy
+from unkernel.report.describing import parser_facts
+from unkernel.report.explained import heavy_table
+from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
+from unkernel.report.intervals import wilson
+from unkernel.report.markup import Bar, Html, element, facts, figure, joined, paragraph, side_by_side, table
+from unkernel.report.page import Section
+from unkernel.report.parser_measures import (
+    ChunkMeasures,
+    HeadMeasures,
+    ParserMeasures,
+    TagMeasures,
+    TreeMeasures,
+)
+from unkernel.report.wording import many, number, percent, share, size
+
+_ENDLESS = 10**9
+_LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _ENDLESS))
+_MOST_ROWS = 40
+_LONGEST_DRAWN = 30  # words
+
+
+# --- What there is ------------------------------------------------------------------------------------
+
+
+def parsers(studied: Sequence[ParserMeasures]) -> Section:
+    """What the parsers are."""
+    known = [parser_facts(one.parser) for one in studied]
+    names = dict.fromkeys(name for one in known for name in one)
+    rows = [(name, [one.get(name, "") for one in known]) for name in names]
+    shown = facts(
+        [one.name for one in studied], rows, caption="What it is" if len(known) == 1 else "What they are"
+    )
+    return Section("Model" if len(known) == 1 else "Models", shown)
+
+
+def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:
+    """The data."""
+    gold = studied[0].gold
+    rows = [("from", [name]), ("sentences", [f"{len(gold):,}"])]
+    unit = "bunsetsu" if hasattr(gold, "n_bunsetsu") else "words"
+    count = gold.n_bunsetsu if hasattr(gold, "n_bunsetsu") else gold.n_words
+    rows += [(unit, [f"{count:,}"]), (f"{unit} per sentence, mean", [number(count / max(len(gold), 1))])]
+    return Section("Data", facts([""], rows, caption="The data that was answered"))
+
+
+def speed(studied: Sequence[ParserMeasures]) -> Section:
+    """Time and memory."""
+    rows = []
+    for one in studied:
+        rate = getattr(one.result, "words_per_second", getattr(one.result, "tokens_per_second", None))
+        words = f"{number(rate, 3)} words" if rate is not None else ""
+        sentences_too = getattr(one.result, "sentences_per_second", None)
+        if not words and sentences_too is not None:
+            words = f"{number(sentences_too, 3)} sentences"
+        rows.append([one.name, size(one.parser.nbytes), words])
+    note = paragraph("By the CPU time of all threads, without reading.", note=True)
+    head = ["model", "memory", "per second of CPU time"]
+    return Section("Time and memory", joined([table(head, rows, caption="Time and memory"), note]))
+
+
+def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
+    """The heaviest conjunctions of each kind of decisions."""
+    parts: list[Html] = []
+    for one in studied:
+        heaviest = getattr(one.parser, "heaviest", None)
+        by_kind: dict[str, list[Heavy]] = {}
+        for heavy in heaviest(top) if heaviest is not None else []:
+            by_kind.setdefault(heavy.part.partition(".")[0], []).append(heavy)
+        parts += [heavy_table(found, f"{one.name}: decisions on {kind}") for kind, found in by_kind.items()]
+    return Section("Heaviest conjunctions", side_by_side(parts)) if parts else None
+
+
+# --- Heads --------------------------------------------------------------------------------------------
+
+
+def lengths(studied: Sequence[HeadMeasures]) -> Section:
+    """How far heads are, and how many of them are found."""
+    groups = [group for group in _LENGTHS if _within(studied[0], group).any()]
+    rows: list[list[Any]] = []
+    with drawing() as axes:
+        for one, colour in zip(studied, COLOURS, strict=False):
+            hits = [_hits(one, group) for group in groups]
+            shares = np.array([part / whole for part, whole in hits])
+            ends = np.array([wilson(*pair) for pair in hits])
+            axes.errorbar(
+                range(len(groups)),
+                shares,
+                yerr=[shares - ends[:, 0], ends[:, 1] - shares],
+                marker="o",
+                markersize=4,
+                capsize=2,
+                color=colour,
+                label=name_of_line(one.name),
+            )
+            which = f"{one.name}, " if len(studied) > 1 else ""
+            rows += [
+                [which + _distance(group), f"{whole:,}", share(part, whole)]
+                for group, (part, whole) in zip(groups, hits, strict=True)
+            ]
+        axes.set(xlabel="distance of the right head", ylabel="share of right heads")
+        axes.set_xticks(range(len(groups)), [_distance(group) for group in groups])
+        if len(studied) > 1:
+            legend(axes, loc="lower left")
+        shown = figure(
+            picture(axes, "Share of right heads by their distance; the table has the numbers"),
+            "Right heads by their distance, with Wilson's 95 % intervals.",
+        )
+    head = ["distance", "dependencies", "right, 95 % interval"]
+    return Section("Distance", side_by_side([shown, table(head, rows, caption="Right heads by distance")]))
+
+
+def _within(one: HeadMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
+    return np.asarray((one.lengths >= group[0]) & (one.lengths <= group[1]))
+
+
+def _hits(one: HeadMeasures, group: tuple[int, int]) -> tuple[int, int]:
+    own = one.right_heads[_within(one, group)]
+    return int(own.sum()), len(own)
+
+
+def _distance(group: tuple[int, int]) -> str:
+    low, high = group
+    if low == high:
+        return str(low)
+    return f"{low}–{high}" if high < _ENDLESS else f"{low}+"
+
+
+def relations(studied: Sequence[TreeMeasures]) -> Section:
+    """Each relation, and which are taken for which."""
+    parts = []
+    for one in studied:
+        right, found = one.relations
+        listed = _by_value(one.name, "relation", right, found, one.right)
+        parts.append(side_by_side([listed, _confused(one.name, right, found)]))
+    return Section("Relations", joined(parts))
+
+
+def _by_value(
+    name: str, what: str, right: NDArray[Any], found: NDArray[Any], correct: NDArray[np.bool_]
+) -> Html:
+    """Precision and recall of each value of a column."""
+    there, given, hits = (Counter(one.tolist()) for one in (right, found, right[correct]))
+    rows = []
+    for value, count in there.most_common(_MOST_ROWS):
+        precision = percent(hits[value] / given[value]) if given[value] else "–"
+        low, high = wilson(hits[value], count)
+        recall = Bar(
+            f"{percent(hits[value] / count)} ({100 * low:.1f}–{100 * high:.1f})", hits[value] / count
+        )
+        rows.append([value, f"{count:,}", precision, recall])
+    return table([what, "words", "precision", "recall, 95 % interval"], rows, caption=f"{name}: each {what}")
+
+
+def _confused(name: str, right: NDArray[Any], found: NDArray[Any]) -> Html:
+    wrong = np.flatnonzero(right != found)
+    pairs = Counter(zip(right[wrong].tolist(), found[wrong].tolist(), strict=True))
+    total = Counter(right.tolist())
+    rows = [
+        [one, other, f"{count:,}", percent(count / total[one])]
+        for (one, other), count in pairs.most_common(_MOST_ROWS // 2)
+    ]
+    caption = f"{name}: what is taken for what, most often"
+    return table(["right", "found", "words", "of all with it"], rows, caption=caption, texts=[1])
+
+
+def drawn_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
+    """Sentences with many mistakes, as they are and as they were found."""
+    parts = []
+    for one in studied:
+        for place in _worst(one, most):
+            title = f"{one.name}, sentence {place:,}: {many(int(one.mistakes[place]), 'mistake')}"
+            right, found = (
+                figure(element("div", Html(bank[place].to_svg()), class_="drawn"), words)
+                for bank, words in ((one.gold, "right"), (one.parsed, "found"))
+            )
+            parts.append(element("article", element("h3", title), right, found))
+    words = f"Sentences of at most {_LONGEST_DRAWN} words with the most mistakes. Sentences count from 0."
+    return Section("Mistakes", joined([paragraph(words), *parts]))
+
+
+def _worst(one: HeadMeasures, most: int) -> list[int]:
+    sizes = np.diff(one.offsets)
+    wrong = np.where((sizes <= _LONGEST_DRAWN) & (one.mistakes > 0), one.mistakes, 0)
+    order = np.argsort(-wrong, kind="stable")[:most]
+    found: list[int] = order[wrong[order] > 0].tolist()
+    return found
+
+
+# --- Chunks and tags ----------------------------------------------------------------------------------
+
+
+def chunks(studied: Sequence[ChunkMeasures]) -> Section:
+    """Each type of chunks."""
+    parts = []
+    for one in studied:
+        found = sorted(one.result.per_type.items(), key=lambda pair: -pair[1].right)
+        rows = [
+            [
+                name or "(no type)",
+                f"{counts.right:,}",
+                f"{counts.found:,}",
+                share(counts.correct, counts.found),
+                share(counts.correct, counts.right),
+                Bar(f"{counts.f1:.2f} %", counts.f1 / 100),
+            ]
+            for name, counts in found
+        ]
+        head = ["type", "right", "found", "precision", "recall", "F1"]
+        parts.append(table(head, rows, caption=f"{one.name}: each type, with Wilson's 95 % intervals"))
+    return Section("Types", joined(parts))
+
+
+def tags(studied: Sequence[TagMeasures]) -> Section:
+    """Each tag, and which are taken for which, column by column."""
+    parts = []
+    for one in studied:
+        for column in one.columns:
+            right, found = one.texts(column)
+            name = f"{one.name}, {column}"
+            listed = _by_value(name, "value", right, found, right == found)
+            parts.append(side_by_side([listed, _confused(name, right, found)]))
+    return Section("Tags", joined(parts))

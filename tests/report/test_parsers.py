@@ -1,0 +1,126 @@
+"""Reports of parsers, chunkers and taggers: the measures of their own ``evaluate``."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unkernel
+from reference.pages import Page
+from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
+from unkernel.parsing import Tagger
+from unkernel.report import report
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+GOLDEN = Path(__file__).parents[1] / "parsing" / "golden"
+
+
+def values(made):
+    (found,) = made.measures.values()
+    return {one.name: one.value for one in found}
+
+
+@pytest.fixture(scope="module")
+def half_right() -> Treebank:
+    """Sentences with some other heads and relations than the parser of the golden files finds."""
+    bank = read_conllu(GOLDEN / "trees.conllu")
+    heads, relations = [list(one.heads) for one in bank], [list(one.deprels) for one in bank]
+    for place, sentence in enumerate(heads):
+        if place % 3 == 0 and len(sentence) > 2:
+            last = len(sentence) - 1
+            sentence[last] = 1 if sentence[last] != 1 else 2
+            relations[place][0] = "<b>strange"
+    return bank.with_trees(heads, relations)
+
+
+def test_a_report_of_trees(half_right):
+    parser = unkernel.load(GOLDEN / "trees-online.uk")
+    made, result = parser.report(half_right, mistakes=2), parser.evaluate(half_right)
+    found = values(made)
+    assert found["UAS"] == pytest.approx(result.uas / 100)
+    assert found["LAS"] == pytest.approx(result.las / 100)
+    assert found["sentences without a mistake"] == pytest.approx(result.exact / 100)
+    for one in made.measures["ArcEagerParser"]:
+        assert one.low <= one.value <= one.high
+    page = Page(made.html())
+    assert {"Relations", "Distance", "Mistakes", "Heaviest conjunctions"} <= set(page.texts["h2"])
+    assert page.of("b") == page.loads == []
+    assert len(page.of("article")) == 2
+    assert len(page.of("svg")) == 1 + 2 * 2  # distances, and each sentence twice
+
+
+def test_parsers_side_by_side(half_right):
+    parsers = {name: unkernel.load(GOLDEN / f"trees-{name}.uk") for name in ("online", "rich")}
+    made = report(parsers, half_right)
+    assert list(made.measures) == ["online", "rich"]
+    assert "Differences to online" in made.html()
+    chunker = unkernel.load(GOLDEN / "chunks-svm.uk")
+    with pytest.raises(ValueError, match="a and b cannot be compared: one was made by ArcEagerParser"):
+        report({"a": parsers["rich"], "b": chunker}, half_right)
+
+
+def test_a_report_of_bunsetsu():
+    parser = unkernel.load(GOLDEN / "bunsetsu-svm.uk")
+    corpus = read_bunsetsu(GOLDEN / "bunsetsu.knp")
+    made, result = parser.report(GOLDEN / "bunsetsu.knp"), parser.evaluate(corpus)
+    found = values(made)
+    assert found["dependencies"] == pytest.approx(result.dependency_accuracy / 100)
+    assert found["sentences without a mistake"] == pytest.approx(result.sentence_accuracy / 100)
+    assert Page(made.html()).texts["h1"] == ["BunsetsuParser on bunsetsu.knp"]
+
+
+def test_a_report_of_chunks():
+    chunker = unkernel.load(GOLDEN / "chunks-svm.uk")
+    corpus = read_chunks(GOLDEN / "chunks.txt", tagged=True)
+    made, result = chunker.report(corpus), chunker.evaluate(corpus)
+    found = values(made)
+    assert found == pytest.approx(
+        {name: getattr(result, name.lower()) / 100 for name in ("F1", "precision", "recall")}
+    )
+    assert set(result.per_type) <= set(Page(made.html()).texts["th"])
+
+
+def test_a_report_of_tags(half_right):
+    tagger = Tagger(epochs=1).fit(half_right).model_
+    made, result = tagger.report(half_right), tagger.evaluate(half_right)
+    assert {name: 100 * value for name, value in values(made).items() if name in result.accuracy} == (
+        pytest.approx(result.accuracy)
+    )
+    assert "Tags" in Page(made.html()).texts["h2"]
+
+
+def test_a_report_of_raw_text(half_right):
+    parser = unkernel.load(GOLDEN / "text-parser.uk")
+    made, result = parser.report(half_right), parser.evaluate(half_right)
+    assert values(made)["Words F1"] == pytest.approx(result.words.f1 / 100)
+    measured = made.measures["TextParser"]
+    assert all(one.method == "Wilson" and one.low <= one.value <= one.high for one in measured)
+
+
+def test_results_become_frames(half_right):
+    pytest.importorskip("pandas")
+    trees = unkernel.load(GOLDEN / "trees-online.uk").evaluate(half_right)
+    assert trees.to_frame().label.tolist() == [one.label for one in trees.per_label]
+    chunks = unkernel.load(GOLDEN / "chunks-svm.uk").evaluate(GOLDEN / "chunks.txt")
+    assert chunks.to_frame().f1.tolist() == [one.f1 for one in chunks.per_type.values()]
+    bunsetsu = unkernel.load(GOLDEN / "bunsetsu-svm.uk").evaluate(GOLDEN / "bunsetsu.knp")
+    assert bunsetsu.to_frame().dependency_accuracy.tolist() == [bunsetsu.dependency_accuracy]
+    text = unkernel.load(GOLDEN / "text-parser.uk")
+    assert text.evaluate(half_right).to_frame().measure[0] == "tokens"
+    assert text.tagger.evaluate(half_right).to_frame().column.tolist()[-1] == "all"
+
+
+def test_models_of_rows_need_the_right_answers():
+    model = unkernel.PolySVC(degree=1).fit(np.eye(4), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="y, the right answers, must be given"):
+        report(model, np.eye(4))
+
+
+def test_parsers_show_what_they_are():
+    parser = unkernel.load(GOLDEN / "trees-online.uk")
+    assert Page(parser._repr_html_()).texts["caption"] == ["ArcEagerModel"]
