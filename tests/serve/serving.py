@@ -104,4 +104,4 @@ def started(*arguments: str | Path) -> Iterator[Server]:
             assert address, line + process.stderr.read()
             yield Server(process, address[0])
         finally:
-            process.kill()
+            process.terminate()  # and not killed: its workers would stay

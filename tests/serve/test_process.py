@@ -22,6 +22,15 @@ from unkernel.cli import main
 hostile = pytest.mark.hostile
 
 
+@pytest.fixture(autouse=True)
+def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers of other tests, and what is left of them, are no matter of ours."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
 def depots() -> set[str]:
     return {path.name for path in Path(tempfile.gettempdir()).glob("unkernel-serve-*")}
 
@@ -177,7 +186,7 @@ def test_a_full_disk_for_the_log_costs_no_request(files):
                     answer = client.post("/models/people/predict", content=json.dumps(RECORDS[0]))
                     assert answer.status_code == 200
         finally:
-            process.kill()
+            process.terminate()
 
 
 def _free_port() -> int:
