@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -78,6 +79,27 @@ def test_ends_well_and_leaves_nothing(files, workers: int):
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(30) == 0
     assert depots() == before
+
+
+@hostile
+def test_workers_end_when_their_server_is_killed(files):
+    with started(files["people"], "--workers", "2") as server:
+        server.log("model loaded")
+        server.process.kill()
+        server.process.wait(30)
+        assert any(_refuses_connections(server.address) for _ in range(600))
+
+
+def _refuses_connections(address: str) -> bool:
+    """Whether no worker has the socket any more."""
+    try:
+        httpx.get(f"{address}/v2/health/live")
+    except httpx.ConnectError:
+        return True
+    except httpx.TransportError:  # a worker is just ending
+        pass
+    time.sleep(0.1)
+    return False
 
 
 @hostile

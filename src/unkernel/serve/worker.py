@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import os
+import signal
 import warnings
+from multiprocessing.connection import wait
 from pathlib import Path
+from threading import Thread
 
 from unkernel.data.threads import thread_count
 from unkernel.serve.app import Application
@@ -22,11 +26,20 @@ _THREADS = 4
 def application() -> Application:
     """The application of a worker that a server has started."""
     start_log()
+    Thread(target=_end_with_the_server, daemon=True).start()
     warnings.simplefilter("ignore", UserWarning)  # of tags that training did not have: not the server's fault
     found = application_of(Settings.read(Path(os.environ[STORED])))
     gc.collect()
     gc.freeze()  # what there is now stays, and need not be looked through again and again
     return found
+
+
+def _end_with_the_server() -> None:
+    """A worker whose server was killed has nobody left who would end it."""
+    server = multiprocessing.parent_process()
+    if server is not None:  # the only worker is the server itself
+        wait([server.sentinel])
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def application_of(settings: Settings) -> Application:
