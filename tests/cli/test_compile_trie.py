@@ -192,5 +192,5 @@ def test_a_plot_has_the_tries(run, golden, rows_file, tmp_path):
     assert (ran.code, ran.json["plot"]) == (0, str(plot))
     text = plot.read_text()
     assert any(candidate["trie_nodes"] for candidate in ran.json["candidates"])
-    for words in ("bytes", "nodes of the trie", ", with tries", ", with a trie", "without: "):
+    for words in ("size of the tables", "nodes of the trie", ", with tries", ", with a trie", "without: "):
         assert words in text

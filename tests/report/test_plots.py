@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
+import numpy as np
 import pytest
 
 from unkernel.engines import Candidate
 from unkernel.report import plots
 from unkernel.report.tuning import draw_tuning, lines_of
+from unkernel.report.wording import size
 
 
 def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
@@ -62,3 +65,43 @@ def test_every_tuning_can_be_drawn(tmp_path, parameters, settings):
     result = {"parameters": parameters, "settings": settings, "best": 0, "criterion": "accuracy"}
     draw_tuning(tmp_path / "t.svg", {**result, "folds": 3, "data": "rows_$x$.svm"})
     assert "accuracy, mean of 3 folds" in (tmp_path / "t.svg").read_text()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+@pytest.mark.parametrize("spread", [1.0, 1.1, 6.0, 40.0, 1e4])
+def test_ticks_are_round_numbers_in_words(spread):
+    figure = plots.new_figure(1)
+    axes = figure.add_subplot()
+    values = [3e5, 3e5 * spread]
+    axes.scatter(values, [6.0, 7.0])
+    plots.readable_log(axes, "x", values, size)
+    plots.readable_log(axes, "y", [6.0, 7.0], "{:g}".format)
+    figure.draw_without_rendering()
+    inside = [
+        tick.label1.get_text()
+        for axis, (low, high) in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim()))
+        for tick in axis.get_major_ticks()
+        if low <= tick.get_loc() <= high
+    ]
+    assert len(inside) >= 4
+    assert all(re.fullmatch(r"[0-9.]+( [kMG]?B)?", words) for words in inside), inside
+    assert not any(label.get_text() for label in axes.get_xticklabels(minor=True))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_numbers_and_names_cover_no_point():
+    generator = np.random.default_rng(0)
+    found = [
+        Candidate("split", rare=k, nbytes=int(n), microseconds=float(t), chosen=k == 3)
+        for k, (n, t) in enumerate(np.exp(generator.random((12, 2)) * 4) * [1e5, 1.0])
+    ]
+    axes = plots.new_figure(1).add_subplot()
+    plots._draw_all(axes, found, [])
+    axes.figure.draw_without_rendering()
+    points = axes.transData.transform([(one.nbytes, one.microseconds) for one in found])
+    legend = axes.get_legend().get_window_extent()
+    assert len(axes.texts) == len(plots.frontier(found)) > 2
+    boxes = [legend, *(text.get_window_extent() for text in axes.texts)]
+    assert not any(box.contains(*point) for box in boxes for point in points.tolist())
+    names = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert len([name for name in names if name.startswith("split, rare")]) >= len(axes.texts) - 1

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from unkernel.data.files import name_of
 from unkernel.data.replacing import replaced
 from unkernel.engines import Candidate
-from unkernel.engines.candidates import details, words
+from unkernel.engines.candidates import words
+from unkernel.report.wording import size
 
 _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
 _DOTS_PER_INCH = 150
 _TIME = "µs per row, one thread"
+# The round numbers of each decade that ticks are at, by how many times the largest value is the smallest.
+_TICKS = ((1000.0, (1.0,)), (30.0, (1.0, 2.0, 5.0)), (1.3, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)))
+_NARROW = _TICKS[-1][0]
+_SIDES = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0), (-9, 8))  # in points
 
 
 def check_format(path: Path) -> None:
@@ -90,29 +96,70 @@ def save_figure(figure: Any, path: Path) -> None:
 
 
 def _draw_all(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
-    """Microseconds against bytes, both logarithmic."""
+    """Microseconds against bytes, both logarithmic; names stand below, where they cover nothing."""
     for engine in dict.fromkeys(candidate.engine for candidate in found):
         of_engine = [candidate for candidate in found if candidate.engine == engine]
         axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
     for line in lines:
         nbytes, times = [c.nbytes for c in line], [c.microseconds for c in line]
         axes.plot(nbytes, times, "--", color="grey", zorder=0, label=f"{line[0].engine}, with tries")
-    for candidate in frontier(found):  # words on all others would hide each other
-        at = (candidate.nbytes, candidate.microseconds)
-        axes.annotate(
-            details(candidate) or candidate.engine,
-            at,
-            xytext=(4, -12),
-            textcoords="offset points",
-            fontsize=7,
-        )
     for candidate in (candidate for candidate in found if candidate.chosen):
         at = (candidate.nbytes, candidate.microseconds)
         axes.scatter(*at, s=180, facecolors="none", edgecolors="black", label="chosen")
-    axes.set(xscale="log", yscale="log", xlabel="bytes", ylabel=_TIME)
-    axes.margins(x=0.25, y=0.15)  # room for the words
+    axes.set(xlabel="size of the tables", ylabel=_TIME)
+    axes.margins(x=0.12, y=0.12)  # room for the numbers
+    readable_log(axes, "x", [c.nbytes for c in found], size)
+    readable_log(axes, "y", [c.microseconds for c in found], "{:g}".format)
     axes.grid(True, which="both", alpha=0.2)
-    axes.legend()
+    _number(axes, found)
+    _names_below(axes)
+
+
+def readable_log(axes: Any, which: str, values: Sequence[float], shown: Callable[[float], str]) -> None:
+    """A logarithmic axis with ticks at round numbers, in words and without powers of ten.
+
+    An axis on which all values are much the same is linear: no round number may be near them.
+    """
+    ticks, axis = importlib.import_module("matplotlib.ticker"), getattr(axes, f"{which}axis")
+    spread = max(values) / min(values)
+    if spread >= _NARROW:
+        axes.set(**{f"{which}scale": "log"})
+        round_numbers = next(numbers for least, numbers in _TICKS if spread >= least)
+        axis.set_major_locator(ticks.LogLocator(subs=round_numbers))
+        axis.set_minor_formatter(ticks.NullFormatter())
+    axis.set_major_formatter(lambda value, _: shown(value))
+
+
+def _number(axes: Any, found: Sequence[Candidate]) -> None:
+    """Numbers beside those that nothing beats, whose names are below: more would hide each other.
+
+    A number stands on the side of its point where it is farthest from all points and other numbers.
+    """
+    axes.figure.draw_without_rendering()  # until then nothing has a place
+    places = axes.transData.transform([(c.nbytes, c.microseconds) for c in found])
+    taken = [tuple(place) for place in places.tolist()]
+    pixels = axes.figure.dpi / 72  # of a point
+    for number, candidate in enumerate(frontier(found), 1):
+        at = (candidate.nbytes, candidate.microseconds)
+        x, y = axes.transData.transform(at).tolist()
+        around = {(x + pixels * side[0], y + pixels * side[1]): side for side in _SIDES}
+        free = max(around, key=lambda place: min(math.dist(place, other) for other in taken))
+        taken.append(free)
+        axes.annotate(
+            str(number),
+            at,
+            xytext=around[free],
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=8,
+        )
+        marker = {"linestyle": "", "marker": f"${number}$", "color": "black", "markeredgewidth": 0}
+        axes.plot([], [], label=words(candidate), **marker)
+
+
+def _names_below(axes: Any) -> None:
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=8, frameon=False)
 
 
 def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
@@ -124,7 +171,8 @@ def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[
     fastest = min((c for c in found if not c.trie_nodes), key=lambda c: c.microseconds, default=None)
     if fastest is not None:
         axes.axhline(fastest.microseconds, linestyle=":", color="black", label=f"without: {words(fastest)}")
-    axes.set(xscale="log", xlabel="nodes of the trie", ylabel=_TIME)
+    axes.set(xlabel="nodes of the trie", ylabel=_TIME)
+    readable_log(axes, "x", [c.trie_nodes for line in lines for c in line if c.trie_nodes], "{:,.0f}".format)
     axes.set_ylim(bottom=0.0)
     axes.grid(True, which="both", alpha=0.2)
-    axes.legend(fontsize=8)
+    _names_below(axes)

@@ -35,7 +35,7 @@ def signed(value: float) -> str:
 def size(count: float) -> str:
     """Bytes, by powers of 1,000."""
     place = min(int(math.log(max(count, 1), 1000)), len(_UNITS) - 1)
-    return f"{count:,.0f} bytes" if not place else f"{count / 1000**place:,.1f} {_UNITS[place]}"
+    return f"{count:,.0f} bytes" if not place else f"{count / 1000**place:.4g} {_UNITS[place]}"
 
 
 def labels(values: list[Any], most: int = 8) -> str:
