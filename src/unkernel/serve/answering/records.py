@@ -68,7 +68,8 @@ class RecordAnswerer(Answerer):
 
     @property
     def example(self) -> Any:
-        return {column["name"]: _example_of(column) for column in self.columns}
+        middles = _middles(self._plan)
+        return {column["name"]: middles.get(column["name"], _example_of(column)) for column in self.columns}
 
     def one(self, item: Any) -> Json:
         return self._answers.of_one(self._score(item))
@@ -149,6 +150,20 @@ def _example_of(column: Json) -> Any:
     if column["kind"] == "date":
         return "2026-11-17"
     return {"number": 0, "array": [], "object": {}}.get(column["type"], "")
+
+
+def _middles(plan: Plan) -> dict[str, float]:
+    """A number in the middle of the intervals of each column that has some."""
+    found: dict[str, float] = {}
+    for step in plan.steps:
+        if step.kind != "bins" or "columns" not in (numbers := plan.steps[int(step.table["input"])].table):
+            continue
+        begins, edges = step.table["begins"].tolist(), step.table["edges"].tolist()
+        for place, column in enumerate(numbers["columns"].tolist()):
+            own = edges[begins[place] : begins[place + 1]]
+            if own:
+                found[plan.columns[column]] = own[len(own) // 2]
+    return found
 
 
 def _choices(plan: Plan) -> dict[str, list[Any]]:
