@@ -87,9 +87,10 @@ def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
 
 
 def _int16_bytes(used: int, keys: int, scores: int) -> float:
-    """What the engine takes: the dense pairs, single features with their bounds, the other pairs."""
-    dense = min(max(1.4 * keys, 1 << 15), used * (used + 1) / 2)
-    return 2.0 * scores * (dense + keys) + 18.0 * scores * used + 32.0 * keys
+    """What the engine takes: the dense pairs, single features with their swings, the other pairs."""
+    few = (1 << 18) / (2 * max(scores, 1))
+    dense = min(max(1.4 * keys, few), used * (used + 1) / 2)
+    return 2.0 * scores * (dense + keys + used) + 8.0 * used + 32.0 * keys
 
 
 _MAKERS: dict[str, Callable[..., Engine]] = {

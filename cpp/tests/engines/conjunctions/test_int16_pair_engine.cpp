@@ -78,7 +78,7 @@ void check_case(const Case& one, const std::vector<std::uint64_t>& dense, Random
 
 void test_equals_the_sum_over_pairs() {
   Random random(1);
-  for (const std::size_t scores : {2U, 3U, 4U, 7U, 8U, 43U, 70U}) {
+  for (const std::size_t scores : {2U, 3U, 4U, 7U, 8U, 17U, 43U, 70U}) {
     for (const std::int64_t core : {all_core, std::int64_t{8}, std::int64_t{0}}) {
       check_case<std::int32_t>({shape_of(16, 16, scores), 9, core}, {0, 5, 30, 1'000}, random);
       check_case<std::int64_t>({shape_of(40, 90, scores), 12, core}, {0, 100, 300, 10'000}, random);

@@ -24,7 +24,7 @@ using Weight = std::int16_t;
 // The sums of longer rows might exceed 32 bits.
 constexpr std::size_t longest_row = 256;
 constexpr double dense_fold = 1.4;
-constexpr double few_pairs = 1 << 15;
+constexpr double few_bytes = 1 << 18;
 
 // --- The weights -----------------------------------------------------------------------------------
 
@@ -122,11 +122,13 @@ Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 
 // --- The engine ------------------------------------------------------------------------------------
 
-// The buffers of one thread; ranks ascend.
+// The buffers of one thread.
 struct ShortScratch {
-  std::vector<std::uint64_t> bits;  // of the dense ranks, for sorting
+  std::vector<Rank> found;  // the ranks of the row's columns, in their order
+  // The known ones by zone: dense ones of the core, which ascend; dense ones outside the core; other ones of
+  // the core, which ascend; and those outside it.
   std::vector<Rank> ranks;
-  // The ends of the core's dense ranks, of all dense ranks, and of the core's other ranks.
+  // Where the first three zones end.
   std::size_t core = 0;
   std::size_t dense = 0;
   std::size_t sides = 0;
@@ -135,8 +137,8 @@ struct ShortScratch {
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of the weights to add
   std::vector<std::int32_t> sums;
-  RemainingBounds<std::int64_t> remaining;  // of the owners beyond the dense ones
-  bool decides = false;                     // whether only the largest score matters
+  std::vector<std::int64_t> swings;  // from each of the owners beyond the dense ones on
+  bool decides = false;              // whether only the largest score matters
   ValuedRow valued;
 };
 
@@ -152,14 +154,10 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   std::size_t scores() const override { return width_; }
   std::size_t bytes() const override {
     return sizeof(Weight) * (triangle_.size() + sides_.size() + own_.size() + weights_.size()) +
-           sizeof(bounds_[0]) * bounds_.size() + buckets_.bytes() + ranking_.bytes();
+           sizeof(swings_[0]) * swings_.size() + buckets_.bytes() + ranking_.bytes();
   }
 
-  ShortScratch make_scratch() const {
-    ShortScratch scratch;
-    scratch.bits.assign(order_.dense / 64 + 1, 0);
-    return scratch;
-  }
+  ShortScratch make_scratch() const { return {}; }
 
   template <class Index>
   void score_row(const SparseRow<Index>& row, ShortScratch& scratch, double* out) const {
@@ -190,8 +188,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
         triangle_(choose2(std::size_t{order_.core} + 1) * width_, 0),
         sides_(std::size_t{order_.dense - order_.core} * (order_.core + 1) * width_, 0),
         own_((order_.columns.size() - order_.dense) * width_, 0),
-        buckets_(order_.columns.size()),
-        bounds_(own_.size()) {
+        buckets_(order_.columns.size()) {
     for (const double value : model.intercept) intercept_.push_back(static_cast<std::int32_t>(value / unit_));
   }
 
@@ -220,17 +217,21 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
 
   bool fill_buckets(const ConjunctionWeights& model, std::span<const LaterPair> pairs) {
     std::vector<PartnerBuckets::Hashed> partners;
+    std::vector<Bounds<std::int64_t>> bounds(width_);
     weights_.resize(pairs.size() * width_);
     std::size_t begin = 0;
     for (std::size_t owner = 0; owner < order_.columns.size() - order_.dense; ++owner) {
       partners.clear();
-      add_bounds(owner, own_.data() + owner * width_);
+      bounds.assign(width_, {});
+      add_bounds(own_.data() + owner * width_, bounds);
       std::size_t end = begin;
       for (; end < pairs.size() && pairs[end].owner - order_.dense == owner; ++end) {
         partners.push_back(pairs[end].partner);
         copy(model.weights.data() + pairs[end].partner.index * width_, weights_.data() + end * width_);
-        add_bounds(owner, weights_.data() + end * width_);
+        add_bounds(weights_.data() + end * width_, bounds);
       }
+      swings_.push_back(std::ranges::max(bounds, {}, &Bounds<std::int64_t>::high).high -
+                        std::ranges::min(bounds, {}, &Bounds<std::int64_t>::low).low);
       if (!buckets_.add(partners, begin)) return false;
       begin = end;
     }
@@ -253,39 +254,43 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     return own_.data() + (high - order_.dense) * width_;
   }
 
-  void add_bounds(std::size_t owner, const Weight* weights) {
-    for (std::size_t s = 0; s < width_; ++s) bounds_[owner * width_ + s].add(weights[s]);
+  void add_bounds(const Weight* weights, std::span<Bounds<std::int64_t>> bounds) const {
+    for (std::size_t s = 0; s < width_; ++s) bounds[s].add(weights[s]);
   }
 
   // --- Rows of ones ---
 
-  // Dense ranks are sorted through their bits; the others are few.
+  // All ranks are looked up before any is used, so that cache misses overlap.
   template <class Index>
   void load(const SparseRow<Index>& row, ShortScratch& scratch) const {
-    scratch.ranks.clear();
-    scratch.places.clear();
-    for (const Index column : row.columns) {
-      const Rank rank = ranking_.of(column);
-      if (rank < order_.dense) {
-        scratch.bits[rank / 64] |= std::uint64_t{1} << rank % 64;
-      } else if (rank != unknown) {
-        scratch.places.push_back(rank);
-      }
+    scratch.found.resize(row.columns.size());
+    std::ranges::transform(row.columns, scratch.found.begin(),
+                           [&](Index column) { return ranking_.of(column); });
+    scratch.ranks.resize(row.columns.size() + 1);
+    Rank* end = scratch.ranks.data();
+    const auto take_zone = [&](Rank from, Rank to) {
+      Rank* begin = end;
+      end = copy_between(from, to, scratch.found, end);
+      return std::span(begin, end);
+    };
+    std::ranges::sort(take_zone(0, order_.core));
+    scratch.core = static_cast<std::size_t>(end - scratch.ranks.data());
+    take_zone(order_.core, order_.dense);
+    scratch.dense = static_cast<std::size_t>(end - scratch.ranks.data());
+    std::ranges::sort(take_zone(order_.dense, order_.sides));
+    scratch.sides = static_cast<std::size_t>(end - scratch.ranks.data());
+    take_zone(order_.sides, static_cast<Rank>(order_.columns.size()));
+    scratch.ranks.resize(static_cast<std::size_t>(end - scratch.ranks.data()));
+  }
+
+  // Copies the ranks from one to below another; returns the end. Every rank is written, and a wrong one is
+  // overwritten by the next: a branch here would be mispredicted.
+  static Rank* copy_between(Rank from, Rank below, std::span<const Rank> ranks, Rank* to) {
+    for (const Rank rank : ranks) {
+      *to = rank;
+      to += rank - from < below - from;
     }
-    for (std::size_t word = 0; word < scratch.bits.size(); ++word) {
-      for (std::uint64_t left = std::exchange(scratch.bits[word], 0); left != 0; left &= left - 1) {
-        scratch.ranks.push_back(
-            static_cast<Rank>(64 * word + static_cast<std::size_t>(std::countr_zero(left))));
-      }
-    }
-    scratch.dense = scratch.ranks.size();
-    scratch.core = static_cast<std::size_t>(std::ranges::lower_bound(scratch.ranks, order_.core) -
-                                            scratch.ranks.begin());
-    std::ranges::sort(scratch.places);
-    scratch.sides =
-        scratch.dense + static_cast<std::size_t>(std::ranges::lower_bound(scratch.places, order_.sides) -
-                                                 scratch.places.begin());
-    scratch.ranks.insert(scratch.ranks.end(), scratch.places.begin(), scratch.places.end());
+    return to;
   }
 
   void add_dense(ShortScratch& scratch) const {
@@ -307,11 +312,9 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     scratch.hashes.resize(ranks.size());
     std::ranges::transform(ranks, scratch.hashes.begin(), [&](Rank rank) { return buckets_.hash(rank); });
     scratch.places.resize(ranks.size() + 1);
-    if (scratch.decides) list_bounds(scratch);
+    if (scratch.decides) list_swings(scratch);
     for (std::size_t k = scratch.dense; k < ranks.size(); ++k) {
-      if (scratch.decides &&
-          is_decided(std::span<const std::int32_t>(scratch.sums), scratch.remaining.from(k - scratch.dense)))
-        return;
+      if (scratch.decides && lead(scratch.sums) > scratch.swings[k - scratch.dense]) return;
       const Rank owner = ranks[k] - order_.dense;
       const std::uint32_t own[] = {owner};
       add_entries(own_.data(), width_, own, scratch.sums);
@@ -330,13 +333,22 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
   }
 
-  void list_bounds(ShortScratch& scratch) const {
-    scratch.remaining.list(
-        scratch.ranks.size() - scratch.dense, width_,
-        [&](std::size_t i) {
-          return bounds_.data() + (scratch.ranks[scratch.dense + i] - order_.dense) * width_;
-        },
-        [](std::size_t) { return std::int64_t{1}; });
+  // How much each of the later owners and all behind it can change the difference of two scores.
+  void list_swings(ShortScratch& scratch) const {
+    const std::span<const Rank> later = std::span<const Rank>(scratch.ranks).subspan(scratch.dense);
+    scratch.swings.resize(later.size());
+    std::int64_t sum = 0;
+    for (std::size_t k = later.size(); k-- > 0;) scratch.swings[k] = sum += swings_[later[k] - order_.dense];
+  }
+
+  // By how much the largest score exceeds all others.
+  static std::int64_t lead(std::span<const std::int32_t> scores) {
+    std::int64_t first = std::numeric_limits<std::int32_t>::min(), second = first;
+    for (const std::int64_t score : scores) {
+      second = std::max(second, std::min(first, score));
+      first = std::max(first, score);
+    }
+    return first - second;
   }
 
   // --- Rows of any values ---
@@ -379,13 +391,15 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   LargeVector<Weight> sides_;  // of dense features outside the core: feature x (the core and itself) x scores
   LargeVector<Weight> own_;    // of later features alone, x scores
   PartnerBuckets buckets_;     // of later features
-  LargeVector<Weight> weights_;               // of their places x scores
-  std::vector<Bounds<std::int64_t>> bounds_;  // of later features x scores
+  LargeVector<Weight> weights_;  // of their places x scores
+  // Of later features: by how much their weights can change the difference of two scores at most.
+  std::vector<std::int64_t> swings_;
 };
 
 }  // namespace
 
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model) {
+  const double few_pairs = few_bytes / static_cast<double>(sizeof(Weight) * model.intercept.size());
   return static_cast<std::uint64_t>(std::max(dense_fold * static_cast<double>(model.keys.size()), few_pairs));
 }
 

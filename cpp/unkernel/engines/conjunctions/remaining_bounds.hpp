@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 namespace unkernel::engines {
@@ -49,27 +48,22 @@ class RemainingBounds {
 
 // True if the sign of a single score, or which of several scores is the largest, cannot change when something
 // within these bounds is added to each score. Allows for the relative rounding error of sums of doubles.
-template <class Score, class Number>
-bool is_decided(std::span<const Score> scores, const Bounds<Number>* left) {
-  const auto surely_positive = [](Number least, [[maybe_unused]] Number magnitude) {
-    if constexpr (std::is_floating_point_v<Number>) {
-      constexpr Number slack = 1e-9;
-      return least - slack * (std::abs(least) + magnitude) > 0;
-    } else {
-      return least > 0;
-    }
+inline bool is_decided(std::span<const double> scores, const Bounds<double>* left) {
+  const auto surely_positive = [](double least, double magnitude) {
+    constexpr double slack = 1e-9;
+    return least - slack * (std::abs(least) + magnitude) > 0;
   };
   if (scores.size() == 1) {
-    const Number range = left[0].high - left[0].low;
+    const double range = left[0].high - left[0].low;
     return surely_positive(scores[0] + left[0].low, range) ||
            surely_positive(-scores[0] - left[0].high, range);
   }
   const auto best = static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
   for (std::size_t s = 0; s < scores.size(); ++s) {
     if (s == best) continue;
-    const Number least = Number{scores[best]} - Number{scores[s]} + (left[best].low - left[s].high);
-    const Number magnitude = left[best].high - left[best].low + left[s].high - left[s].low +
-                             std::abs(Number{scores[best]}) + std::abs(Number{scores[s]});
+    const double least = scores[best] - scores[s] + (left[best].low - left[s].high);
+    const double magnitude = left[best].high - left[best].low + left[s].high - left[s].low +
+                             std::abs(scores[best]) + std::abs(scores[s]);
     if (!surely_positive(least, magnitude)) return false;
   }
   return true;

@@ -13,30 +13,47 @@ struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));
 };
 
-// Accumulators for Count scores.
-template <std::size_t Count, class Sum>
+// Accumulators for Count scores or, if they overlap, for more scores, but at most twice as many: the first
+// Count and the last Count of them. What is added to a score that both hold is the same.
+template <std::size_t Count, bool Overlap, class Sum>
 class Registers {
  public:
-  [[gnu::always_inline]] explicit Registers(const Sum* sums) { std::memcpy(&even_, sums, sizeof(even_)); }
+  [[gnu::always_inline]] explicit Registers(std::span<const Sum> sums) : last_(sums.size() - Count) {
+    std::memcpy(&even_.first, sums.data(), sizeof(Sums));
+    if constexpr (Overlap) std::memcpy(&even_.last, sums.data() + last_, sizeof(Sums));
+  }
 
   template <class Weight>
   [[gnu::always_inline]] void add(const Weight* row, std::size_t step,
                                   std::span<const std::uint32_t> places) {
     std::size_t k = 0;
     for (; k + 2 <= places.size(); k += 2) {
-      even_ += sums_of(row + places[k] * step);
-      odd_ += sums_of(row + places[k + 1] * step);
+      add_to(even_, row + places[k] * step);
+      add_to(odd_, row + places[k + 1] * step);
     }
-    if (k < places.size()) even_ += sums_of(row + places[k] * step);
+    if (k < places.size()) add_to(even_, row + places[k] * step);
   }
 
   [[gnu::always_inline]] void store(Sum* sums) const {
-    const Sums both = even_ + odd_;
-    std::memcpy(sums, &both, sizeof(both));
+    const Sums first = even_.first + odd_.first;
+    std::memcpy(sums, &first, sizeof(first));
+    if constexpr (!Overlap) return;
+    const Sums last = even_.last + odd_.last;
+    std::memcpy(sums + last_, &last, sizeof(last));
   }
 
  private:
   using Sums = typename Vector<Sum, Count>::Type;
+  struct Accumulators {
+    Sums first = {};
+    Sums last = {};
+  };
+
+  template <class Weight>
+  [[gnu::always_inline]] void add_to(Accumulators& to, const Weight* weights) const {
+    to.first += sums_of(weights);
+    if constexpr (Overlap) to.last += sums_of(weights + last_);
+  }
 
   template <class Weight>
   [[gnu::always_inline]] static Sums sums_of(const Weight* weights) {
@@ -45,19 +62,30 @@ class Registers {
     return __builtin_convertvector(loaded, Sums);
   }
 
-  Sums even_;
-  Sums odd_ = {};
+  std::size_t last_;  // where the last ones begin
+  Accumulators even_, odd_;
 };
 
-// Calls add(registers, first score) for at most Most of the scores at a time.
+template <std::size_t Count, bool Overlap, class Sum, class Add>
+[[gnu::always_inline]] inline void in_registers(std::span<Sum> sums, std::size_t first, const Add& add) {
+  Registers<Count, Overlap, Sum> registers(sums);
+  add(registers, first);
+  registers.store(sums.data());
+}
+
+// Calls add(registers, first score) once for at most 2 Most scores, and once for each Most of those before.
 template <std::size_t Most, class Sum, class Add>
 [[gnu::always_inline]] inline void by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
-  for (; sums.size() - first >= Most; first += Most) {
-    Registers<Most, Sum> registers(sums.data() + first);
-    add(registers, first);
-    registers.store(sums.data() + first);
+  for (; sums.size() - first > 2 * Most; first += Most)
+    in_registers<Most, false>(sums.subspan(first, Most), first, add);
+  const std::span<Sum> rest = sums.subspan(first);
+  if (rest.size() == Most) {
+    in_registers<Most, false>(rest, first, add);
+  } else if (rest.size() > Most) {
+    in_registers<Most, true>(rest, first, add);
+  } else if constexpr (Most > 1) {
+    by_parts<Most / 2>(sums, first, add);
   }
-  if constexpr (Most > 1) by_parts<Most / 2>(sums, first, add);
 }
 
 template <std::size_t Most, class Weight, class Sum>
@@ -78,13 +106,13 @@ UNKERNEL_CLONES void add_entries(const double* row, std::size_t step, std::span<
 
 UNKERNEL_CLONES void add_entries(const std::int16_t* row, std::size_t step,
                                  std::span<const std::uint32_t> places, std::span<std::int32_t> sums) {
-  add_all<32>(row, step, places, sums);
+  add_all<16>(row, step, places, sums);
 }
 
 UNKERNEL_CLONES void add_triangle(const std::int16_t* triangle, std::span<const std::uint32_t> places,
                                   std::span<std::int32_t> sums) {
   const std::size_t step = sums.size();
-  by_parts<32>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
+  by_parts<16>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (std::size_t a = 0; a < places.size(); ++a) {
       const std::size_t owner = places[a];
       registers.add(triangle + owner * (owner + 1) / 2 * step + first, step, places.first(a + 1));
@@ -97,7 +125,7 @@ UNKERNEL_CLONES void add_rows(const std::int16_t* rectangle, std::size_t length,
                               std::span<std::int32_t> sums) {
   if (places.empty()) return;  // `rectangle` may be null then
   const std::size_t step = sums.size();
-  by_parts<32>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
+  by_parts<16>(sums, 0, [&](auto& registers, std::size_t first) __attribute__((always_inline)) {
     for (const std::size_t row : rows) registers.add(rectangle + row * length * step + first, step, places);
   });
 }
