@@ -26,6 +26,19 @@ inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
 #endif
 }
 
+// Memory of which std::free disposes; null if there is none. Large blocks begin at a huge page, and their
+// last page is one too if at least half of it is used.
+inline void* allocate_large(std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes >= huge_page / 2 && bytes <= static_cast<std::size_t>(-1) - huge_page) {
+    void* memory = std::aligned_alloc(huge_page, (bytes + huge_page - 1) & ~(huge_page - 1));
+    if (memory != nullptr) advise_huge_pages(memory, bytes + huge_page / 2);
+    return memory;
+  }
+#endif
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
+
 // An allocator for std::vector that requests huge pages for large blocks.
 template <class T>
 struct LargeAllocator {
@@ -36,9 +49,8 @@ struct LargeAllocator {
 
   T* allocate(std::size_t count) {
     if (count > static_cast<std::size_t>(-1) / sizeof(T)) throw std::bad_alloc();
-    void* memory = std::malloc(count > 0 ? count * sizeof(T) : 1);
+    void* memory = allocate_large(count * sizeof(T));
     if (memory == nullptr) throw std::bad_alloc();
-    advise_huge_pages(memory, count * sizeof(T));
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t) { std::free(memory); }
