@@ -16,7 +16,7 @@ class Recorder {
 
   void record(const data::ColumnText& text, std::int64_t sentence) {
     sentence_ = static_cast<std::int32_t>(sentence);
-    spec_.vocabulary().look_up(text, sentence, room_.symbols);
+    spec_.look_up(text, sentence, room_.symbols);
     room_.state.begin(room_.symbols.words());
     if (beam_ > 1) {
       search(spec_, scorer_, beam_, room_, beam_room_);

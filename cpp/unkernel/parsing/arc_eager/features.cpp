@@ -11,6 +11,7 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr FeatureValue no_value = -1;
+constexpr std::size_t not_of_words = std::numeric_limits<std::size_t>::max();
 constexpr std::int32_t most_children = 3;  // larger numbers of children count as this one
 constexpr std::size_t distances = 8;
 
@@ -50,6 +51,10 @@ FeatureValue value(const TemplateValue& place, const Situation& situation, std::
       most_children);
 }
 
+bool takes_one_string(const Template& one) {
+  return one.values.size() == 1 && is_string(one.values.front().attribute);
+}
+
 // The values of a template, by place.
 auto values_in(const Template& one, const Situation& situation, std::span<const Word> words) {
   return [&one, &situation, words](std::size_t place) { return value(one.values[place], situation, words); };
@@ -59,6 +64,11 @@ auto values_in(const Template& one, const Situation& situation, std::span<const 
 
 FeatureSpace::FeatureSpace(const TemplateSet& set, const Vocabulary& vocabulary, std::size_t labels)
     : set_(set), ranges_(ranges(vocabulary, labels)), begins_(set.templates.size() + 1, 0) {
+  for (std::size_t k = 0; k < set_.templates.size(); ++k) {
+    const bool of_word = takes_one_string(set_.templates[k]);
+    number_.push_back(of_word ? of_words_.size() : not_of_words);
+    if (of_word) of_words_.push_back(k);
+  }
   make_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
     if (!index_.has_keys(k))
@@ -132,13 +142,32 @@ void FeatureSpace::fill_index() {
   }
 }
 
+void FeatureSpace::look_up(const SentenceSymbols& symbols, WordColumns& columns) const {
+  columns.resize(symbols.words() + 1, of_words_.size());
+  for (std::size_t number = 0; number < of_words_.size(); ++number) {
+    const std::size_t which = of_words_[number];
+    const Attribute attribute = set_.templates[which].values.front().attribute;
+    for (std::size_t word = 0; word <= symbols.words(); ++word) {
+      columns.at(word, number) = index_.find(
+          which, [&](std::size_t) -> FeatureValue { return symbols.of(attribute, static_cast<Word>(word)); });
+    }
+  }
+}
+
+// Every column is written, and one that there is not is overwritten by the next: a branch here would be
+// mispredicted.
 void FeatureSpace::extract(const Situation& situation, FeatureRow& row) const {
   find_words(situation, row.words);
-  row.columns.clear();
+  row.columns.resize(set_.templates.size());
+  std::int32_t* end = row.columns.data();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
-    const std::int32_t column = index_.find(k, values_in(set_.templates[k], situation, row.words));
-    if (column != no_column) row.columns.push_back(column);
+    const Template& one = set_.templates[k];
+    *end = number_[k] == not_of_words
+               ? index_.find(k, values_in(one, situation, row.words))
+               : situation.columns.of(row.words[one.values.front().address], number_[k]);
+    end += *end != no_column;
   }
+  row.columns.resize(static_cast<std::size_t>(end - row.columns.data()));
 }
 
 }  // namespace unkernel::parsing

@@ -23,6 +23,7 @@ namespace unkernel::parsing {
 struct Situation {
   const ArcEagerState& state;
   const SentenceSymbols& symbols;
+  const WordColumns& columns;
   Arc arc;
 };
 
@@ -45,6 +46,8 @@ class FeatureSpace {
   // Assigns columns to the keys that were counted at least `min_count` times.
   void number(const FeatureCounts& counts, std::int64_t min_count);
 
+  // The columns of single words; to be called for a sentence before its features are extracted.
+  void look_up(const SentenceSymbols& symbols, WordColumns& columns) const;
   // The columns come in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
 
@@ -65,6 +68,8 @@ class FeatureSpace {
   void fill_index();
 
   TemplateSet set_;
+  std::vector<std::size_t> of_words_;  // the templates that take one string of a word
+  std::vector<std::size_t> number_;    // of each template among these
   std::vector<TemplateRanges> ranges_;
   FeatureIndex index_;
   std::vector<FeatureKey> keys_;

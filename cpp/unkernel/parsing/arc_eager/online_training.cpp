@@ -87,7 +87,7 @@ EpochCounts OnlineTrainer::run_epoch(const Monitor& monitor) {
 
 void OnlineTrainer::learn_sentence(std::size_t sentence, EpochCounts& counts, const Monitor& monitor) {
   const LabelledTree& gold = trees_[sentence];
-  spec_.vocabulary().look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
+  spec_.look_up(text_, static_cast<std::int64_t>(sentence), room_.symbols);
   if (width_in(epochs_ + 1) == 1 || room_.symbols.words() > longest_for_beam)
     return learn_greedily(gold, counts, monitor);
   ++counts.sentences;
@@ -163,7 +163,7 @@ Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor
   Parsed parsed;
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
-    spec_.vocabulary().look_up(text, sentence, room_.symbols);
+    spec_.look_up(text, sentence, room_.symbols);
     parse_with_beam(spec_, scorer, width_in(epochs_), room_, beam_room_);
     parsed.heads.insert(parsed.heads.end(), room_.tree.heads.begin() + 1, room_.tree.heads.end());
     parsed.labels.insert(parsed.labels.end(), room_.tree.labels.begin() + 1, room_.tree.labels.end());

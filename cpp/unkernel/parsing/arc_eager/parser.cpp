@@ -53,7 +53,7 @@ Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data:
         BeamRoom beam_room;
         for (std::int64_t sentence = first; sentence < last; ++sentence) {
           monitor.throw_if_stopped();
-          spec.vocabulary().look_up(text, sentence, room.symbols);
+          spec.look_up(text, sentence, room.symbols);
           parse_with_beam(spec, scorer, options.beam, room, beam_room);
           const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
           std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
@@ -79,7 +79,7 @@ OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
   OracleRows rows;
   ParseRoom room;
   for (std::size_t s = 0; s < trees.size(); ++s) {
-    spec.vocabulary().look_up(text, static_cast<std::int64_t>(s), room.symbols);
+    spec.look_up(text, static_cast<std::int64_t>(s), room.symbols);
     for_each_canonical_move(trees[s], room.state, [&](Move move) {
       monitor.throw_if_stopped();
       if (room.state.top() == no_word) return;  // no choice

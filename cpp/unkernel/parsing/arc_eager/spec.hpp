@@ -72,6 +72,12 @@ class ArcEagerSpec {
   const SpecOptions& options() const { return options_; }
   const ParserTemplates& templates() const { return templates_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
+  // What is known of the words of a sentence.
+  void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const {
+    vocabulary_.look_up(text, sentence, symbols);
+    move_features_->look_up(symbols, symbols.move_columns);
+    arc_features_->look_up(symbols, symbols.arc_columns);
+  }
   const LabelSet& labels() const { return labels_; }
   std::int32_t root_label() const { return root_label_; }
   const DecisionParts& moves() const { return moves_; }
@@ -136,10 +142,10 @@ class ArcEagerSpec {
 
 // The situation in which the next move is chosen, and the one in which an arc is labelled.
 inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) {
-  return {state, symbols, {state.top(), state.next()}};
+  return {state, symbols, symbols.move_columns, {state.top(), state.next()}};
 }
 inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbols, const Arc& arc) {
-  return {state, symbols, arc};
+  return {state, symbols, symbols.arc_columns, arc};
 }
 
 // Follows the canonical moves of a tree: calls visit(state, move) before each.

@@ -32,6 +32,24 @@ std::string_view derived(Attribute attribute, std::string_view form, std::string
 using UsedAttributes = std::array<bool, string_attributes>;
 UsedAttributes used_attributes(const ParserTemplates& templates);
 
+// For each word, the columns of the templates that take one string of a word: looked up once, not for every
+// decision.
+class WordColumns {
+ public:
+  void resize(std::size_t words, std::size_t templates) {
+    templates_ = templates;
+    columns_.resize(words * templates);
+  }
+  std::int32_t& at(std::size_t word, std::size_t number) { return columns_[word * templates_ + number]; }
+  std::int32_t of(Word word, std::size_t number) const {
+    return columns_[static_cast<std::size_t>(word) * templates_ + number];
+  }
+
+ private:
+  std::size_t templates_ = 0;
+  std::vector<std::int32_t> columns_;
+};
+
 // For each attribute in use, one symbol per word; word 0 is the missing word.
 class SentenceSymbols {
  public:
@@ -46,6 +64,9 @@ class SentenceSymbols {
   Symbol of(Attribute attribute, Word word) const {
     return symbols_[static_cast<std::size_t>(attribute)][static_cast<std::size_t>(word)];
   }
+
+  WordColumns move_columns;
+  WordColumns arc_columns;
 
  private:
   std::array<std::vector<Symbol>, string_attributes> symbols_;
