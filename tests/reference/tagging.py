@@ -10,12 +10,12 @@ from reference.chunking import by_frequency, plain, sections_of
 from reference.chunking import value as word_value
 from reference.online import Random, Weights
 
-LEAST, RARE = 5, 0.02  # of words whose tags are known, and of tags that are left out
+LEAST, RARE = 5, 0.02  # of words whose tags are known while learning, and of tags that are left out
 NEARLY = 0.99  # the share of a class that is certain
 
 
-def seen_tags(sentences, column):
-    """Frequent words in their plain form, and their tags by falling frequency."""
+def seen_tags(sentences, column, least):
+    """Words of so many occurrences, in their plain form, and their tags by falling frequency."""
     first_seen = {}
     tags = {}
     for sentence in sentences:
@@ -30,7 +30,7 @@ def seen_tags(sentences, column):
             )
         )
         for word, own in tags.items()
-        if own.total() >= LEAST
+        if own.total() >= least
     }
 
 
@@ -51,7 +51,7 @@ class Column:
         self.epochs, self.gold, self.random = epochs, gold, Random(seed)
 
     def learn(self, sentences):
-        self.seen = seen_tags(sentences, self.name)
+        self.seen = seen_tags(sentences, self.name, LEAST)
         self.classes = list(dict.fromkeys(word[self.name] for s in sentences for word in s))
         self.values = {
             part: {self.value(part, word) for s in sentences for word in s}
@@ -81,6 +81,7 @@ class Column:
             self.random.shuffle(order)
             for place in order:
                 self.learn_sentence(sentences[place], epoch)
+        self.seen = seen_tags(sentences, self.name, 1)
 
     def _order(self, sentences):
         """Cases are sorted by the numbers of their values in the order of first sight."""

@@ -16,7 +16,7 @@ from unkernel.parsing.text.tagger_model import LEMMA, CertainClasses
 # A word needs no classifier if training saw it so often, and nearly always with one class.
 _CERTAIN = {"upos": 5, "xpos": 5, "feats": 5, LEMMA: 1}
 _NEARLY_ALWAYS = 0.99
-_KNOWN_WORD = 5  # how often training must have seen a word to know its tags
+KNOWN_WORD = 5  # how often a word must occur to be known, while a tagger learns
 _RARE_TAG = 0.02  # a share of a word's tags that is left out
 
 Numbers = NDArray[np.int32]
@@ -103,8 +103,8 @@ class ColumnTask:
         return known, np.where(known < 0, parts, -1).astype(np.int32)
 
 
-def seen_tags(bank: Treebank, answers: Answers) -> tuple[list[str], list[str]]:
-    """Frequent words, in their plain form, and the classes that training has seen them with."""
+def seen_tags(bank: Treebank, answers: Answers, at_least: int) -> tuple[list[str], list[str]]:
+    """Words of so many occurrences, in their plain form, and the classes that training saw them with."""
     forms, form_names = bank.symbols("form")
     plain = {name: number for number, name in enumerate(dict.fromkeys(map(plain_form, form_names)))}
     words = np.array([plain[plain_form(name)] for name in form_names])[forms]
@@ -113,7 +113,7 @@ def seen_tags(bank: Treebank, answers: Answers) -> tuple[list[str], list[str]]:
     own: dict[int, list[tuple[int, int]]] = {}
     for pair, count in zip(pairs.tolist(), times.tolist(), strict=True):
         word = pair >> 32
-        if counts[word] >= _KNOWN_WORD and count >= _RARE_TAG * counts[word]:
+        if counts[word] >= at_least and count >= _RARE_TAG * counts[word]:
             own.setdefault(word, []).append((-count, pair & 0xFFFFFFFF))
     names = list(plain)
     found = {

@@ -23,7 +23,7 @@ from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.scoring import percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, clusters_of
-from unkernel.parsing.text.column_task import Answers, ColumnTask, Numbers, seen_tags
+from unkernel.parsing.text.column_task import KNOWN_WORD, Answers, ColumnTask, Numbers, seen_tags
 from unkernel.parsing.text.tagger_model import (
     CLUSTER,
     LEMMA,
@@ -202,13 +202,17 @@ class _ColumnLearner:
         before = [column.name for column in self.columns]
         which = name if name == LEMMA else "next" if before else "first"
         templates, file = read_templates(which, _TEMPLATES)
-        lexicons: Lexicons = [("seen", seen_tags(self.bank, answers))]
+        lexicons: Lexicons = []
         if self.clusters is not None and which in _CLUSTER_TEMPLATES:
             core, beside = _CLUSTER_TEMPLATES[which]
             templates = core + templates + beside
             lexicons.append((CLUSTER, self.clusters.to_lexicon()))
+        # Training does not know rare words, as new text has words that nobody knows. Answers know them all.
+        frequent, every = (
+            [("seen", seen_tags(self.bank, answers, at_least)), *lexicons] for at_least in (KNOWN_WORD, 1)
+        )
         templates += "".join(f"{one}[0]\n" for one in before)
-        features = SequenceFeatures(templates, file, **feature_sources(before, lexicons))
+        features = SequenceFeatures(templates, file, **feature_sources(before, frequent))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
         split = min(_SPLITS.get(name, 0), len(before))
         task = ColumnTask.of(self.bank, name, answers, self._before[:split])
@@ -219,7 +223,7 @@ class _ColumnLearner:
                 templates=templates,
                 before=tuple(before),
                 features=features,
-                lexicons=lexicons,
+                lexicons=frequent,
                 names=answers.names,
                 split=split,
                 cases=task.cases,
@@ -237,7 +241,7 @@ class _ColumnLearner:
                     for part, own in enumerate(task.classes)
                 ],
                 certain=task.certain,
-            )
+            ).with_lexicons(every)
         )
         self._before.append(answers.numbers)
         if self.dev is not None:

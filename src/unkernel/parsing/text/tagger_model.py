@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -120,6 +120,15 @@ class LearnedColumn:
             cases=self.cases,
             certain=(self.certain.words, self.certain.parts.tolist(), self.certain.classes.tolist()),
         )
+
+    def with_lexicons(self, lexicons: Lexicons) -> Self:
+        """The same features and weights, with other knowledge of words."""
+        arrays = {key: np.asarray(array) for key, array in self.features.arrays().items()}
+        sources = feature_sources(self.before, lexicons)
+        features = restored_sequence_features(
+            self.templates, self.name, arrays, int(self.features.features), **sources
+        )
+        return replace(self, features=features, lexicons=lexicons)
 
     def engines(self) -> list[Any]:
         """What scores, part by part."""
