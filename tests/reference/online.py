@@ -92,7 +92,11 @@ def mean(runs):
     columns = sorted(times, key=lambda column: (-times[column], column))
     rank = {column: place for place, column in enumerate(columns)}
     stored = {c: _stored(average, unit) for c, average in averages.items()}
-    numbers = {number([rank[column] for column in c], runs[0].degree, True): stored[c] for c in kept if c}
+    numbers = {
+        number([rank[column] for column in c], runs[0].degree, True): stored[c]
+        for c in kept
+        if c and np.rint(averages[c] / unit).any()
+    }
     intercept = stored.get((), _stored(np.zeros(runs[0].n_classes), unit))
     return columns, dict(sorted(numbers.items())), intercept
 

@@ -281,12 +281,18 @@ ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::s
   double largest = 0.0;
   for (const double weight : mean.weights) largest = std::max(largest, std::abs(weight));
   const double unit = unit_for(largest, classes);
+  // Corrections of two paths of a beam often cancel each other.
+  const auto is_zero = [&](std::size_t k) {
+    return std::ranges::all_of(std::span(mean.weights).subspan(k * classes, classes),
+                               [&](double weight) { return rounded(weight, unit) == 0.0; });
+  };
   const auto append = [&](std::size_t k, std::vector<double>& to) {
     const double* weights = mean.weights.data() + k * classes;
     if (classes == 2) return to.push_back(rounded(weights[1], unit) - rounded(weights[0], unit));
     for (std::size_t c = 0; c < classes; ++c) to.push_back(rounded(weights[c], unit));
   };
   for (const auto& [key, k] : order) {
+    if (is_zero(k)) continue;
     result.keys.push_back(key);
     append(k, result.weights);
   }

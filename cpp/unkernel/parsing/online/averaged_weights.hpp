@@ -36,7 +36,7 @@ struct RunAverages {
 };
 
 // The mean over some runs, for a choice among these classes. Two classes have one weight, positive for the
-// second.
+// second. Conjunctions whose weights are all 0 are left out.
 ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes);
 
 class AveragedWeights {
