@@ -1,0 +1,113 @@
+"""A predictor of KServe: ``python -m unkernel.kserve --model_name income --model_dir /mnt/models``.
+
+The folder holds one ``.uk`` file. Requests of version 1 have a list of ``instances`` (records, rows, trees or
+texts), those of version 2 the tensors that ``unkernel serve`` has.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kserve import InferOutput, InferRequest, InferResponse, ModelServer, model_server
+from kserve import Model as KServeModel
+from kserve.errors import InvalidInput, ModelMissingError
+
+from unkernel._loading import load
+from unkernel.serve.answering import Answerer, ItemError, answerer_of
+
+_TEXT = "BYTES"
+
+
+class UnkernelModel(KServeModel):  # type: ignore[misc]
+    """Serves one ``.uk`` file.
+
+    Parameters
+    ----------
+    name : str
+    path : str or Path
+        The file, or a folder that holds one such file.
+    """
+
+    _answerer: Answerer
+
+    def __init__(self, name: str, path: str | Path) -> None:
+        super().__init__(name)
+        self._path = Path(path)
+        self.ready = False
+
+    def load(self) -> bool:
+        """Read the file; not mapped, as it may be written over while it is served."""
+        found = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
+        if len(found) != 1 or not found[0].is_file():
+            raise ModelMissingError(f"{self._path}: expected one .uk file, and there are {len(found)}")
+        self._answerer = answerer_of(load(found[0], mmap=False))
+        self.ready = True
+        return self.ready
+
+    def get_input_types(self) -> list[dict[str, Any]]:
+        """What requests of version 2 hold."""
+        return [tensor.to_json() for tensor in self._answerer.inputs]
+
+    def get_output_types(self) -> list[dict[str, Any]]:
+        """What answers of version 2 hold."""
+        return [tensor.to_json() for tensor in self._answerer.outputs]
+
+    async def predict(
+        self,
+        payload: dict[str, Any] | InferRequest,
+        headers: dict[str, str] | None = None,
+        response_headers: dict[str, str] | None = None,
+    ) -> dict[str, Any] | InferResponse:
+        """Answer a request of either version."""
+        if isinstance(payload, InferRequest):
+            return self._infer(payload)
+        instances = payload.get("instances")
+        if not isinstance(instances, list):
+            raise InvalidInput('expected an object with a list of "instances"')
+        try:
+            return {"predictions": self._answerer.many(instances)}
+        except ItemError as error:
+            raise InvalidInput(f"instances[{error.number}]: {error}") from error
+
+    def _infer(self, request: InferRequest) -> InferResponse:
+        given = {one.name: _decoded(one) for one in request.inputs}
+        try:
+            found = self._answerer.infer(given)
+        except KeyError as error:
+            raise InvalidInput(f"the input {error} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise InvalidInput(str(error)) from error
+        outputs = []
+        for tensor in self._answerer.outputs:
+            values = np.asarray(found[tensor.name])
+            output = InferOutput(tensor.name, list(values.shape), tensor.datatype)
+            output.set_data_from_numpy(
+                values.astype(object) if tensor.datatype == _TEXT else values, binary_data=False
+            )
+            outputs.append(output)
+        return InferResponse(request.id, self.name, outputs)
+
+
+def _decoded(given: Any) -> np.ndarray[Any, Any]:
+    values = np.asarray(given.as_numpy())
+    if given.datatype != _TEXT:
+        return values
+    texts = [one.decode() if isinstance(one, bytes) else one for one in values.reshape(-1).tolist()]
+    return np.array(texts, dtype=object).reshape(values.shape)
+
+
+def main() -> None:
+    """Serve the model that the command line names."""
+    parser = argparse.ArgumentParser(parents=[model_server.parser])
+    parser.add_argument("--model_dir", default="/mnt/models", help="A folder that holds one .uk file.")
+    given = parser.parse_args()
+    model = UnkernelModel(given.model_name, given.model_dir)
+    model.load()
+    ModelServer().start([model])
+
+
+if __name__ == "__main__":
+    main()

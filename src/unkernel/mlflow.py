@@ -1,0 +1,159 @@
+"""A flavour of MLflow: models of unkernel are saved, logged and loaded as they are, without pickle.
+
+>>> import unkernel.mlflow  # doctest: +SKIP
+>>> unkernel.mlflow.log_model(fast, name="income")  # doctest: +SKIP
+>>> unkernel.mlflow.load_model("models:/income/1").predict_one(record)  # doctest: +SKIP
+>>> mlflow.pyfunc.load_model("models:/income/1").predict(frame)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mlflow import artifacts, pyfunc
+from mlflow.models import Model, ModelSignature
+from mlflow.models.model import MLMODEL_FILE_NAME, ModelInfo
+from mlflow.types import ColSpec, ParamSchema, ParamSpec, Schema, TensorSpec
+from mlflow.types.schema import AnyType
+
+from unkernel._loading import load
+from unkernel._version import __version__
+from unkernel.serve.answering import Answerer, Tensor, answerer_of
+
+FLAVOR_NAME = "unkernel"
+_FILE = "model.uk"
+_REQUIREMENTS, _PYTHON = "requirements.txt", "python_env.yaml"
+_METHODS = ("predict", "predict_proba", "decision_function")
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    mlflow_model: Model | None = None,
+    signature: ModelSignature | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Save a model as a folder of MLflow.
+
+    Parameters
+    ----------
+    model : classifier, estimator or parser
+        What has a method ``save``: what ``unkernel.compile`` and ``unkernel.load`` return, or a fitted
+        estimator.
+    path : path
+        A folder that does not exist, or is empty.
+    mlflow_model : mlflow.models.Model, default=None
+        What the flavour is added to.
+    signature : ModelSignature, default=None
+        None takes that of the model: its columns, or the width of its rows.
+    metadata : dict, default=None
+        What else MLflow keeps of the model.
+    """
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise FileExistsError(f"{folder}: is not empty; a model is saved to a folder of its own")
+    model.save(folder / _FILE)
+    described = Model() if mlflow_model is None else mlflow_model
+    described.signature = signature_of(load(folder / _FILE)) if signature is None else signature
+    if metadata is not None:
+        described.metadata = metadata
+    pyfunc.add_to_model(described, loader_module=__name__, data=_FILE, python_env=_PYTHON)
+    described.add_flavor(FLAVOR_NAME, unkernel_version=__version__, data=_FILE)
+    described.save(str(folder / MLMODEL_FILE_NAME))
+    (folder / _REQUIREMENTS).write_text(f"mlflow\nunkernel=={__version__}\n", encoding="utf-8")
+    version = platform.python_version()
+    (folder / _PYTHON).write_text(
+        f'python: "{version}"\nbuild_dependencies:\n- pip\ndependencies:\n- -r {_REQUIREMENTS}\n',
+        encoding="utf-8",
+    )
+
+
+def log_model(model: Any, name: str | None = None, **options: Any) -> ModelInfo:
+    """Log a model to MLflow; `options` are those of :func:`save_model` and of ``mlflow.models.Model.log``."""
+    return Model.log(artifact_path=None, name=name, flavor=sys.modules[__name__], model=model, **options)
+
+
+def load_model(model_uri: str, dst_path: str | None = None) -> Any:
+    """Load a model as ``unkernel.load`` does, from wherever MLflow keeps it.
+
+    Parameters
+    ----------
+    model_uri : str
+        Such as ``"models:/income/1"``, ``"runs:/…/income"`` or a folder.
+    dst_path : str, default=None
+        Where files from elsewhere are put.
+    """
+    folder = artifacts.download_artifacts(artifact_uri=model_uri, dst_path=dst_path)
+    return load(Path(folder) / _FILE)
+
+
+def signature_of(model: Any) -> ModelSignature:
+    """What a model takes and gives, in MLflow's words."""
+    answerer = answerer_of(model)
+    params = ParamSchema([ParamSpec("method", "string", _METHODS[0])]) if _is_classifier(answerer) else None
+    return ModelSignature(inputs=_inputs(answerer), params=params)
+
+
+def _inputs(answerer: Answerer) -> Schema:
+    if answerer.input == "record":
+        needed = set(answerer.item_schema.get("required", ()))
+        return Schema([_column(one, one.name in needed) for one in answerer.inputs])
+    (tensor,) = answerer.inputs
+    if answerer.input == "row":
+        return Schema([TensorSpec(np.dtype(np.float64), tensor.shape)])
+    return Schema([ColSpec("string", tensor.name)])
+
+
+def _column(tensor: Tensor, needed: bool) -> ColSpec:
+    """A column: MLflow's numbers are of one type each, and those of a record are any."""
+    kind = "string" if tensor.datatype == "BYTES" else AnyType()
+    return ColSpec(kind, tensor.name, required=needed)
+
+
+def _is_classifier(answerer: Answerer) -> bool:
+    return answerer.input in ("record", "row", "tree")
+
+
+# --- pyfunc -------------------------------------------------------------------------------------------
+
+
+def _load_pyfunc(path: str) -> _Function:
+    """What ``mlflow.pyfunc.load_model`` calls."""
+    return _Function(load(path))
+
+
+class _Function:
+    """A model as a function from tables to answers."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._answerer = answerer_of(model)
+
+    def get_raw_model(self) -> Any:
+        """The model itself."""
+        return self._model
+
+    def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
+        """The answers: labels, probabilities or scores of classifiers; what parsers find."""
+        if not _is_classifier(self._answerer):
+            found = self._answerer.many(_texts(model_input))
+            return [one.get("output", one.get("prediction")) for one in found]
+        method = (params or {}).get("method", _METHODS[0])
+        if method not in _METHODS:
+            raise ValueError(f"method must be one of {', '.join(_METHODS)}, got {method!r}")
+        given = _texts(model_input) if self._answerer.input == "tree" else model_input
+        return getattr(self._model, method)(given)
+
+
+def _texts(model_input: Any) -> list[str]:
+    """The one column of a table, or a list as it is."""
+    if hasattr(model_input, "iloc"):
+        return list(model_input.iloc[:, 0])
+    return np.asarray(model_input, dtype=object).reshape(-1).tolist()

@@ -1,0 +1,74 @@
+"""A runtime of MLServer: :class:`UnkernelRuntime`.
+
+``model-settings.json`` has ``"implementation": "unkernel.mlserver.UnkernelRuntime"``, and the parameter
+``uri`` names a ``.uk`` file, or a folder that holds ``model.uk``. Requests and answers have the
+tensors that ``unkernel serve`` has: one input per column of a record, or ``rows``, ``tree`` or ``text``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from mlserver import MLModel
+from mlserver.codecs import NumpyCodec, StringCodec
+from mlserver.errors import InferenceError
+from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, RequestInput, ResponseOutput
+from mlserver.utils import get_model_uri
+
+from unkernel._loading import load
+from unkernel.serve.answering import Answerer, Tensor, answerer_of
+
+_NAMES = ["model.uk"]  # of files in a folder
+_TEXT = "BYTES"
+
+
+class UnkernelRuntime(MLModel):  # type: ignore[misc]
+    """Serves one ``.uk`` file."""
+
+    _answerer: Answerer
+
+    async def load(self) -> bool:
+        """Read the file; not mapped, as it may be written over while it is served."""
+        path = await get_model_uri(self.settings, wellknown_filenames=_NAMES)
+        self._answerer = answerer_of(load(path, mmap=False))
+        self.inputs = [_described(tensor) for tensor in self._answerer.inputs]
+        self.outputs = [_described(tensor) for tensor in self._answerer.outputs]
+        return True
+
+    async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+        """Answer a request of the Open Inference Protocol."""
+        given = {one.name: _decoded(one) for one in payload.inputs}
+        try:
+            found = self._answerer.infer(given)
+        except KeyError as error:
+            raise InferenceError(f"the input {error} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise InferenceError(str(error)) from error
+        wanted = {one.name for one in payload.outputs or ()}
+        outputs = [
+            _encoded(tensor, found[tensor.name])
+            for tensor in self._answerer.outputs
+            if not wanted or tensor.name in wanted
+        ]
+        return InferenceResponse(
+            id=payload.id, model_name=self.name, model_version=self.version, outputs=outputs
+        )
+
+
+def _described(tensor: Tensor) -> MetadataTensor:
+    return MetadataTensor(**tensor.to_json())
+
+
+def _decoded(given: RequestInput) -> np.ndarray[Any, Any]:
+    if given.datatype != _TEXT:
+        return np.asarray(NumpyCodec.decode_input(given))
+    return np.array(StringCodec.decode_input(given), dtype=object)
+
+
+def _encoded(tensor: Tensor, values: Any) -> ResponseOutput:
+    if tensor.datatype != _TEXT:
+        return NumpyCodec.encode_output(tensor.name, np.asarray(values))
+    return StringCodec.encode_output(
+        tensor.name, [str(value) for value in np.asarray(values).reshape(-1).tolist()]
+    )
