@@ -89,7 +89,7 @@ def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
 def _int16_bytes(used: int, keys: int, scores: int) -> float:
     """What the engine takes: the dense pairs, single features with their swings, the other pairs."""
     few = (1 << 18) / (2 * max(scores, 1))
-    dense = min(max(1.4 * keys, few), used * (used + 1) / 2)
+    dense = min(max(2.0 * keys, few), used * (used + 1) / 2)
     return 2.0 * scores * (dense + keys + used) + 8.0 * used + 32.0 * keys
 
 

@@ -23,7 +23,7 @@ using Weight = std::int16_t;
 
 // The sums of longer rows might exceed 32 bits.
 constexpr std::size_t longest_row = 256;
-constexpr double dense_fold = 1.4;
+constexpr double dense_fold = 2.0;
 constexpr double few_bytes = 1 << 18;
 
 // --- The weights -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@
 
 namespace unkernel::engines {
 
-// The recommended number of pairs in the dense table: about as many as the model has.
+// The recommended number of pairs in the dense table: about twice as many as the model has.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
 // The largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
