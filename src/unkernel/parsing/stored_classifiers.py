@@ -125,22 +125,28 @@ def _unpacked(file: str, arrays: Arrays) -> Arrays:
     scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
     if len(unit) != 1 or not np.isfinite(unit).all():
         raise _damaged(file)
-    allowance.claim(10.0 * len(keys) * scores, "weights of which the file holds few")
-    weights = np.zeros((len(keys), scores), "<i2")
+    allowance.claim(8.0 * len(keys) * scores, "weights of which the file holds few")
     if _COUNTS in arrays:
-        counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
-        places = container.proper_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
-        sound = len(counts) == len(keys) and len(places) == len(values) == counts.sum(dtype=np.int64)
-        if not sound or not (places < scores).all():
-            raise _damaged(file)
-        weights[np.repeat(np.arange(len(keys)), counts), places] = values
-    elif len(values) == weights.size:
-        weights = values.reshape(weights.shape)
+        weights = np.zeros(len(keys) * scores)
+        weights[_nonzero_places(file, arrays, len(keys), len(values), scores)] = values * unit[0]
+    elif len(values) == len(keys) * scores:
+        weights = values * unit[0]
     else:
         raise _damaged(file)
     packed = (_STEPS, _LONG_STEPS, _UNIT, _COUNTS, _PLACES, _VALUES)
     others = {key: array for key, array in arrays.items() if key not in packed}
-    return others | {_KEYS: keys, _WEIGHTS: weights * unit[0]}
+    return others | {_KEYS: keys, _WEIGHTS: weights.reshape(len(keys), scores)}
+
+
+def _nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
+    """Where the values stand among the weights of all keys."""
+    counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
+    places = container.proper_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
+    sound = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
+    if not sound or not (places < scores).all():
+        raise _damaged(file)
+    found: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + places
+    return found
 
 
 def _unpacked_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
