@@ -53,7 +53,7 @@ HELP = {
 
     \b
     [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu
-    [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu --clusters web.txt --beam 8
+    [dim]$[/dim] unkernel train text train.conllu -o en.uk --clusters web.txt --beam 8 --epochs 5 --runs 1
     [dim]$[/dim] unkernel parse en.uk notes.txt --beam 4
     """,
     "parser": """Train a dependency parser on a treebank.
