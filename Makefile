@@ -30,7 +30,7 @@ STUB := src/unkernel/_core.pyi
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-hostile test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
-	campaign-memory campaign-numerical native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
+	campaign-memory campaign-numerical campaign-reloads native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -200,6 +200,7 @@ build/test-sanitized/python build/test-threads/python: $(STAMPS)/package $(STAMP
 CAMPAIGN = cd tests && OPENBLAS_NUM_THREADS=1 $(CURDIR)/$(BIN)/python -m campaigns
 KILLS ?= 1000
 PROBLEMS ?= 10000
+RELOADS ?= 10000
 campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random moments of saving, packing, training, ...
 	$(CAMPAIGN).kills --kills $(KILLS)
 	$(CAMPAIGN).workers --kills $$(($(KILLS) / 20))
@@ -215,6 +216,9 @@ campaign-disks: $(STAMPS)/package $(STAMPS)/test ## full disks, read-only folder
 
 campaign-numerical: $(STAMPS)/package $(STAMPS)/test ## generated problems: certificates and scores against LIBLINEAR's, LIBSVM's
 	$(CAMPAIGN).numerical --problems $(PROBLEMS)
+
+campaign-reloads: $(STAMPS)/package $(STAMPS)/test ## new model files of a server under load
+	$(CAMPAIGN).reloads --reloads $(RELOADS)
 
 fuzz-python: $(STAMPS)/package $(STAMPS)/test ## mutations of model files, read and asked by Python
 	$(BIN)/python tools/fuzz_python.py --runs 2000

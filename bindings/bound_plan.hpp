@@ -14,6 +14,7 @@
 #include "record_cells.hpp"
 #include "unkernel/records/arrow.hpp"
 #include "unkernel/records/column.hpp"
+#include "unkernel/records/plain_json.hpp"
 #include "unkernel/records/plan.hpp"
 
 namespace unkernel::bindings {
@@ -99,6 +100,20 @@ class BoundPlan {
       read_sequence(record, room);
     }
   }
+
+  // A reader of plain records, where records of this plan can be plain: nothing else may be asked of them.
+  std::optional<records::PlainJson> plain_json() const {
+    if (whole_ || required_ || !bound_.empty()) return std::nullopt;
+    std::vector<records::JsonKey> keys(given_);
+    for (std::size_t k = 0; k < given_; ++k) keys[k].name = name(k);
+    for (std::size_t k = 0; k < rules_.size(); ++k) {
+      if (rules_[k].read) keys[rules_[k].place].cells.push_back(k);
+    }
+    return records::PlainJson(std::move(keys), ignores_unknown_keys_);
+  }
+
+  // Cells of a record.
+  std::size_t cells() const { return rules_.size(); }
 
   // Whether any step reads a column.
   bool reads(std::size_t column) const { return rules_[column].read; }

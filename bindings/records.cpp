@@ -192,6 +192,25 @@ class RecordScorer {
     return to_numpy(std::move(out), {count, scores_.size()});
   }
 
+  // Rows x scores, of plain records in JSON: a list of them, or one on each line. None if any is not
+  // plain, cannot be encoded, or if there are more than `most`.
+  std::optional<nb::ndarray<nb::numpy, double>> score_json(const nb::bytes& text, bool list,
+                                                           std::size_t most) const {
+    const auto& plan = nb::cast<const BoundPlan&>(plan_object_);
+    std::optional<records::PlainJson> reader = plan.plain_json();
+    if (!reader || bound_ != nullptr) return std::nullopt;
+    std::vector<double> out;
+    bool plain = false;
+    {
+      const nb::gil_scoped_release others_may_run;
+      reader->begin({text.c_str(), text.size()}, !list);
+      plain = score_plain(*reader, plan, list, most, out);
+    }
+    if (!plain) return std::nullopt;
+    const std::size_t rows = out.size() / scores_.size();
+    return to_numpy(std::move(out), {rows, scores_.size()});
+  }
+
   RecordScorer(const RecordScorer&) = delete;
   RecordScorer& operator=(const RecordScorer&) = delete;
 
@@ -207,6 +226,31 @@ class RecordScorer {
   }
 
  private:
+  // In memory of its own: others may ask at the same time.
+  bool score_plain(records::PlainJson& reader, const BoundPlan& plan, bool list, std::size_t most,
+                   std::vector<double>& out) const {
+    records::PlanWorker encoder(plan.plan());
+    const std::unique_ptr<engines::Worker> worker = engine_.worker();
+    std::vector<Cell> cells(plan.cells());
+    const std::size_t width = scores_.size();
+    if (list && !reader.take('[')) return false;
+    if (list && reader.take(']')) return reader.at_end();
+    while (!list && reader.take('\n')) {}
+    try {
+      for (std::size_t rows = 0; list || !reader.at_end(); ++rows) {
+        std::fill(cells.begin(), cells.end(), Cell());
+        if (rows == most || !reader.read(cells)) return false;
+        const records::EncodedRow row = encoder.encode(cells);
+        out.resize(out.size() + width);
+        engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker,
+                      out.data() + rows * width);
+        if (list && !reader.take(',')) return reader.take(']') && reader.at_end();
+        if (!list && !reader.take_line_ends()) return false;
+      }
+    } catch (const std::invalid_argument&) { return false; }
+    return true;
+  }
+
   const RowScores& scores_of(nb::handle record) {
     score_into(record);
     return scores_;
@@ -266,6 +310,7 @@ void bind_records(nb::module_& module) {
            nb::arg("by_sums"))
       .def("bind", &RecordScorer::bind, nb::arg("columns"), nb::arg("values"), nb::arg("places"),
            nb::arg("width"), nb::arg("sharing"))
+      .def("score_json", &RecordScorer::score_json, nb::arg("text"), nb::arg("list"), nb::arg("most"))
       .def("score_rows", &RecordScorer::score_rows, nb::arg("rows"))
       .def("choose", &RecordScorer::choose, nb::arg("record").none(), nb::arg("zero_is_positive"));
 }

@@ -82,6 +82,14 @@ class Answerer(ABC):
                 raise ItemError(number, error) from error
         return found
 
+    def json_of_json(self, text: bytes, *, lines: bool, most: int) -> list[bytes] | None:
+        """The answers to a list in JSON, or to JSON lines, each as JSON: no objects are made in between.
+
+        None where that is not possible, or if there are more than `most`: then :meth:`many` gives the same
+        answers, and says what is wrong.
+        """
+        return None
+
     @abstractmethod
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         """What decided for one input."""

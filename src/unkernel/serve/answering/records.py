@@ -28,7 +28,8 @@ class RecordAnswerer(Answerer):
         self._model = model
         self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
         self._answers = Answers(model.decision)
-        self._score = RecordClassifier(self._plan, model.classifier)._scorer.score
+        self._scorer = RecordClassifier(self._plan, model.classifier)._scorer
+        self._score = self._scorer.score
 
     @cached_property
     def columns(self) -> list[Json]:
@@ -83,6 +84,10 @@ class RecordAnswerer(Answerer):
             raise
         raw = np.array(scores, dtype=np.float64).reshape(len(items), self._model.decision.n_scores)
         return self._answers.of_rows(raw)
+
+    def json_of_json(self, text: bytes, *, lines: bool, most: int) -> list[bytes] | None:
+        raw = self._scorer.score_json(text, not lines, most)
+        return None if raw is None else self._answers.json_of_rows(np.asarray(raw))
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         found = self._model.explain_one(item, top, of=self._answers.class_called(of))

@@ -1,0 +1,276 @@
+"""Serving: Adult's records over HTTP, one worker and one machine, against other servers of the same pipeline.
+
+All have OneHotEncoder, KBinsDiscretizer and LogisticRegression, answer with the label and the probabilities,
+and are asked by wrk over connections that stay open, in turns. Ours is also asked with conjunctions of degree
+2 in the place of the linear model.
+
+- "one": a record per request: requests per second, the CPU time of the server, and the 99th percentile of the
+  latency, also at half of the load that was reached.
+- "batch": a list of 1,000 records per request.
+- "lines": JSON lines, streamed in and out.
+
+Peers: FastAPI with scikit-learn, MLServer's runtime for scikit-learn, and ONNX Runtime under the server that
+we use, uvicorn. A machine that does other work at the same time gives times that mean little; the CPU time
+suffers least.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/serve.py [--quick] [--save] [task ...]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import importlib.util
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import unkernel
+from harness import Report, main
+from records import NUMBERS, adult, one_hot_and_bins
+from unkernel import PolySVC, RecordEncoder
+
+CONNECTIONS = 16
+BATCH = 1000
+PATIENCE = 120  # seconds for a server to start
+TICKS = os.sysconf("SC_CLK_TCK")
+POST = """wrk.method = "POST"
+wrk.headers["content-type"] = "application/json"
+local file = io.open("{body}", "rb")
+wrk.body = file:read("*a")
+file:close()
+"""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A server: how it is started, and where it answers."""
+
+    name: str
+    command: Callable[[int], list[str]]
+    path: str
+    needs: Sequence[str] = ()
+
+
+def ours(name: str, file: str) -> Contender:
+    return Contender(
+        name,
+        lambda port: [sys.executable, "-m", "unkernel", "serve", f"m={file}", "--port", str(port), "-q"],
+        "/models/m/predict",
+    )
+
+
+def peer(name: str, factory: str, *needs: str) -> Contender:
+    def command(port: int) -> list[str]:
+        where = [f"serve_peers:{factory}", "--factory", "--port", str(port)]
+        return [sys.executable, "-m", "uvicorn", *where, "--no-access-log", "--log-level", "warning"]
+
+    return Contender(name, command, "/predict", needs)
+
+
+CONTENDERS = [
+    ours("unkernel", "linear.uk"),
+    ours("unkernel, degree 2", "degree2.uk"),
+    peer("ONNX Runtime under uvicorn", "onnx", "onnxruntime", "skl2onnx"),
+    peer("FastAPI + scikit-learn", "fastapi_sklearn", "fastapi"),
+    Contender(
+        "MLServer + scikit-learn",
+        lambda _: [sys.executable, "-m", "mlserver", "start", "."],
+        "/v2/models/m/infer",
+        ("mlserver", "mlserver_sklearn"),
+    ),
+]
+
+
+def make_models(folder: Path) -> bytes:
+    """The models of all contenders; a batch of records."""
+    X, y = adult("train")
+    pipeline = make_pipeline(one_hot_and_bins(X, "onehot-dense"), LogisticRegression(max_iter=1000)).fit(X, y)
+    unkernel.compile(pipeline).save(folder / "linear.uk")
+    degree2 = make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y)
+    unkernel.compile(degree2).save(folder / "degree2.uk")
+    joblib.dump(pipeline, folder / "pipeline.joblib")
+    (folder / "classes.json").write_text(json.dumps(pipeline.classes_.tolist()))
+    if importlib.util.find_spec("skl2onnx"):
+        from skl2onnx import to_onnx
+        from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+        kinds = {name: FloatTensorType if name in NUMBERS else StringTensorType for name in X.columns}
+        types = [(name, kind([None, 1])) for name, kind in kinds.items()]
+        model = to_onnx(pipeline, initial_types=types, options={"zipmap": False})
+        (folder / "pipeline.onnx").write_bytes(model.SerializeToString())
+    records = adult("test")[0].head(BATCH).to_dict("records")
+    return json.dumps(records, separators=(",", ":")).encode()
+
+
+# --- Servers and clients ------------------------------------------------------------------------------
+
+
+class Running:
+    """A server that has answered."""
+
+    def __init__(self, contender: Contender, process: int, port: int) -> None:
+        self.contender = contender
+        self._process = process
+        self.port = port
+
+    def cpu_seconds(self) -> float:
+        """What the server has taken so far."""
+        fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def ask(self, body: bytes) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("POST", self.contender.path, body, {"content-type": "application/json"})
+        response = connection.getresponse()
+        answer = response.read()
+        assert response.status == 200, answer
+        return json.loads(answer)
+
+    def load(self, body: Path, seconds: float, connections: int = CONNECTIONS) -> tuple[float, float, float]:
+        """Requests per second, the 99th percentile in milliseconds, and the CPU µs of the server for each."""
+        script = body.with_suffix(".lua")
+        script.write_text(POST.format(body=body))
+        before = self.cpu_seconds()
+        address = f"http://127.0.0.1:{self.port}{self.contender.path}"
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "-s", script, "--latency", address]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        assert "Non-2xx" not in told and "Socket errors" not in told, told
+        requests = int(re.search(r"(\d+) requests in", told)[1])  # type: ignore[index]
+        rate = float(re.search(r"Requests/sec:\s+([\d.]+)", told)[1])  # type: ignore[index]
+        late, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", told).groups()  # type: ignore[union-attr]
+        spent = (self.cpu_seconds() - before) / requests
+        return rate, float(late) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit], spent * 1e6
+
+
+@contextlib.contextmanager
+def running(contender: Contender, folder: Path) -> Iterator[Running]:
+    """Start a server; ImportError if something that it needs is not here."""
+    for module in contender.needs:
+        if importlib.util.find_spec(module) is None:
+            raise ImportError(f"there is no module {module}")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    search = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"SERVE_MODELS": str(folder), "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(contender.command(port), cwd=folder, env=environment) as process:
+        try:
+            for _ in range(10 * PATIENCE):
+                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+                    break
+                if process.poll() is not None:
+                    raise RuntimeError(f"{contender.name} ended with {process.returncode}")
+                time.sleep(0.1)
+            yield Running(contender, process.pid, port)
+        finally:
+            process.terminate()
+
+
+def paced(server: Running, body: bytes, rate: float, seconds: float) -> float:
+    """The 99th percentile, in milliseconds, of requests that begin at a steady rate, late ones included."""
+    head = f"POST {server.contender.path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    request = head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body
+    late = []
+    with socket.create_connection(("127.0.0.1", server.port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        began = time.perf_counter()
+        for number in range(int(rate * seconds)):
+            due = began + number / rate
+            while time.perf_counter() < due:
+                pass
+            connection.sendall(request)
+            while not connection.recv(65536).endswith(b"}"):
+                pass
+            late.append(time.perf_counter() - due)
+    return sorted(late)[int(0.99 * len(late))] * 1e3
+
+
+def streamed(server: Running, lines: bytes) -> float:
+    """Bytes of JSON lines per second, sent and answered."""
+    with tempfile.NamedTemporaryFile(suffix=".jsonl") as file:
+        file.write(lines)
+        file.flush()
+        command = ["curl", "-sS", "-X", "POST", "-T", file.name, "-H", "content-type: application/x-ndjson"]
+        command += [f"http://127.0.0.1:{server.port}{server.contender.path}", "-o", os.devnull]
+        began = time.perf_counter()
+        subprocess.run([*command, "-H", "expect:"], check=True)
+        return len(lines) / (time.perf_counter() - began)
+
+
+# --- Tasks --------------------------------------------------------------------------------------------
+
+
+def measure_one(report: Report, server: Running, folder: Path, batch: bytes, seconds: float) -> None:
+    task, name = "one record per request", server.contender.name
+    record = json.dumps(json.loads(batch)[0]).encode()
+    body = folder / "one.json"
+    body.write_bytes(record)
+    server.load(body, 1)  # what is made ready by the first requests is ready
+    rate, late, spent = max((server.load(body, seconds) for _ in range(3)), key=lambda found: found[0])
+    report.add(task, name, "requests", "1/s", rate)
+    report.add(task, name, "CPU time of the server", "µs per request", spent)
+    report.add(task, name, "99th percentile, full load", "ms", late)
+    report.add(task, name, "99th percentile, half load", "ms", paced(server, record, rate / 2, seconds))
+
+
+def measure_batch(report: Report, server: Running, folder: Path, batch: bytes, seconds: float) -> None:
+    task, name = f"{BATCH:,} records per request", server.contender.name
+    body = folder / "batch.json"
+    body.write_bytes(batch)
+    rate, _, spent = max((server.load(body, seconds, 2) for _ in range(3)), key=lambda found: found[0])
+    report.add(task, name, "records", "1/s", rate * BATCH)
+    report.add(task, name, "CPU time of the server", "µs per record", spent / BATCH)
+
+
+def measure_lines(report: Report, server: Running, _: Path, batch: bytes, seconds: float) -> None:
+    if not server.contender.name.startswith("unkernel"):
+        return  # the others have no streams
+    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in json.loads(batch)).encode()
+    best = max(streamed(server, lines * int(20 * seconds)) for _ in range(3))
+    report.add("JSON lines", server.contender.name, "in and out", "MB/s", best / 1e6)
+
+
+TASKS = {"one": measure_one, "batch": measure_batch, "lines": measure_lines}
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    if shutil.which("wrk") is None:
+        report.leave_out("all", "there is no wrk, which asks the servers")
+        return
+    warnings.filterwarnings("ignore", "Bins whose width")
+    seconds = 2 if report.quick else 5
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            batch = make_models(folder)
+        except FileNotFoundError as error:
+            report.leave_out("all", error)
+            return
+        for contender in CONTENDERS:
+            try:
+                with running(contender, folder) as server:
+                    answer = server.ask(batch)
+                    assert len(answer) == BATCH, answer
+                    for task in tasks:
+                        TASKS[task](report, server, folder, batch, seconds)
+            except (ImportError, RuntimeError) as error:
+                report.leave_out(contender.name, error)
+
+
+if __name__ == "__main__":
+    main(measure, list(TASKS))

@@ -1,0 +1,119 @@
+#include "unkernel/records/plain_json.hpp"
+
+#include <algorithm>
+
+#include "unkernel/data/decimal.hpp"
+
+namespace unkernel::records {
+namespace {
+
+constexpr std::ptrdiff_t most_digits = 15;  // of numbers without a point: exact as doubles
+
+bool is_plain_character(char c) { return c >= 0x20 && c != '"' && c != '\\'; }  // above 0x7f: negative
+
+}  // namespace
+
+void PlainJson::begin(std::string_view text, bool lines) {
+  lines_ = lines;
+  at_ = text.data();
+  end_ = at_ + text.size();
+}
+
+void PlainJson::skip_blanks() {
+  while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || (*at_ == '\n' && !lines_))) ++at_;
+}
+
+bool PlainJson::take(char wanted) {
+  skip_blanks();
+  if (at_ == end_ || *at_ != wanted) return false;
+  ++at_;
+  return true;
+}
+
+bool PlainJson::at_end() {
+  skip_blanks();
+  return at_ == end_;
+}
+
+bool PlainJson::take_line_ends() {
+  if (at_end()) return true;
+  if (!take('\n')) return false;
+  while (take('\n')) {}
+  return true;
+}
+
+bool PlainJson::read(std::span<Cell> cells) {
+  if (!take('{')) return false;
+  expected_ = 0;
+  if (take('}')) return true;
+  do {
+    std::string_view name;
+    Cell value;
+    if (!take('"') || !read_text(name) || !take(':') || !read_value(value)) return false;
+    const JsonKey* key = key_called(name);
+    if (key == nullptr && !skips_unknown_) return false;
+    if (key == nullptr) continue;
+    for (const std::size_t cell : key->cells) cells[cell] = value;
+  } while (take(','));
+  return take('}');
+}
+
+const JsonKey* PlainJson::key_called(std::string_view name) {
+  if (expected_ < keys_.size() && keys_[expected_].name == name) return &keys_[expected_++];
+  const auto found =
+      std::find_if(keys_.begin(), keys_.end(), [&](const JsonKey& key) { return key.name == name; });
+  if (found == keys_.end()) return nullptr;
+  expected_ = static_cast<std::size_t>(found - keys_.begin()) + 1;
+  return &*found;
+}
+
+bool PlainJson::read_value(Cell& cell) {
+  skip_blanks();
+  if (at_ == end_) return false;
+  if (*at_ == '"') {
+    ++at_;
+    std::string_view text;
+    if (!read_text(text)) return false;
+    cell = Cell::of(text);
+    return true;
+  }
+  if (*at_ == 'n' || *at_ == 't' || *at_ == 'f') {
+    cell = *at_ == 'n' ? Cell::none() : Cell::of(*at_ == 't' ? 1.0 : 0.0);
+    return take_word(*at_ == 'n' ? "null" : *at_ == 't' ? "true" : "false");
+  }
+  double number = 0.0;
+  if (!read_number(number)) return false;
+  cell = Cell::of(number);
+  return true;
+}
+
+bool PlainJson::take_word(std::string_view word) {
+  if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, word.size()) != word)
+    return false;
+  at_ += word.size();
+  return true;
+}
+
+bool PlainJson::read_text(std::string_view& text) {
+  const char* const begin = at_;
+  while (at_ != end_ && is_plain_character(*at_)) ++at_;
+  text = {begin, static_cast<std::size_t>(at_ - begin)};
+  return at_ != end_ && *at_++ == '"';
+}
+
+// JSON has no plus sign, no leading zeros, and digits on both sides of a point.
+bool PlainJson::read_number(double& number) {
+  const char* const digits = at_ + (*at_ == '-' ? 1 : 0);
+  if (digits == end_ || !data::is_digit(*digits)) return false;
+  if (*digits == '0' && digits + 1 != end_ && data::is_digit(digits[1])) return false;
+  const char* point = digits;
+  while (point != end_ && data::is_digit(*point)) ++point;
+  if (point - digits > most_digits) return false;
+  if (point != end_ && *point == '.' && (point + 1 == end_ || !data::is_digit(point[1]))) return false;
+  const char* const behind = data::read_long_decimal(at_, end_, number);
+  if (behind == nullptr || behind > end_) return false;
+  at_ = behind;
+  return true;
+}
+
+}  // namespace unkernel::records

@@ -1,0 +1,63 @@
+// Reads plain records from JSON: objects of numbers, truth values, null, and strings of ASCII without
+// escapes.
+//
+// Most records that programs send are so, and are read without making any object of them. What is not plain,
+// or not JSON at all, is not read: the caller has another, slower reader, which also says what is wrong.
+// Nothing that is read here is read otherwise there.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unkernel/records/cell.hpp"
+
+namespace unkernel::records {
+
+// Where the value of a key goes.
+struct JsonKey {
+  std::string name;
+  std::vector<std::size_t> cells;  // one, or several where steps read a column in several ways
+};
+
+class PlainJson {
+ public:
+  // With `skips_unknown`, the values of other keys are passed over; else such a record is not plain.
+  PlainJson(std::vector<JsonKey> keys, bool skips_unknown)
+      : keys_(std::move(keys)), skips_unknown_(skips_unknown) {}
+
+  // Begins to read a text, which must outlive the cells. The byte behind it must be there, and no digit. With
+  // `lines`, line ends stand between records, and nowhere else.
+  void begin(std::string_view text, bool lines);
+
+  // Reads a record into `cells`, of which all are absent before; false if it is not plain.
+  bool read(std::span<Cell> cells);
+
+  // Whether the next byte but for blanks is this one; then it is passed over.
+  bool take(char wanted);
+
+  // Whether nothing but blanks is left.
+  bool at_end();
+
+  // Passes over line ends; false if anything else stands here.
+  bool take_line_ends();
+
+ private:
+  void skip_blanks();
+  bool read_text(std::string_view& text);
+  bool read_number(double& number);
+  bool read_value(Cell& cell);
+  bool take_word(std::string_view word);
+  const JsonKey* key_called(std::string_view name);
+
+  std::vector<JsonKey> keys_;
+  bool skips_unknown_;
+  bool lines_ = false;
+  const char* at_ = nullptr;
+  const char* end_ = nullptr;
+  std::size_t expected_ = 0;  // keys mostly come in the same order
+};
+
+}  // namespace unkernel::records

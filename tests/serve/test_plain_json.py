@@ -1,0 +1,142 @@
+"""Records that are read from JSON without making objects of them have the answers of those that are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
+
+import unkernel
+from serve.serving import RECORDS, record_model
+from unkernel import PolySVC, RecordEncoder
+from unkernel.serve.answering import Answerer, answerer_of
+from unkernel.serve.answering.classifying import Answers
+
+MOST = 1000
+
+
+@pytest.fixture(scope="module")
+def people() -> Answerer:
+    return answerer_of(record_model())
+
+
+def slow(answerer: Answerer, text: bytes) -> list[Any]:
+    return answerer.many(msgspec.json.decode(text))
+
+
+def quick(answerer: Answerer, text: bytes, *, lines: bool = False) -> list[Any] | None:
+    found = answerer.json_of_json(text, lines=lines, most=MOST)
+    return None if found is None else [json.loads(one) for one in found]
+
+
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**15) + 1, 10**15 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
+)
+TOWNS = st.sampled_from(["Kyoto", "Nara", "", "a b", "%s", "é", 'a"b', "\\", "\n", "\x7f"])
+PLAIN = st.fixed_dictionaries({}, optional={"age": VALUES, "town": TOWNS, "other": VALUES | TOWNS})
+
+
+@given(st.lists(PLAIN), st.booleans(), st.integers(0, 2))
+def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: bool, indent: int):
+    text = json.dumps(records, ensure_ascii=ascii_only, indent=indent or None).encode()
+    found = quick(people, text)
+    plain = all(
+        one.get(key, "x").isprintable()
+        and one.get(key, "x").isascii()
+        and not set('"\\') & set(one.get(key, "x"))
+        for one in records
+        for key in ("town", "other")
+        if isinstance(one.get(key, "x"), str)
+    )
+    if plain:
+        assert found is not None
+    if found is not None:
+        assert found == slow(people, text)
+    lines = "".join(json.dumps(one, ensure_ascii=ascii_only) + "\n" for one in records).encode()
+    by_line = quick(people, lines, lines=True)
+    if by_line is not None:
+        assert by_line == slow(people, text)
+
+
+@given(st.data())
+def test_what_is_read_at_all_is_read_as_msgspec_does(people: Answerer, data: Any):
+    """Bytes are put in, taken out and changed: what is no JSON must not be answered."""
+    text = bytearray(json.dumps(RECORDS[:2]).encode())
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, len(text) - 1))
+        byte = data.draw(st.sampled_from(list(b'{}[]",:+-.0123456789eEntf\\ \n\x00\x1f\x80\xff')))
+        text[place : place + data.draw(st.integers(0, 2))] = bytes([byte]) * data.draw(st.integers(0, 1))
+    found = quick(people, bytes(text))
+    if found is not None:
+        assert found == slow(people, bytes(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[", b"[{}", b"[{},]", b"[{}]x", b"[{} {}]", b"{}", b"[7]", b"[[1]]", b"[null]",
+        b'[{"age": 01}]', b'[{"age": +1}]', b'[{"age": .5}]', b'[{"age": 1.}]', b'[{"age": 1e}]',
+        b'[{"age": -}]',
+        b'[{"age": 1e999}]', b'[{"age": 12345678901234567890}]', b'[{"age": NaN}]', b'[{"age": nul}]',
+        b'[{"age": "x"}]', b'[{"age": [1]}]', b'[{"town": "\\u0041"}]', b'[{"town": "\xc3\xa9"}]',
+        b'[{"town": "a}]', b'[{"town"}]', b'[{town: 1}]', b'[{"age": 1,}]', b'[{"age": tru', b'[{"age": 1',
+    ],
+)  # fmt: skip
+def test_what_is_not_plain_is_left_to_others(people: Answerer, text: bytes):
+    assert quick(people, text) is None
+
+
+@pytest.mark.parametrize("text", [b"{} {}\n", b"{}{}", b"{\n}\n", b'{"age":\n1}', b"{},\n{}", b"[{}]\n"])
+def test_lines_have_one_record_each(people: Answerer, text: bytes):
+    assert quick(people, text, lines=True) is None
+
+
+def test_blank_lines_are_passed_over(people: Answerer):
+    assert quick(people, b"\n \n{}\r\n\t\n\n {} \n\n", lines=True) == slow(people, b"[{},{}]")
+
+
+def test_too_many_are_left_to_others(people: Answerer):
+    assert people.json_of_json(b"[{},{}]", lines=False, most=2) is not None
+    assert people.json_of_json(b"[{},{},{}]", lines=False, most=2) is None
+    assert people.json_of_json(b" \n", lines=True, most=2) == []
+    assert people.json_of_json(b"[ ] ", lines=False, most=2) == []
+
+
+def test_the_last_of_two_values_counts_and_keys_come_in_any_order(people: Answerer):
+    text = b'[{"town": "Nara", "age": 3, "age": 70}, {"age": 70, "town": "Uji"}]'
+    assert quick(people, text) == slow(people, text)
+
+
+def test_columns_that_must_be_there_are_left_to_others():
+    import pandas as pd
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import OneHotEncoder
+
+    columns = ColumnTransformer([("town", OneHotEncoder(handle_unknown="ignore"), ["town"])])
+    y = [one["age"] > 40 for one in RECORDS]
+    strict = unkernel.compile(make_pipeline(columns, LogisticRegression()).fit(pd.DataFrame(RECORDS), y))
+    assert strict.plan.required
+    assert answerer_of(strict).json_of_json(b"[{}]", lines=False, most=9) is None
+
+
+@pytest.mark.parametrize("labels", [["a%b", 'c"d'], [0, 1], ["x", "y", "z"]])
+@pytest.mark.parametrize("kind", [PolySVC, unkernel.PolyLogisticRegression])
+def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
+    y = [labels[number % len(labels)] for number in range(len(RECORDS))]
+    model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), kind(degree=2)).fit(RECORDS, y))
+    answers = Answers(model.decision)
+    raw = model.classifier.score_csr(model.plan.encode(RECORDS), 1)
+    raw[:3] = [[np.nan], [0.0], [-0.0]]
+    wanted = [msgspec.json.encode(one) for one in answers.of_rows(raw)]
+    assert answers.json_of_rows(raw) == wanted
+    assert answers.json_of_rows(raw[:0]) == []
