@@ -18,9 +18,7 @@ from unkernel.report.choices import Choices, Costs
 from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.intervals import Studied
 from unkernel.report.page import Report, Section
-from unkernel.report.parsers import report_of_parsers
 from unkernel.report.plots import check_matplotlib
-from unkernel.report.rank_measures import RankMeasures
 from unkernel.report.sections.about import engines, training
 from unkernel.report.sections.about import models as models_of
 from unkernel.report.sections.agreement import agreement
@@ -30,7 +28,6 @@ from unkernel.report.sections.curves import curves
 from unkernel.report.sections.data import data
 from unkernel.report.sections.mistakes import mistakes as mistakes_of
 from unkernel.report.sections.quality import quality
-from unkernel.report.sections.ranking import ranking
 from unkernel.report.sections.thresholds import thresholds
 from unkernel.report.sections.values import largest_errors, values
 from unkernel.report.sections.weights import fragments, weights
@@ -84,6 +81,8 @@ def report(
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
     choices, threads = Choices(Costs(*costs), top, mistakes, title), thread_count(n_jobs)
     if all(isinstance(model, SavedModel) for model in named.values()):
+        from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
+
         return report_of_parsers(named, X, choices, threads)
     if y is None:
         raise ValueError("y, the right answers, must be given: only the sentences of parsers have their own")
@@ -127,6 +126,9 @@ def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[St
 
 
 def _ranks(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+    from unkernel.report.rank_measures import RankMeasures  # brings scikit-learn in
+    from unkernel.report.sections.ranking import ranking
+
     studied = [RankMeasures(one) for one in answers]
     heavy = weights(answers, choices.top) if choices.top else None
     return studied, [quality(studied), ranking(studied), heavy]

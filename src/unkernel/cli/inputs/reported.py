@@ -38,7 +38,6 @@ from unkernel.report import Report
 from unkernel.report.answers import Answered, Examples, answered
 from unkernel.report.choices import Choices
 from unkernel.report.making import report_of, shown_tree
-from unkernel.report.parsers import report_of_parsers
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,8 @@ def report_on(models: Sequence[Path], asked: Question, choices: Choices) -> Repo
 
 
 def _parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
+    from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
+
     check_rows_options(models[0], {"--zero-based": asked.zero_based})
     opened = {name: open_parser(path, "report") for path, name in zip(models, names_of(models), strict=True)}
     first = next(iter(opened.values()))

@@ -60,11 +60,11 @@ def _differences(studied: Sequence[Studied]) -> Html:
         for one in other.measures:
             if one.name in known:
                 low, high = middle(other.samples[one.name] - first.samples[one.name])
-                sure = "yes" if low > 0 or high < 0 else "no"
+                outside = "yes" if low > 0 or high < 0 else "no"
                 difference = Measure(one.name, one.value - known[one.name].value, low, high, "", one.is_share)
-                rows.append([other.name, one.name, _signed(difference), _interval(difference), sure])
+                rows.append([other.name, one.name, _signed(difference), _interval(difference), outside])
     return table(
-        ["model", "measure", f"less that of {first.name}", "95 % interval", "surely not 0"],
+        ["model", "measure", f"less that of {first.name}", "95 % interval", "0 is outside"],
         rows,
         caption=f"Differences to {first.name}, by bootstrap samples of the same {first.drawn}",
         texts=[1, 4],
