@@ -103,13 +103,21 @@ class BoundPlan {
 
   // A reader of plain records, where records of this plan can be plain: nothing else may be asked of them.
   std::optional<records::PlainJson> plain_json() const {
-    if (whole_ || required_ || !bound_.empty()) return std::nullopt;
+    if (whole_ || !bound_.empty()) return std::nullopt;
     std::vector<records::JsonKey> keys(given_);
     for (std::size_t k = 0; k < given_; ++k) keys[k].name = name(k);
     for (std::size_t k = 0; k < rules_.size(); ++k) {
       if (rules_[k].read) keys[rules_[k].place].cells.push_back(k);
     }
     return records::PlainJson(std::move(keys), ignores_unknown_keys_);
+  }
+
+  // Whether a record lacks a column that it must have.
+  bool lacks_column(std::span<const records::Cell> cells) const {
+    for (std::size_t k = 0; required_ && k < rules_.size(); ++k) {
+      if (rules_[k].read && cells[k].kind() == records::CellKind::absent) return true;
+    }
+    return false;
   }
 
   // Cells of a record.

@@ -239,7 +239,7 @@ class RecordScorer {
     try {
       for (std::size_t rows = 0; list || !reader.at_end(); ++rows) {
         std::fill(cells.begin(), cells.end(), Cell());
-        if (rows == most || !reader.read(cells)) return false;
+        if (rows == most || !reader.read(cells) || plan.lacks_column(cells)) return false;
         const records::EncodedRow row = encoder.encode(cells);
         out.resize(out.size() + width);
         engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker,

@@ -116,7 +116,7 @@ def test_the_last_of_two_values_counts_and_keys_come_in_any_order(people: Answer
     assert quick(people, text) == slow(people, text)
 
 
-def test_columns_that_must_be_there_are_left_to_others():
+def test_records_without_columns_that_must_be_there_are_left_to_others():
     import pandas as pd
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
@@ -126,7 +126,10 @@ def test_columns_that_must_be_there_are_left_to_others():
     y = [one["age"] > 40 for one in RECORDS]
     strict = unkernel.compile(make_pipeline(columns, LogisticRegression()).fit(pd.DataFrame(RECORDS), y))
     assert strict.plan.required
-    assert answerer_of(strict).json_of_json(b"[{}]", lines=False, most=9) is None
+    answerer = answerer_of(strict)
+    assert quick(answerer, b'[{"town": "Uji"}, {}]') is None
+    text = json.dumps([*RECORDS, {"town": None}]).encode()
+    assert quick(answerer, text) == slow(answerer, text)
 
 
 @pytest.mark.parametrize("labels", [["a%b", 'c"d'], [0, 1], ["x", "y", "z"]])
