@@ -27,16 +27,16 @@ LOSSES = (LOG_LOSS, BRIER)  # where less is better
 _LEAST_PROBABILITY = 1e-15  # scikit-learn's log_loss has no smaller ones either
 
 WORDS = {
-    ACCURACY: "the share of answers that are right",
-    BALANCED: "the mean over the classes of the share of each that is found",
+    ACCURACY: "the share of correct predictions",
+    BALANCED: "the mean recall of the classes",
     MACRO_F1: "the mean over the classes of F1",
     CORRELATION: "between right and given classes: 1 is perfect, 0 is chance",
-    PRECISION: "the share of those that are said to be of the class and are",
-    RECALL: "the share of the class that is found",
+    PRECISION: "the share of the predicted positives that are positive",
+    RECALL: "the share of the positives that are found",
     F1: "the harmonic mean of precision and recall",
-    ROC_AREA: "the share of pairs of unequal class that the scores have in order",
+    ROC_AREA: "the share of pairs of a positive and a negative that the scores order correctly",
     AVERAGE_PRECISION: "the area under the precision–recall curve",
-    LOG_LOSS: "the mean of -log(probability of the right class), in nats",
+    LOG_LOSS: "the mean of -log(probability of the true class), in nats",
     BRIER: "the mean squared error of the probabilities",
 }
 

@@ -62,7 +62,7 @@ def report(
     qid : array-like of shape (n_samples,), default=None
         Of rankings: only rows of the same group are compared.
     costs : (float, float), default=(1, 1)
-        What a false alarm and a miss cost, for the table of thresholds of two classes.
+        What a false positive and a false negative cost, for the table of thresholds of two classes.
     top : int, default=20
         How many of the heaviest conjunctions are listed.
     mistakes : int, default=5

@@ -87,7 +87,7 @@ def _drawn(found: dict[str, list[Bin]], what: str) -> Html:
                 label=name_of_line(name),
             )
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        axes.set(xlabel="probability that is said", ylabel="share that is seen")
+        axes.set(xlabel="predicted probability", ylabel="observed frequency")
         if len(found) > 1:
             legend(axes, loc="upper left")
         return figure(
@@ -99,7 +99,7 @@ def _drawn(found: dict[str, list[Bin]], what: str) -> Html:
 
 def _listed(name: str, found: Sequence[Bin], what: str) -> Html:
     rows = [[percent(one.said, 1), percent(one.seen, 1), f"{one.count:,}"] for one in found]
-    return table(["said", "seen", "examples"], rows, caption=f"{name}: calibration for {what}")
+    return table(["predicted", "observed", "examples"], rows, caption=f"{name}: calibration for {what}")
 
 
 def _errors(found: dict[str, list[Bin]]) -> Html:

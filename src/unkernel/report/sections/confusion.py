@@ -34,14 +34,16 @@ def _matrix(one: ClassMeasures) -> Html:
     totals = counts.sum(axis=1)
     head = element(
         "tr",
-        element("th", "right \\ said", scope="col"),
+        element("th", "true \\ predicted", scope="col"),
         *(element("th", name, scope="col") for name in names),
     )
     body = []
     for row, name in enumerate(names):
         cells = [_shaded(counts[row, column], totals[row], row == column) for column in range(len(names))]
         body.append(element("tr", element("th", name, scope="row"), *cells))
-    caption = f"{one.answers.name}: {one.answers.examples.unit}s by right class (rows) and answer (columns)"
+    caption = (
+        f"{one.answers.name}: {one.answers.examples.unit}s by true class (rows) and predicted class (columns)"
+    )
     content = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
     return element("div", content, class_="wide confusion", tabindex=0, role="region", aria_label=caption)
 
@@ -71,7 +73,7 @@ def _pairs(one: ClassMeasures) -> Html:
         if wrong[right, said]
     ]
     caption = f"{one.answers.name}: the most frequent mistakes"
-    return table(["right", "said", "examples", "of the class"], rows, caption=caption, texts=[1])
+    return table(["true", "predicted", "examples", "of the class"], rows, caption=caption, texts=[1])
 
 
 def _classes(one: ClassMeasures) -> Html:

@@ -56,16 +56,14 @@ def _roc(lines: Sequence[tuple[str, Curve]]) -> Html:
             across = np.concatenate([[0.0], curve.false_alarm_rate[few]])
             up = np.concatenate([[0.0], curve.recall[few]])
             axes.plot(across, up, color=colour, label=f"{name_of_line(name)}: {number(curve.roc_area())}")
-        axes.set(
-            xlabel="false alarms, share of the others", ylabel="found, share of the class", aspect="equal"
-        )
+        axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
         legend(axes, loc="lower right", title="area")
         words = "; ".join(f"{name} {number(curve.roc_area())}" for name, curve in lines)
         return figure(
             picture(axes, f"ROC curves. Areas: {words}"),
-            "ROC curve: what share of the class is found, and of the others with it, from the highest "
-            "threshold to the lowest. Dotted: chance.",
+            "ROC curve: the true positive rate against the false positive rate, for all thresholds. "
+            "Dotted: chance.",
         )
 
 
@@ -86,7 +84,9 @@ def _precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
         return figure(
             picture(axes, f"Precision–recall curves. Average precision: {words}"),
             "Precision against recall."
-            + (" Dotted: the share of the class, which chance would have." if len(lines) <= 2 else ""),
+            + (
+                " Dotted: the precision of random answers, the share of the class." if len(lines) <= 2 else ""
+            ),
         )
 
 
@@ -111,10 +111,10 @@ def _distribution(one: ClassMeasures) -> Html:
             xlabel=f"{what} for {name_of_line(answers.classes[place])}", ylabel=f"{answers.examples.unit}s"
         )
         axes.yaxis.get_major_locator().set_params(integer=True)
-        legend(axes, loc="best", title="right class")
+        legend(axes, loc="best", title="true class")
         return figure(
-            picture(axes, f"Histogram of the {what} by right class, {answers.name}"),
-            f"How many {answers.examples.unit}s have which {what}, by right class: {answers.name}.",
+            picture(axes, f"Histogram of the {what} by true class, {answers.name}"),
+            f"How many {answers.examples.unit}s have which {what}, by true class: {answers.name}.",
         )
 
 

@@ -53,7 +53,7 @@ def _classes(answer: Answered) -> Html:
         for k in order
     ]
     left = len(answer.classes) - len(rows)
-    caption = "Right answers" + (f" ({left:,} classes with fewer are not listed)" if left else "")
+    caption = "Classes" + (f" ({left:,} classes with fewer are not listed)" if left else "")
     return table(["class", f"{answer.examples.unit}s", "share"], rows, caption=caption)
 
 

@@ -47,7 +47,7 @@ def _of_model(answers: Answered, most: int, several: bool) -> Html:
 def _mistake(answers: Answered, example: int) -> Html:
     said, right = (answers.classes[int(codes[example])] for codes in (answers.chosen, answers.right))
     which = f"{answers.examples.unit.capitalize()} {example:,}"
-    title = f"{which}: said {said}, right is {right}{_sure(answers, example)}"
+    title = f"{which}: predicted {said}, true class {right}{_sure(answers, example)}"
     parts = [part for part in (_shown(answers, example), _why(answers, example)) if part is not None]
     return element("article", element("h4", title), side_by_side(parts))
 

@@ -21,9 +21,9 @@ def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
     """A table for each model."""
     positive = answers[0].classes[answers[0].positive or 0]
     words = paragraph(
-        f"An example counts as {positive} where its score is at least the threshold. A false alarm "
-        f"costs {costs.false_alarm:g}, a miss {costs.miss:g}. A threshold that is chosen on these examples "
-        "looks better on them than it is: choose on others."
+        f"{positive} is predicted where the score is at least the threshold. A false positive costs "
+        f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples than "
+        "these: on the examples that it was chosen on, it looks better than it is."
     )
     return Section("Thresholds", joined([words, *(_table(one, costs) for one in answers)]))
 
@@ -67,7 +67,15 @@ def _table(answers: Answered, costs: Costs) -> Html:
         if OWN in reasons:
             marked.append(len(rows) - 1)
     head = ["threshold", "score", *(["probability"] if probabilities is not None else [])]
-    head += ["found", "false alarms", "missed", "precision", "recall", "F1", "cost per 1,000"]
+    head += [
+        "true positives",
+        "false positives",
+        "false negatives",
+        "precision",
+        "recall",
+        "F1",
+        "cost per 1,000",
+    ]
     caption = f"{answers.name}: thresholds for {answers.classes[answers.positive or 0]}"
     return table(head, rows, caption=caption, marked=marked)
 
