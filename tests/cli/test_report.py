@@ -37,7 +37,7 @@ def test_a_page_about_a_model_of_records(run, people_model, people_file, tmp_pat
     texts = Page(page.read_text()).texts
     assert texts["h1"] == ["<&>"]
     assert "The 3 columns that the model reads" in texts["summary"]
-    assert any("a miss 5" in words for words in texts["p"])
+    assert any("a false negative 5" in words for words in texts["p"])
 
 
 def test_models_side_by_side(run, model_file, train_file, test_file, tmp_path):
