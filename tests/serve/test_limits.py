@@ -93,8 +93,8 @@ def test_too_many_requests_are_told_to_come_again(files):
 
 def test_what_takes_too_long_is_504(files, monkeypatch):
     answered = threading.Event()
-    monkeypatch.setattr(TreeAnswerer, "one", lambda *_: answered.wait())
     with served({"trees": files["trees"]}, limits=Limits(seconds=0.01)) as client:
+        monkeypatch.setattr(TreeAnswerer, "one", lambda *_: answered.wait())
         found = client.post("/models/trees/predict", json="(S a)")
         answered.set()
         assert (found.status_code, found.json()["error"]) == (504, "there was no answer within 0.01 s")

@@ -50,6 +50,16 @@ def score(models: Models) -> float:
     return float(answer["score"])
 
 
+def test_a_model_has_answered_before_requests_come(pair, monkeypatch: pytest.MonkeyPatch):
+    _, worker, _ = pair
+    kind = type(worker.get("people").answerer)
+    asked = []
+    monkeypatch.setattr(kind, "one", lambda self, item: asked.append((self, item)))
+    worker.reload("people")
+    served = worker.get("people").answerer
+    assert asked == [(served, served.example)]
+
+
 @pytest.mark.parametrize(
     "replace", [shutil.copyfile, lambda new, old: shutil.copy(new, f"{old}.new").replace(old)]
 )

@@ -141,8 +141,9 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 def _check_places(given: dict[str, Any]) -> None:
     from unkernel.cli.outputs import check_different, check_model_output, check_output
 
-    templates = (given.get("templates") or "").split(",")  # names of ours, and files
-    inputs = [*given["data"], given.get("dev"), given.get("schema"), *filter(None, templates)]
+    lists = [given.get(option) or "" for option in ("templates", "clusters")]  # of names of ours, and files
+    listed = [name for names in lists for name in names.split(",") if name]
+    inputs = [*given["data"], given.get("dev"), given.get("schema"), *listed]
     check_different(given["output"], given["plot"])
     if given["output"] is not None:
         check_model_output(given["output"], *inputs, force=given["force"])
