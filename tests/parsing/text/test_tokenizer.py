@@ -105,10 +105,26 @@ def test_blanks_are_written_as_udpipe_does(tokenizer):
     assert bank[0].misc == ["SpacesBefore=\\s\\t|SpacesAfter=\\s\\s", "SpacesAfter=\\r\\n\\n"]
 
 
+@pytest.mark.filterwarnings("ignore:.*neither")
 def test_treebanks_without_text_or_blanks_are_learnt_from_forms():
     for bank in (conllu(TEXTS * 3, with_text=False), Treebank.from_words([["a", "b", "."], ["c", "."]] * 9)):
         tokenizer = Tokenizer(epochs=3, min_count=1).fit(bank)
         assert tokenizer.evaluate(bank).words.f1 == 100.0
+
+
+def test_treebanks_that_do_not_tell_blanks_before_punctuation_are_warned_of(tmp_path):
+    lines = [f"{k}\t{form}" + "\t_" * 8 for k, form in enumerate(["ab", "."], 1)]
+    (tmp_path / "a.conllu").write_text("\n".join([*lines, "", ""]) * 9, encoding="utf-8")
+    with pytest.warns(
+        UserWarning, match=r'a\.conllu: .* neither "# text" nor SpaceAfter=No: .* punctuation'
+    ) as told:
+        Tokenizer(epochs=1).fit(read_conllu(tmp_path / "a.conllu"))
+    assert len(told) == 1
+    spaced = read_conllu(iter_bytes(["# text = ab .", *lines, ""] * 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for bank in (BANK[:8], spaced, Treebank.from_words([["a", "b-c"], ["d'"]] * 9)):
+            Tokenizer(epochs=1).fit(bank)
 
 
 def test_text_says_where_blanks_are_if_misc_does_not():

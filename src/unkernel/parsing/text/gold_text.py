@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -75,6 +76,23 @@ def gold_sentences(bank: Treebank) -> list[GoldSentence]:
     if contradicted:
         _warn_of(bank.name, contradicted)
     return found
+
+
+def check_tells_blanks(bank: Treebank, sentences: Sequence[GoldSentence]) -> None:
+    """A ``UserWarning`` if a treebank has punctuation, and nothing says whether blanks stand before it."""
+    tokens = [token for sentence in sentences for token in sentence.tokens]
+    if not all(token.blank_follows for token in tokens) or any(_comments(one)[1] for one in bank):
+        return
+    if any(_is_punctuation(token.form) for token in tokens):
+        warn_caller(
+            f'{bank.name}: the treebank has neither "# text" nor SpaceAfter=No: the tokenizer can only split '
+            "at spaces, and will not separate punctuation",
+            UserWarning,
+        )
+
+
+def _is_punctuation(form: str) -> bool:
+    return all(unicodedata.category(character).startswith("P") for character in form)
 
 
 def _comments(sentence: Sentence) -> tuple[bool, str]:

@@ -20,7 +20,7 @@ from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.row_learning import AnsweredRows, RowLearner, rows_of_known
 from unkernel.parsing.text.characters import character_tables, lower
-from unkernel.parsing.text.gold_text import GoldText, gold_sentences, gold_text
+from unkernel.parsing.text.gold_text import GoldText, check_tells_blanks, gold_sentences, gold_text
 from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 
@@ -112,6 +112,7 @@ class Tokenizer(ModelEstimator[TreebankSource]):
 
     def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
         sentences = gold_sentences(bank)
+        check_tells_blanks(bank, sentences)
         text = gold_text(sentences, layouts=_LAYOUTS)
         dev_text = None if dev is None else gold_text(gold_sentences(dev))
         arrays = character_tables(text.text.decode())
