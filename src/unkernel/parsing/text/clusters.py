@@ -193,7 +193,7 @@ class _Words:
 
 def _read(text: Text) -> _Words:
     if isinstance(text, str | os.PathLike) or hasattr(text, "read"):
-        text = _read_file(cast(Source, text))
+        return _read_file(cast(Source, text))
     if isinstance(text, Treebank):
         check_not_empty(text.name, text.n_words)
         return _Words(*text.symbols("form"), text.offsets[:-1])
@@ -210,10 +210,13 @@ def _words_of(sentence: str | Iterable[str]) -> list[str]:
     return words
 
 
-def _read_file(file: Source) -> Treebank | list[str]:
-    if ".conllu" in PurePath(name_of(file)).suffixes:
-        return read_conllu(file)
-    return read_text(file).split("\n")
+def _read_file(file: Source) -> _Words:
+    name = name_of(file)
+    is_treebank = ".conllu" in PurePath(name).suffixes
+    found = _read(read_conllu(file) if is_treebank else read_text(file).split("\n"))
+    if not found.names:
+        raise FormatError(name, 0, 0, "has no words to learn clusters from")
+    return found
 
 
 def _counted(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
