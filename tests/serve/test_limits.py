@@ -20,10 +20,10 @@ PREDICT = "/models/people/predict"
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"", "the body is not JSON: Input data was truncated"),
+        (b"", "the body is empty: send one input, or a list of them"),
         (b"{", "the body is not JSON: Input data was truncated"),
         (b'{"age": NaN}', "the body is not JSON"),
-        (b'{"town": "\xff"}', "UTF-8"),
+        (b'{"town": "\xff"}', "the body is not UTF-8: byte 10 is invalid"),
         (b'{"town": "\xed\xa0\x80"}', "UTF-8"),
         (b"[" * 9_000, "nested too deeply"),
         (b'{"age":' * 2_000, "nested too deeply"),
@@ -67,6 +67,28 @@ def test_long_bodies_and_batches_are_refused(client: Client):
     assert client.post(PREDICT, json=[{}] * 51).status_code == 413
 
 
+def test_what_ends_a_stream_that_began_is_its_last_answer(client: Client):
+    async def longer_and_longer():
+        yield b'{"age": 20}\n'
+        for _ in range(21):
+            yield b" " * 1000
+
+    lines = {"content-type": "application/x-ndjson"}
+    found = client.post(PREDICT, content=longer_and_longer(), headers=lines)
+    first, last = map(json.loads, found.text.splitlines())
+    assert (found.status_code, "prediction" in first) == (200, True)
+    assert (last["line"], last["error"]) == (2, "a line has more than 20,000 bytes, the server's limit")
+
+
+def test_vast_trees_are_refused(files):
+    with served({"trees": files["trees"]}) as client:
+        nested = [
+            client.post("/models/trees/predict", json="(a " * n + "b" + ")" * n) for n in (3000, 10_001)
+        ]
+    assert [found.status_code for found in nested] == [200, 400]
+    assert "more than 10,000 nodes" in nested[1].json()["error"]
+
+
 @pytest.mark.parametrize(
     "path", ["/models/nobody/predict", "/v2/models/nobody/infer", "/models/people/nothing"]
 )
@@ -83,6 +105,7 @@ def test_other_paths_and_methods_are_refused(client: Client):
     wrong = client.get(PREDICT)
     assert wrong.status_code == 405
     assert "method not allowed" in wrong.json()["error"]
+    assert wrong.headers["allow"] == "POST"
 
 
 def test_too_many_requests_are_told_to_come_again(files):

@@ -65,6 +65,22 @@ def test_lines_may_come_in_any_pieces(client: Client):
         assert same(lines(client.post("/models/people/predict", content=pieces(), headers=headers)), whole)
 
 
+@pytest.mark.parametrize("name", ["people", "rows"])
+def test_each_line_is_one_input(client: Client, name):
+    one = json.dumps(client.get(f"/models/{name}").json()["example"])
+    cut = one.replace(",", ",\n", 1)
+    for body, faults in (
+        (f"{one} {one}\n", [True]),
+        (f"{one}\n{cut}\n", [False, True, True]),
+        (f"{one} {one}\n{one}\n", [True, False]),
+        (f"{one}\r\n{one}\n", [False, False]),
+    ):
+        found = client.post(
+            f"/models/{name}/predict", content=body, headers={"content-type": "application/jsonl"}
+        )
+        assert ["error" in answer for answer in lines(found)] == faults
+
+
 def test_a_bad_line_is_answered_with_what_is_wrong(client: Client):
     good = json.dumps(RECORDS[0])
     body = f'{good}\n{{"age": "old"}}\n\n{{"age": \n{good}'

@@ -151,6 +151,9 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
         ({"inputs": [GOOD], "outputs": [{"name": "x"}]}, 400, "the model has no output 'x'; it has: predict"),
         ({"inputs": [tensor("age", [1.0] * 51, "FP64")]}, 413, "there are 51 items"),
         ({"inputs": [GOOD | {"shape": [1 << 60, 1 << 60]}]}, 400, "and there are 1"),
+        ({"inputs": [GOOD | {"shape": [1 << 62, 1 << 62, 0], "data": []}]}, 400, "shape is too large"),
+        ({"inputs": [GOOD | {"shape": [10**18, 0], "data": []}]}, 413, "items"),
+        ({"inputs": [GOOD | {"datatype": "INT64", "data": [1.5]}]}, 400, "1.5 is no INT64"),
         (
             {"inputs": [tensor("town", [["a", "b"]], "BYTES", [1, 2])]},
             400,
@@ -162,6 +165,18 @@ def test_what_is_wrong_is_named(client: Client, request_, status, words):
     found = infer(client, request_)
     assert found.status_code == status
     assert words in found.json()["error"]
+
+
+def test_inputs_of_one_axis_have_one(client: Client):
+    request = {"inputs": [tensor("tree", ["(a b)"] * 4, shape=[2, 2])]}
+    found = infer(client, request, "trees")
+    assert (found.status_code, "[n] or [n, 1]" in found.json()["error"]) == (400, True)
+
+
+def test_a_length_beyond_all_bounds_is_refused(client: Client):
+    headers = {"inference-header-content-length": "9" * 5000}
+    found = client.post("/v2/models/people/infer", content=b"{}", headers=headers)
+    assert (found.status_code, "is not a number" in found.json()["error"]) == (400, True)
 
 
 def test_a_client_that_others_wrote(files):

@@ -98,6 +98,7 @@ def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
     models.look()
     models.look()
     assert score(models) == before
+    assert "No such file or directory" in models.describe("people")["refused"]
     with pytest.raises(RequestError, match="No such file or directory; version 1 goes on"):
         models.reload("people")
 

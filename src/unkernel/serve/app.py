@@ -11,6 +11,8 @@ import itertools
 import re
 import secrets
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -27,6 +29,7 @@ _OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # to all, w
 _ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _GONE = 499  # counted for those who did not wait for the answer
 _BEARER = b"bearer "
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Application:
@@ -74,7 +77,8 @@ class Application:
         except RequestError as error:
             await answer.refuse(error)
         except HTTPException as error:
-            await answer.refuse(RequestError(error.status_code, f"{error.detail.lower()}; see /docs"))
+            told = RequestError(error.status_code, f"{error.detail.lower()}; see /docs")
+            await answer.refuse(told, error.headers or {})
         except DisconnectedError:
             answer.status = _GONE
         except Exception as error:
@@ -82,7 +86,7 @@ class Application:
             await answer.refuse(RequestError(500, "the server failed; its log says why"))
         finally:
             self._asking -= 1
-        self._count(scope, route, answer, time.perf_counter() - began)
+            self._count(scope, route, answer, time.perf_counter() - began)
 
     def _check(self, path: str, headers: Headers) -> None:
         """Raise a RequestError if the request must not be answered."""
@@ -103,14 +107,15 @@ class Application:
 
     def _count(self, scope: Scope, route: Route | None, answer: _Answer, seconds: float) -> None:
         model, endpoint = (route.model, route.endpoint) if route else ("", "other")
-        self._metrics.answered(model, endpoint, answer.status, seconds)
+        status = answer.status or _GONE
+        self._metrics.answered(model, endpoint, status, seconds)
         if self._settings.log_requests:
             log(
                 "request",
                 request=answer.id.decode(),
                 method=scope["method"],
                 path=scope["path"],
-                status=answer.status,
+                status=status,
                 seconds=round(seconds, 6),
             )
 
@@ -137,11 +142,11 @@ class _Answer:
             await self._start(reply.status, reply.headers)
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def refuse(self, error: RequestError) -> None:
+    async def refuse(self, error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> None:
         """Say what is wrong. An answer that has begun can only be broken off."""
         if self.status:
             raise error
-        headers = list(JSON)
+        headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in others.items())]
         if error.close:
             headers.append((b"connection", b"close"))
         if error.status == 429:

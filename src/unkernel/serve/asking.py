@@ -24,7 +24,8 @@ _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
 _FEW_BYTES = 1 << 14  # of a body that a quick model answers before others could have their turn
 _TOP, _MOST_TOP = 10, 1000
-_decode_lines = msgspec.json.Decoder().decode_lines
+_MOST_DIGITS = 18  # of a number of bytes
+_decode = msgspec.json.Decoder().decode
 _encode_lines: Callable[[Any], bytes] = msgspec.json.Encoder().encode_lines
 
 
@@ -92,7 +93,7 @@ class Asking:
         """The same, of the version that is asked for."""
         body = await self._body(asked)
         length = asked.headers.get(protocol.JSON_LENGTH, b"")
-        if length and not length.isdigit():
+        if length and not (length.isdigit() and len(length) <= _MOST_DIGITS):
             raise RequestError(400, f"{protocol.JSON_LENGTH.decode()} is not a number")
         began = time.perf_counter()
 
@@ -132,19 +133,24 @@ class Asking:
         return to_json(_asked(lambda: answerer.many(asked)))
 
     async def _streamed(self, served: Served, asked: Asked) -> AsyncIterator[bytes]:
-        """The answers to JSON lines. What is wrong with a line is the answer to it."""
+        """The answers to JSON lines. What is wrong with a line is the answer to it.
+
+        What ends a stream is its last answer, unless there was none before: then it has a status of its own.
+        """
         answerer, line = served.answerer, 1
         parts = lines_of(asked.receive, self._limits.body)
-        while True:
-            lines = await self.patience.wait_for(anext(parts, None))
-            if lines is None:
-                return
-            if answerer.quick:
-                yield _answered_lines(answerer, lines, line)
-                await asyncio.sleep(0)  # others have their turn
-            else:
-                yield await self._in_thread(lambda: _answered_lines(answerer, lines, line))  # noqa: B023
-            line += lines.count(b"\n")
+        try:
+            while (lines := await self.patience.wait_for(anext(parts, None))) is not None:
+                if answerer.quick:
+                    yield _answered_lines(answerer, lines, line)
+                    await asyncio.sleep(0)  # others have their turn
+                else:
+                    yield await self._in_thread(lambda: _answered_lines(answerer, lines, line))  # noqa: B023
+                line += lines.count(b"\n")
+        except RequestError as error:
+            if line == 1:
+                raise
+            yield _encode_lines([error.to_json() | {"line": line}])
 
 
 def _asked(ask: Callable[[], _Answer]) -> _Answer:
@@ -167,7 +173,8 @@ def _answered_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
     if quickly is not None:
         return b"".join([answer + b"\n" for answer in quickly])
     try:
-        return _encode_lines(answerer.many(_decode_lines(lines)))
+        # Line by line, as each line is one input, however many values it may hold.
+        return _encode_lines(answerer.many([_decode(text) for text in lines.split(b"\n") if text.strip()]))
     except (ValueError, TypeError, RecursionError):
         answers = [
             _answer_to_line(answerer, text, number)

@@ -95,15 +95,16 @@ async def _next_part(receive: Receive) -> Any:
 
 async def lines_of(receive: Receive, most: int) -> AsyncIterator[bytes]:
     """A stream's lines, as many at a time as have come; a RequestError if one is too long."""
-    held, more = b"", True
+    held, more = bytearray(), True
     while more:
         message = await _next_part(receive)
+        begin = len(held)
         held += message["body"]
         more = message.get("more_body", False)
-        end = held.rfind(b"\n") + 1 if more else len(held)
+        end = held.rfind(b"\n", begin) + 1 if more else len(held)  # what came before has no end of a line
         if end:
-            yield held[:end]
-            held = held[end:]
+            yield bytes(held[:end])
+            del held[:end]
         elif len(held) > most:
             raise _too_long(most, "a line")
 
@@ -114,14 +115,25 @@ def _too_long(most: int, what: str = "the body") -> RequestError:
 
 def from_json(body: bytes) -> Any:
     """What a body says; a RequestError if it is no JSON."""
+    if not body:
+        raise RequestError(400, "the body is empty: send one input, or a list of them")
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
         raise RequestError(400, f"the body is not JSON: {error}") from None
-    except UnicodeDecodeError as error:
-        raise RequestError(400, f"the body is not UTF-8: {error.reason} at byte {error.start}") from None
+    except UnicodeDecodeError:
+        raise RequestError(400, f"the body is not UTF-8: byte {_first_fault(body)} is invalid") from None
     except RecursionError:
         raise RequestError(400, "the body is nested too deeply") from None
+
+
+def _first_fault(body: bytes) -> int:
+    """The first byte that is not UTF-8; decoders of JSON count from where a string begins."""
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        return error.start
+    return len(body)
 
 
 to_json: Callable[[Any], bytes] = msgspec.json.Encoder().encode

@@ -62,14 +62,14 @@ class Metrics:
             "unkernel_model_load_seconds",
             "Of the version that is served.",
             ["model"],
-            multiprocess_mode="max",
+            multiprocess_mode="livemax",
             registry=self._registry,
         )
         self._version = Gauge(
             "unkernel_model_version",
             "The version that is served.",
             ["model"],
-            multiprocess_mode="min",
+            multiprocess_mode="livemin",
             registry=self._registry,
         )
         self._children: dict[tuple[str, str, int], Histogram] = {}
@@ -99,6 +99,19 @@ class Metrics:
 
         if _FOLDER not in os.environ:
             return generate_latest(self._registry), CONTENT_TYPE_LATEST
+        _forget_dead_workers(Path(os.environ[_FOLDER]))
         everyone = CollectorRegistry()
         MultiProcessCollector(everyone)
         return generate_latest(everyone), CONTENT_TYPE_LATEST
+
+
+def _forget_dead_workers(folder: Path) -> None:
+    """What a worker that is gone served is not served any more; what it counted stays."""
+    from prometheus_client.multiprocess import mark_process_dead
+
+    for path in folder.glob("gauge_live*_*.db"):
+        process = int(path.stem.rpartition("_")[2])
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            mark_process_dead(process, str(folder))

@@ -70,6 +70,7 @@ class Models:
         self._mark: tuple[int, ...] = ()
         self._last_looks: dict[str, tuple[int, ...] | None] = {}
         self._faults: dict[str, str] = {}  # that were told
+        self._unreadable: dict[str, str] = {}  # files that are gone, say
 
     @property
     def names(self) -> list[str]:
@@ -97,7 +98,7 @@ class Models:
             "example": served.answerer.example,
             "loaded_at": entry.loaded_at,
             "load_seconds": served.load_seconds,
-            "refused": entry.refused,
+            "refused": self._unreadable.get(name) or entry.refused,
         }
 
     # --- New versions ---------------------------------------------------------------------------------
@@ -169,10 +170,13 @@ class Models:
 
     def _look_at(self, name: str) -> tuple[int, ...] | None:
         try:
-            return identity(self._sources[name])
+            now = identity(self._sources[name])
         except OSError as error:
+            self._unreadable[name] = _words(error)
             self._tell_fault(name, _words(error))
             return None
+        self._unreadable.pop(name, None)
+        return now
 
     async def watch(self) -> None:
         """Look at the files, and at what other workers have taken, for ever."""

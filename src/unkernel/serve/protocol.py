@@ -39,6 +39,7 @@ _NUMPY: dict[str, Any] = {
     "FP32": np.float32,
     "FP64": np.float64,
 }
+_JSON_TYPES: dict[str, tuple[type, ...]] = {_BYTES: (str,), "BOOL": (bool,)}
 _MOST_AXES = 8
 
 
@@ -107,7 +108,10 @@ class Request:
         if len(values) != math.prod(shape):
             reason = f"{place}: the shape {shape} has {math.prod(shape)} values, and there are {len(values)}"
             raise RequestError(400, reason, field=f"{place}.shape")
-        return values.reshape(shape)
+        try:
+            return values.reshape(shape)
+        except (ValueError, OverflowError):  # axes beyond all bounds, beside one of length 0
+            raise RequestError(400, f"{place}.shape is too large", field=f"{place}.shape") from None
 
     def _taken(self, size: Any, place: str) -> memoryview:
         if type(size) is not int or not 0 <= size <= len(self._binary):
@@ -164,9 +168,7 @@ def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
         if not all(isinstance(part, list) for part in data):
             raise RequestError(400, f"{place}.data is nested unevenly", field=f"{place}.data")
         data = [value for part in data for value in part]
-    kinds: tuple[type, ...] = (
-        (str,) if datatype == _BYTES else (bool,) if datatype == "BOOL" else (int, float)
-    )
+    kinds = _JSON_TYPES.get(datatype, (int, float) if datatype.startswith("FP") else (int,))
     for value in data:
         if type(value) not in kinds and value is not None:
             reason = f"{place}.data: {value!r:.60} is no {datatype}"
@@ -219,8 +221,9 @@ def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: in
         raise RequestError(400, "the inputs have different numbers of items", field="inputs")
     if max(counts) > most:
         raise RequestError(413, f"there are {max(counts):,} items, and the server's limit is {most:,}")
+    flat = {tensor.name for tensor in answerer.inputs if len(tensor.shape) == 1}
     for name, array in given.items():
-        if len(known) > 1 and array.size != array.shape[0]:
+        if name in flat and array.size != array.shape[0]:
             raise RequestError(
                 400,
                 f"the input {name!r} must have the shape [n] or [n, 1], got {list(array.shape)}",

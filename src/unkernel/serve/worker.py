@@ -27,7 +27,7 @@ def application() -> Application:
     """The application of a worker that a server has started."""
     start_log()
     Thread(target=_end_with_the_server, daemon=True).start()
-    warnings.simplefilter("ignore", UserWarning)  # of tags that training did not have: not the server's fault
+    warnings.simplefilter("ignore")  # what requests hold is no fault of the server, and its log is JSON
     found = application_of(Settings.read(Path(os.environ[STORED])))
     gc.collect()
     gc.freeze()  # what there is now stays, and need not be looked through again and again

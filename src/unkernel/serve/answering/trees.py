@@ -9,6 +9,8 @@ from unkernel.engines import TreeClassifier
 from unkernel.serve.answering.base import Answerer, Json, Tensor
 from unkernel.serve.answering.classifying import Answers
 
+_MOST_NODES = 10_000  # kernels take time with the square of nodes: no request may hold up all others
+
 
 class TreeAnswerer(Answerer):
     """A model of trees in brackets: one tree, or several by the names of the model's channels."""
@@ -81,4 +83,6 @@ class TreeAnswerer(Answerer):
 def _tree(item: Any) -> str:
     if not isinstance(item, str):
         raise ValueError('a tree is a string of brackets, such as "(S (NP dogs) (VP bark))"')
+    if item.count("(") > _MOST_NODES:
+        raise ValueError(f"a tree has more than {_MOST_NODES:,} nodes, the server's limit")
     return item
