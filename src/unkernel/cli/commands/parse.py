@@ -56,8 +56,8 @@ def parse(
     text in UTF-8; a tokenizer splits it. Each paragraph is answered once a
     blank line or the end follows it. CoNLL-U has every character of the text.
     All other parsers and taggers take sentences that are split into words:
-    every byte that is no answer is written as it was read. Memory does not
-    grow; the answers are the same for any number of threads.
+    all other columns and comments are copied unchanged. Memory does not grow;
+    the answers are the same for any number of threads.
 
     A sentence, or a paragraph, that is not as it should be ends the run (exit
     code 2). Those before it have then been written to stdout; with --output,

@@ -28,36 +28,41 @@ ModelFiles = Annotated[
     typer.Argument(
         metavar="MODEL...",
         show_default=False,
-        help=".uk files. Each is called as its file is, or as in NAME=FILE.",
+        help=".uk files. Named after the file, or NAME=FILE.",
     ),
 ]
-Host = Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 is every one of this machine.")]
+Host = Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 listens on all interfaces.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")]
 Workers = Annotated[int, typer.Option(min=1, max=_MOST_WORKERS, help="Processes; all share the models.")]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Answer those only who send one of these tokens, one per line.",
-        show_default="everybody is answered",
+        help="Require one of the bearer tokens in this file, one per line.",
+        show_default="no token is required",
     ),
 ]
 Watch = Annotated[
     float,
     typer.Option(
-        min=0, max=3600, metavar="SECONDS", help="Look for new model files so often; 0 waits to be told."
+        min=0,
+        max=3600,
+        metavar="SECONDS",
+        help="Seconds between checks for new model files; 0: only on POST /models/NAME/load.",
     ),
 ]
 Drain = Annotated[
     float,
     typer.Option(
-        min=1, max=3600, metavar="SECONDS", help="What requests have to end, once the server is to end."
+        min=1, max=3600, metavar="SECONDS", help="Seconds to let running requests finish on shutdown."
     ),
 ]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request.")]
 MaxBody = Annotated[str, _limit(metavar="BYTES", help="Of a body, such as 64M.")]
-MaxBatch = Annotated[int, _limit(min=1, help="Records of a request that is no stream.")]
-MaxSeconds = Annotated[float, _limit(min=0.1, max=3600, help="To send a body, and to answer it.")]
+MaxBatch = Annotated[int, _limit(min=1, help="Most records per request; streams are not limited.")]
+MaxSeconds = Annotated[
+    float, _limit(min=0.1, max=3600, help="Timeout for receiving a body, and for answering.")
+]
 MaxRequests = Annotated[int, _limit(min=1, help="Requests that a worker answers at the same time.")]
 
 
@@ -89,14 +94,15 @@ def serve(
     Protocol, /metrics is for Prometheus, /docs lists all, and / is a page to
     try the models on.
 
-    A new file that is moved or copied over a model's is taken up, and no
-    request fails; one that is damaged is refused, and the old model goes on.
+    A new file that is moved or copied over a model's is loaded, and no request
+    fails; one that is damaged is refused, and the server keeps using the old
+    version.
     SIGTERM and Ctrl-C end the server once its requests are answered (exit
     code 0). The log is on stderr, a JSON object per line.
 
     \b
     [dim]$[/dim] unkernel serve income.uk en.uk
-    [dim]$[/dim] curl -d '{"age": 39, "education": "Masters"}' localhost:8080/models/income/predict
+    [dim]$[/dim] curl -d '{"age": 51, "job": "pilot"}' localhost:8080/models/income/predict
     [dim]$[/dim] unkernel serve people=models/income-7.uk --host 0.0.0.0 --token-file tokens.txt
     [dim]$[/dim] curl -T new.jsonl -X POST -H 'Content-Type: application/x-ndjson' localhost:8080/models/income/predict
     """  # noqa: D301, E501 (Click keeps the lines after a backspace as they are)

@@ -91,7 +91,7 @@ Beam = Annotated[
     typer.Option(
         "--beam",
         metavar="K",
-        help="Follow K sequences of moves at once; for parsers that were trained with --beam.",
+        help="Beam width (transition sequences kept); for parsers that were trained with --beam.",
         show_default="as in training",
     ),
 ]
@@ -100,7 +100,8 @@ Shown = Annotated[
     typer.Option(
         "--format",
         help="What is written: columns (conllx is read, too), an object per sentence and line, drawings for "
-        "the terminal, or arcs, as a page or as the name of --output says.",
+        "the terminal, or dependency arcs, as an HTML page, or as SVG by the extension of --output: .svg for "
+        "one sentence, none for a folder.",
         show_default="conllu",
     ),
 ]

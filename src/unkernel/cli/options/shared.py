@@ -221,9 +221,7 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, max=_MOST_JOBS, show_default="all cores", help="Threads."),
 ]
-Verbose = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Tell how it goes, one line per second, instead of a bar.")
-]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print progress lines instead of a bar.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace an existing file, whatever it is, with the output.")
