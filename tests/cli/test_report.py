@@ -84,6 +84,20 @@ def test_labels_that_the_model_does_not_know(run, model_file, tmp_path):
     assert "1 row of 2 have labels that the model model.uk does not know (9)" in message
 
 
+def test_measures_that_one_class_leaves_undefined_are_dashes(run, model_file, test_file, tmp_path):
+    page, one_class = tmp_path / "report.html", tmp_path / "one.svm"
+    lines = test_file.read_text().splitlines(keepends=True)
+    one_class.write_text("".join(line for line in lines if line.startswith("-1")))
+    ran = run("report", model_file, "--test", one_class, "-o", page)
+    assert ran.code == 0, ran.err
+    assert "\n  ROC area              –\n" in ran.out
+    assert "nan" not in ran.out
+    note = "he test set has one class only: precision, recall, F1, ROC area, average precision are undefined"
+    assert f"unkernel: t{note}\n" in ran.err
+    assert f"T{note}." in Page(page.read_text()).texts["p"]
+    assert "nan" not in page.read_text()
+
+
 def test_records_without_labels(run, people_model, tmp_path):
     bare = tmp_path / "bare.csv"
     bare.write_text("age,job,member\n30,clerk,true\n")

@@ -105,7 +105,18 @@ def report_of(answers: Sequence[Answered], choices: Choices) -> Report:
         _title(answers, choices),
         {one.name: one.measures for one in studied},
         [section for section in all_sections if section is not None],
+        _notes(answers[0], studied),
     )
+
+
+def _notes(answers: Answered, studied: Sequence[Studied]) -> list[str]:
+    """Which measures have no value, if that is because all examples are of one class."""
+    if answers.ranks or not len(answers.classes) or len(np.unique(answers.right)) > 1:
+        return []
+    undefined = dict.fromkeys(one.name for model in studied for one in model.measures if np.isnan(one.value))
+    verb = "is" if len(undefined) == 1 else "are"
+    words = f"the test set has one class only: {', '.join(undefined)} {verb} undefined"
+    return [words] if undefined else []
 
 
 def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:

@@ -13,7 +13,7 @@ from unkernel._version import __version__
 from unkernel.data.frames import frame_of
 from unkernel.data.replacing import replaced
 from unkernel.report.intervals import Measure
-from unkernel.report.markup import Html, element, escaped, joined
+from unkernel.report.markup import Html, element, escaped, joined, paragraph
 
 _HEIGHT = "80vh"  # of a report in a notebook
 
@@ -43,6 +43,8 @@ class Report:
     title : str
     measures : dict of str to list of Measure
         Of each model, by its name: what was measured, with intervals of 95 % confidence.
+    notes : sequence of str
+        What limits them: that some are undefined, say.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Report:
     title: str
     measures: dict[str, list[Measure]]
     sections: Sequence[Section] = field(repr=False)
+    notes: Sequence[str] = ()
 
     def html(self) -> str:
         """The whole page."""
@@ -69,7 +72,7 @@ class Report:
         ]
         body = joined(
             [
-                element("header", element("h1", self.title)),
+                element("header", element("h1", self.title), *map(_remark, self.notes)),
                 element("nav", element("ul", *links), aria_label="Sections"),
                 element("main", *parts),
                 element("footer", element("p", f"Made by unkernel {__version__}.")),
@@ -118,6 +121,10 @@ class Report:
 
     def __repr__(self) -> str:
         return f"Report({self.title!r}, {len(self.sections)} sections)"
+
+
+def _remark(note: str) -> Html:
+    return paragraph(f"{note[0].upper()}{note[1:]}.")
 
 
 def style(name: str) -> str:

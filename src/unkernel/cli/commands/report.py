@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from unkernel.cli.options import parsing as own
 from unkernel.cli.options import reporting, shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_output
-from unkernel.cli.render.console import percent, print_facts, print_json
+from unkernel.cli.render.console import note, percent, print_facts, print_json
 from unkernel.cli.render.progress import Display
 from unkernel.report import Report
 from unkernel.report.choices import Choices, Costs
@@ -107,12 +108,21 @@ def _to_json(one: Measure) -> dict[str, Any]:
 
 
 def _print(made: Report, result: dict[str, Any]) -> None:
+    for words in made.notes:
+        note(words)
     for name, measures in made.measures.items():
         print_facts(f"{name} on {result['data']}", {one.name: _words(one) for one in measures})
     print_facts("the page", {"written": result["output"]})
 
 
 def _words(one: Measure) -> str:
+    if math.isnan(one.value):
+        return "–"
+    value = percent(one.value) if one.is_share else f"{one.value:.6g}"
+    return value if math.isnan(one.low) else f"{value} ({_interval(one)}, {one.method})"
+
+
+def _interval(one: Measure) -> str:
     if one.is_share:
-        return f"{percent(one.value)} ({100 * one.low:.2f} to {100 * one.high:.2f}, {one.method})"
-    return f"{one.value:.6g} ({one.low:.6g} to {one.high:.6g}, {one.method})"
+        return f"{100 * one.low:.2f} to {100 * one.high:.2f}"
+    return f"{one.low:.6g} to {one.high:.6g}"

@@ -76,6 +76,8 @@ def _value(one: Measure) -> str:
 
 
 def _signed(one: Measure) -> str:
+    if math.isnan(one.value):
+        return "–"
     return f"{100 * one.value:+.2f} %" if one.is_share else f"{one.value:+.4g}"
 
 
