@@ -10,6 +10,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+try:
+    import kserve  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "unkernel.kserve needs KServe, which is not installed: pip install 'unkernel[kserve]'"
+    ) from error
+
 import numpy as np
 from kserve import InferOutput, InferRequest, InferResponse, ModelServer, model_server
 from kserve import Model as KServeModel

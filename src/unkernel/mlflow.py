@@ -14,6 +14,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+try:
+    import mlflow  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "unkernel.mlflow needs MLflow, which is not installed: pip install 'unkernel[mlflow]'"
+    ) from error
+
 import numpy as np
 from mlflow import artifacts, pyfunc
 from mlflow.models import Model, ModelSignature

@@ -9,6 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+try:
+    import mlserver  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "unkernel.mlserver needs MLServer, which is not installed: pip install 'unkernel[mlserver]'"
+    ) from error
+
 import numpy as np
 from mlserver import MLModel
 from mlserver.codecs import NumpyCodec, StringCodec
