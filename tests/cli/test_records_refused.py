@@ -225,7 +225,8 @@ def test_models_and_files_that_were_mixed_up(run, people_model, people_file, mod
         in run("predict", people_model, people_file, "-o", tmp_path / "a.parquet").error()
     )
     line = run("parse", people_model, people_file).error()
-    assert "no parser" in line
+    assert line == f"{people_model}: a model of records, and no parser: unkernel predict answers with it"
+    assert "a model of rows, and no parser" in run("parse", model_file, people_file).error()
     assert "--of must be one of no, yes" in run("explain", people_model, people_file, "--of", "x").error()
     line = run("explain", people_model, '{"age": "old"}').error()
     assert line == "{\"age\": \"old\"}: column 'age': expected a number, got the string 'old'"

@@ -204,6 +204,8 @@ def test_starts_from_words_and_tags(run, folder, model):
     ran = run("parse", folder / "en.uk", train, "--from", "tags", "-q")
     assert ran.out.encode() == model.parser.parse(BANK).to_bytes()
     assert "give --from tokens" in run("parse", folder / "en.uk", train).error()
+    told = run("parse", folder / "en.uk", folder / "notes.txt", "--from", "tags").error()
+    assert told == f"{folder / 'notes.txt'} holds plain text, and no words in columns: leave out --from"
 
 
 def test_stops_or_goes_on_where_there_is_no_text(run, folder, model, tmp_path):

@@ -134,6 +134,11 @@ def sentences_in(begin: bytes) -> str | None:
     return "chunks" if is_chunks else None
 
 
+def holds_no_columns(begin: bytes) -> bool:
+    """Whether no line has a tab, and there are lines that are no comments."""
+    return b"\t" not in begin and any(line.strip() and not line.startswith(b"#") for line in lines_of(begin))
+
+
 def lines_of(begin: bytes) -> list[bytes]:
     """Lines without their ends."""
     return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]

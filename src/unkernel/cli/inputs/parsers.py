@@ -10,7 +10,7 @@ from unkernel import load
 from unkernel.cli.inputs.contents import data_told
 from unkernel.cli.inputs.kinds import parser_words
 from unkernel.cli.options.wording import in_words_of_options
-from unkernel.engines import CompiledClassifier
+from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines.tables import CONJUNCTIONS
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel
@@ -42,8 +42,14 @@ def _loaded(path: Path, command: str) -> Parser:
         return loaded
     words, user = parser_words(path), "train text --clusters takes it"
     if words is None:
-        words, user = "a model of rows or trees", "unkernel predict answers with it"
+        words, user = f"a model of {_asked_about(loaded)}", "unkernel predict answers with it"
     raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {user}")
+
+
+def _asked_about(model: Any) -> str:
+    if isinstance(model, RecordClassifier):
+        return "records"
+    return "trees" if isinstance(model, TreeClassifier) else "rows"
 
 
 def open_explained(path: Path, command: str) -> ParserModel | TextParserModel:

@@ -11,7 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from unkernel.cli.inputs.contents import beginning, check_holds_sentences, check_no_model, sentences_in
+from unkernel.cli.inputs.contents import (
+    beginning,
+    check_holds_sentences,
+    check_no_model,
+    holds_no_columns,
+    sentences_in,
+)
 from unkernel.cli.inputs.files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.render.progress import Display
@@ -85,6 +91,8 @@ def check_input(file: str, task: Task, *, raw: bool) -> None:
     """Fail early where a file holds something else, as far as its first bytes tell."""
     if not raw:
         check_holds_sentences(file)
+        if task.name == "text" and holds_no_columns(beginning(file)):
+            raise ValueError(f"{file} holds plain text, and no words in columns: leave out --from")
         return
     check_no_model(file, "text")
     if sentences_in(beginning(file)) == "dependency trees":
