@@ -98,6 +98,20 @@ def test_measures_that_one_class_leaves_undefined_are_dashes(run, model_file, te
     assert "nan" not in page.read_text()
 
 
+def test_costs_are_for_two_classes(run, tmp_path):
+    rows, model, page = tmp_path / "three.svm", tmp_path / "three.uk", tmp_path / "x.html"
+    write_svmlight(rows, [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]] * 3, [1, 2, 3] * 3)
+    assert run("train", "poly", rows, "-o", model, "-q").code == 0
+    told = ("--costs", "1,5", "-o", page)
+    assert (
+        run("report", model, "--test", rows, *told).error() == "--costs is for two classes; the model has 3"
+    )
+    parser, data = PARSERS / "trees-online.uk", PARSERS / "trees.conllu"
+    message = run("report", parser, "--test", data, *told).error()
+    assert message == "--costs is for two classes; this is a parser"
+    assert not page.exists()
+
+
 def test_records_without_labels(run, people_model, tmp_path):
     bare = tmp_path / "bare.csv"
     bare.write_text("age,job,member\n30,clerk,true\n")

@@ -141,6 +141,11 @@ def test_a_report_of_rows_and_many_classes(iris):
     assert made.measures["PolySVC"][0].value == iris.model.score(iris.X, iris.y)
 
 
+def test_costs_are_for_two_classes(iris):
+    with pytest.raises(ValueError, match="costs is for two classes; the model has 3"):
+        iris.model.report(iris.X, iris.y, costs=(1, 5))
+
+
 def test_models_side_by_side(iris):
     other = PolyLogisticRegression(degree=1).fit(iris.X, iris.y)
     made = report({"svm": iris.model, "odds": unkernel.compile(other)}, iris.X, iris.y)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,8 +29,8 @@ class Choices:
 
     Attributes
     ----------
-    costs : Costs
-        Of mistakes, for the table of thresholds.
+    costs : Costs or None
+        Of mistakes, for the table of thresholds of two classes; None means 1 each.
     top : int
         How many heavy conjunctions are listed.
     mistakes : int
@@ -38,7 +38,12 @@ class Choices:
     title : str or None
     """
 
-    costs: Costs = field(default_factory=Costs)
+    costs: Costs | None = None
     top: int = 20
     mistakes: int = 5
     title: str | None = None
+
+    def check_no_costs(self, reason: str) -> None:
+        """Where there is no table of thresholds, costs would be ignored."""
+        if self.costs is not None:
+            raise ValueError(f"costs is for two classes; {reason}")

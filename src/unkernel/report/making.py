@@ -43,7 +43,7 @@ def report(
     y: ArrayLike | None = None,
     *,
     qid: ArrayLike | None = None,
-    costs: tuple[float, float] = (1.0, 1.0),
+    costs: tuple[float, float] | None = None,
     top: int = 20,
     mistakes: int = 5,
     title: str | None = None,
@@ -61,8 +61,9 @@ def report(
         The right answers; the sentences that a parser is asked about have their own.
     qid : array-like of shape (n_samples,), default=None
         Of rankings: only rows of the same group are compared.
-    costs : (float, float), default=(1, 1)
-        What a false positive and a false negative cost, for the table of thresholds of two classes.
+    costs : (float, float), default=None
+        What a false positive and a false negative cost, for the table of thresholds of two classes. None
+        means 1 each; other models than those of two classes take no costs.
     top : int, default=20
         How many of the heaviest conjunctions are listed.
     mistakes : int, default=5
@@ -79,7 +80,8 @@ def report(
     """
     check_matplotlib("a report")
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
-    choices, threads = Choices(Costs(*costs), top, mistakes, title), thread_count(n_jobs)
+    choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title)
+    threads = thread_count(n_jobs)
     if all(isinstance(model, SavedModel) for model in named.values()):
         from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
 
@@ -122,6 +124,11 @@ def _notes(answers: Answered, studied: Sequence[Studied]) -> list[str]:
 def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
     studied = [ClassMeasures(one) for one in answers]
     place, heavy = answers[0].positive, weights
+    if place is None:
+        is_ordinal = answers[0].decision.scheme == "ordinal"
+        choices.check_no_costs(
+            f"the model {'is ordinal' if is_ordinal else f'has {len(answers[0].classes)}'}"
+        )
     if isinstance(answers[0].classifier, TreeClassifier):
         heavy = fragments
     return studied, [
@@ -130,7 +137,7 @@ def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[St
         confusion(studied),
         curves(studied),
         calibration(studied),
-        thresholds(answers, choices.costs) if place is not None else None,
+        thresholds(answers, choices.costs or Costs()) if place is not None else None,
         heavy(answers, choices.top) if choices.top else None,
         mistakes_of(answers, choices.mistakes) if choices.mistakes else None,
     ]
@@ -140,12 +147,14 @@ def _ranks(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Stud
     from unkernel.report.rank_measures import RankMeasures  # brings scikit-learn in
     from unkernel.report.sections.ranking import ranking
 
+    choices.check_no_costs("the model answers with an order")
     studied = [RankMeasures(one) for one in answers]
     heavy = weights(answers, choices.top) if choices.top else None
     return studied, [quality(studied), ranking(studied), heavy]
 
 
 def _values(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+    choices.check_no_costs("the model answers with numbers")
     studied = [ValueMeasures(one) for one in answers]
     heavy = weights(answers, choices.top) if choices.top else None
     worst = largest_errors(studied, choices.mistakes) if choices.mistakes else None

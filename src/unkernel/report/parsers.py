@@ -93,6 +93,7 @@ def report_of_parsers(
     options : mapping, default=None
         Of their ``evaluate``.
     """
+    choices.check_no_costs("this is a parser")
     first = next(iter(parsers.values()))
     for name, other in parsers.items():
         if type(other) is not type(first):

@@ -14,6 +14,7 @@ from unkernel.cli.inputs.reported import Question, report_on
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import reporting, shared, training
 from unkernel.cli.options.help import flowing
+from unkernel.cli.options.wording import in_words_of_options
 from unkernel.cli.outputs import check_output
 from unkernel.cli.render.console import note, percent, print_facts, print_json
 from unkernel.cli.render.progress import Display
@@ -61,13 +62,14 @@ def report(
     [dim]$[/dim] unkernel report a.uk b.uk --test test.svm -o compare.html
     [dim]$[/dim] unkernel report en.uk --test test.conllu -o report.html
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    choices = Choices(Costs(*reporting.costs_of(costs)), top, mistakes, title)
+    choices = Choices(None if costs is None else Costs(*reporting.costs_of(costs)), top, mistakes, title)
     data, page = _checked_places(models, test, output, force=force)
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
         asked = Question(data, display, zero_based, shared.threads(jobs), given, format)
-        made = report_on(models, asked, choices)
+        with in_words_of_options():
+            made = report_on(models, asked, choices)
         with display.working("writing"):
             made.save(page)
     result = _described(made, models, data, page, time.perf_counter() - began)

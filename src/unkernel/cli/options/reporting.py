@@ -58,10 +58,8 @@ Title = Annotated[
 ]
 
 
-def costs_of(words: str | None) -> tuple[float, float]:
+def costs_of(words: str) -> tuple[float, float]:
     """The costs that the option names."""
-    if words is None:
-        return 1.0, 1.0
     try:
         alarm, miss = (float(part) for part in words.split(","))
     except ValueError:

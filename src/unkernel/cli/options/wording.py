@@ -28,6 +28,7 @@ def _as_options(words: str) -> str:
     words = re.sub(r"\bbeam=(\d+)", r"--beam \1", words)
     words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
     words = re.sub(r"^trie_nodes (must|needs)", r"--trie-nodes \1", words)
+    words = re.sub(r"^costs is for", "--costs is for", words)
     words = words.replace("measure=False needs trie_nodes", "--no-measure needs --trie-nodes")
     words = re.sub(r"^trie needs|; leave out trie$", lambda found: found[0].replace("trie", "--trie"), words)
     return re.sub(r"; raise memory$", "; raise --memory", words)
