@@ -86,7 +86,7 @@ def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
         ("--clusters en.uk", "a file of kind 'text_parser', which is no file of clusters"),
         ("--clusters missing.txt", "missing.txt"),
         ("--clusters folder", "folder"),
-        ("--clusters empty.txt --dev train.conllu", "no word of the texts occurs 3 times"),
+        ("--clusters empty.txt --dev train.conllu", "empty.txt: has no words to learn clusters from"),
         ("--beam 0", "--beam must be an int in the range [1, 64], got 0"),
         ("--templates missing", "missing"),
     ],
