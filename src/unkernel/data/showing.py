@@ -37,6 +37,36 @@ class Page(Protocol):
         """Its measures as a frame of pandas."""
 
 
+class Reported:
+    """What answers examples, and can report how well."""
+
+    def report(self, X: Any, y: Any, **options: Any) -> Page:
+        """How well examples are answered, and why: a page of HTML that a notebook shows, or a file keeps.
+
+        Parameters
+        ----------
+        X : what ``predict`` takes
+        y : array-like of shape (n_samples,)
+            The right answers.
+        **options
+            Those of :func:`unkernel.report.report`, such as ``costs=(1, 5)``, ``qid`` and ``title``.
+
+        Returns
+        -------
+        Report
+
+        Examples
+        --------
+        >>> fast.report(X, y).save("report.html")  # doctest: +SKIP
+        """
+        page: Page = ask("report", self._reported(), X, y, **options)
+        return page
+
+    def _reported(self) -> Any:
+        """What the report is about; a dict says what it is called there."""
+        return self
+
+
 class Shown:
     """What notebooks show as HTML."""
 

@@ -16,9 +16,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unkernel.data import showing
 from unkernel.data.files import name_of
-from unkernel.data.showing import Page, Shown
+from unkernel.data.showing import Reported, Shown
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
 from unkernel.models.decision import Decision
@@ -26,7 +25,7 @@ from unkernel.models.decision import Decision
 _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
 
 
-class CompiledEstimator(Shown):
+class CompiledEstimator(Reported, Shown):
     """A model that answers and does not change."""
 
     _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
@@ -97,28 +96,6 @@ class CompiledEstimator(Shown):
             return _r_squared(right.astype(np.float64), answers, weights)
         _check_comparable(right, answers)
         return float(np.average(right == answers, weights=weights))
-
-    def report(self, X: Any, y: ArrayLike, **options: Any) -> Page:
-        """How well examples are answered, and why: a page of HTML that a notebook shows, or a file keeps.
-
-        Parameters
-        ----------
-        X : what ``predict`` takes
-        y : array-like of shape (n_samples,)
-            The right answers.
-        **options
-            Those of :func:`unkernel.report.report`, such as ``costs=(1, 5)``, ``qid`` and ``title``.
-
-        Returns
-        -------
-        Report
-
-        Examples
-        --------
-        >>> fast.report(X, y).save("report.html")  # doctest: +SKIP
-        """
-        page: Page = showing.ask("report", self, X, y, **options)
-        return page
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags

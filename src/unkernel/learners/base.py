@@ -14,10 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel.data import showing
 from unkernel.data.rows.checking import check_given, plain_rows
 from unkernel.data.rows.csr import CsrRows, canonical_rows
-from unkernel.data.showing import Page
+from unkernel.data.showing import Reported
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
@@ -79,7 +78,7 @@ class Answers:
         return CompiledClassifier(self.model)
 
 
-class Learner(BaseEstimator):  # type: ignore[misc]
+class Learner(Reported, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators. A room adds parameters, ``fit`` and, where models differ, ``_restore``.
 
     After training, a room calls :meth:`_keep` with the outcomes and a function that makes the model. The
@@ -189,23 +188,8 @@ class Learner(BaseEstimator):  # type: ignore[misc]
         """
         return self._ready().heaviest(top)
 
-    def report(self, X: Any, y: ArrayLike, **options: Any) -> Page:
-        """How well examples are answered, and why: a page of HTML that a notebook shows, or a file keeps.
-
-        Parameters
-        ----------
-        X : what ``predict`` takes
-        y : array-like of shape (n_samples,)
-            The right answers.
-        **options
-            Those of :func:`unkernel.report.report`, such as ``costs=(1, 5)``, ``qid`` and ``title``.
-
-        Returns
-        -------
-        Report
-        """
-        page: Page = showing.ask("report", {type(self).__name__: self._ready()}, X, y, **options)
-        return page
+    def _reported(self) -> Any:
+        return {type(self).__name__: self._ready()}
 
     # --- Models and files -----------------------------------------------------------------------------
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.report.answers import Answered
-from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+from unkernel.report.intervals import Counts, Measure, Numbers, with_intervals
+from unkernel.report.measured import Measured
 
 ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
     "accuracy",
@@ -41,22 +40,10 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ClassMeasures:
+class ClassMeasures(Measured):
     """All measures of the answers of one model."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
-
-    answers: Answered
-
-    @property
-    def name(self) -> str:
-        return self.answers.name
-
-    @property
-    def drawn(self) -> str:
-        """What the bootstrap draws."""
-        return f"{self.answers.examples.unit}s"
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
@@ -114,11 +101,6 @@ class ClassMeasures:
             found[PRECISION] = (float(hits[place]), float(confusion[:, place].sum()))
             found[RECALL] = (float(hits[place]), float(confusion[place].sum()))
         return found
-
-    @cached_property
-    def samples(self) -> dict[str, Numbers]:
-        """The measures of resampled examples."""
-        return bootstrapped(self.values, len(self.answers.examples))
 
     @cached_property
     def measures(self) -> list[Measure]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_pairs
 from unkernel.cutplane.rankings import ndcg_of_groups, ranking_of
-from unkernel.report.answers import Answered
-from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+from unkernel.report.intervals import Counts, Numbers, bootstrapped
+from unkernel.report.measured import Measured
 
 ORDERED = "ordered pairs"
 DEPTHS = (1, 3, 5, 10, 20)
@@ -28,17 +27,10 @@ WORDS |= {
 _LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, and not grades
 
 
-@dataclass(frozen=True, eq=False)
-class RankMeasures:
+class RankMeasures(Measured):
     """All measures of the order that one model gives."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
-
-    answers: Answered
-
-    @property
-    def name(self) -> str:
-        return self.answers.name
 
     @property
     def drawn(self) -> str:
@@ -115,11 +107,6 @@ class RankMeasures:
         if count == 1:
             return {name: np.array([np.nan]) for name in self.values()}
         return bootstrapped(self.values, count)
-
-    @cached_property
-    def measures(self) -> list[Measure]:
-        """The measures with their intervals."""
-        return with_intervals(self.values(), self.samples)
 
 
 def _mean(values: Numbers, weights: NDArray[Any]) -> float:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from unkernel.report.answers import Answered
-from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+from unkernel.report.intervals import Counts, Measure, Numbers, with_intervals
+from unkernel.report.measured import Measured
 
 R_SQUARED, ROOT_SQUARED, ABSOLUTE = "R squared", "root mean squared error", "mean absolute error"
 WORDS = {
@@ -20,22 +19,10 @@ WORDS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ValueMeasures:
+class ValueMeasures(Measured):
     """All measures of the values that one model gives."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
-
-    answers: Answered
-
-    @property
-    def name(self) -> str:
-        return self.answers.name
-
-    @property
-    def drawn(self) -> str:
-        """What the bootstrap draws."""
-        return f"{self.answers.examples.unit}s"
 
     @cached_property
     def right(self) -> Numbers:
@@ -60,11 +47,6 @@ class ValueMeasures:
             ROOT_SQUARED: float(np.sqrt(squared)),
             ABSOLUTE: float(np.average(np.abs(self.errors), weights=counts)),
         }
-
-    @cached_property
-    def samples(self) -> dict[str, Numbers]:
-        """The measures of resampled examples."""
-        return bootstrapped(self.values, len(self.right))
 
     @cached_property
     def measures(self) -> list[Measure]:

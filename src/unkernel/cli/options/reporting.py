@@ -42,8 +42,8 @@ CostsOption = Annotated[
     str | None,
     typer.Option(
         "--costs",
-        metavar="ALARM,MISS",
-        help="Of two classes: what a false alarm and a miss cost, such as 1,5.",
+        metavar="FP,FN",
+        help="Of two classes: what a false positive and a false negative cost, such as 1,5.",
         show_default="1,1",
     ),
 ]
