@@ -72,7 +72,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 	$(BIN)/python tools/pipelines_page.py --check
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d build/docs docs site
 	$(PYTEST) -m docs tests/docs
 
 # From copies in two folders, each compiled anew; SOURCE_DATE_EPOCH stands for the times of files.
@@ -92,7 +92,7 @@ audit: $(STAMPS)/package ## look for known vulnerabilities of what the package n
 	$(BIN)/pip-audit --skip-editable --desc off
 
 clean: ## remove .venv, build, site and every cache
-	rm -rf $(VENV) build dist site $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site docs/gallery docs/api/generated $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- The environment -------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from types import ModuleType
 
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[1] / "tools"
+ROOT = Path(__file__).resolve().parents[1]
 
 
-def tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
+def tool(name: str, folder: str = "tools") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -120,15 +120,14 @@ def test_the_extras_that_make_installs_are_there() -> None:
 
 
 def test_links_are_turned_for_the_site() -> None:
-    pytest.importorskip("mkdocs")
-    turn = tool("mkdocs_hooks").turn_links
-    assert turn("[a](../../benchmarks/RESULTS.md)", "papers/chang2010.md") == "[a](../results.md)"
-    assert turn("[a](../polysvc.md#storage)", "papers/chang2010.md") == "[a](../polysvc.md#storage)"
-    assert turn("[a](docs/developing.md#style)", "contributing.md") == "[a](developing.md#style)"
-    assert (
-        turn("[a](LICENSE) [b](https://example.org/x.md)", "contributing.md")
-        == "a [b](https://example.org/x.md)"
-    )
+    turn = tool("project_links", "docs/_ext").turn_links
+    paper = "docs/papers/chang2010.md"
+    assert turn("[a](../../benchmarks/RESULTS.md)", paper, paper) == "[a](../results.md)"
+    assert turn("[a](../polysvc.md#storage)", paper, paper) == "[a](../polysvc.md#storage)"
+    included = ("CONTRIBUTING.md", "docs/contributing.md")
+    assert turn("[a](docs/developing.md#style)", *included) == "[a](developing.md#style)"
+    outside = "[a](LICENSE) [b](https://example.org/x.md)"
+    assert turn(outside, *included) == "a [b](https://example.org/x.md)"
 
 
 check_names = tool("check_names")

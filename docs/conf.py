@@ -1,0 +1,101 @@
+"""How Sphinx builds the site: ``make docs``."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS / "_ext"))
+
+from inventories import packed  # noqa: E402
+
+from unkernel import __version__  # noqa: E402
+
+project = "unkernel"
+author = "The unkernel developers"
+project_copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "project_links",
+]
+exclude_patterns = ["pictures"]
+templates_path = ["_templates"]
+
+# --- Pages -------------------------------------------------------------------------------------------
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 5
+# What is copied from an example has no prompts and no output.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
+
+# --- The reference -------------------------------------------------------------------------------------
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings name the types
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the template of classes lists them
+numpydoc_xref_param_type = False
+
+INVENTORIES = packed(DOCS / "inventories", DOCS.parent / "build" / "inventories")
+ADDRESSES = {
+    "dask": "https://docs.dask.org/en/stable/",
+    "numpy": "https://numpy.org/doc/stable/",
+    "python": "https://docs.python.org/3/",
+    "scipy": "https://docs.scipy.org/doc/scipy/",
+    "sklearn": "https://scikit-learn.org/stable/",
+}
+intersphinx_mapping = {name: (ADDRESSES[name], str(path)) for name, path in INVENTORIES.items()}
+
+# --- The gallery -----------------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/backreferences",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
+    "doc_module": ("unkernel",),
+    "reference_url": {"unkernel": None},
+    "parallel": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "min_reported_time": 1,
+    "abort_on_example_error": False,
+}
+
+# --- How it looks ------------------------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "unkernel"
+# One file of MathJax, which sets formulas without loading any other: the site is complete in itself.
+MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
+html_static_path = ["_static", str(distribution("sphinx-mathjax-offline").locate_file(MATHJAX))]
+mathjax_path = "tex-svg.js"
+html_css_files = ["unkernel.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-light",
+    "pygments_dark_style": "a11y-dark",
+}
+html_sidebars = {"index": [], "start": []}
