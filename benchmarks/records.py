@@ -8,7 +8,6 @@ other, in turns. Labels must be equal.
 - "frame": a polars frame of a million records to labels, on one thread.
 - "csv": Adult's test file, tiled to 100 MB, through `unkernel predict`, on one thread; with labels that are
   compared, and without the column of labels.
-- "onnx": ONNX Runtime beside ours, one record at a time, where skl2onnx can express the pipeline.
 - "vowpal": Vowpal Wabbit beside ours: all pairs of features, learnt online; a line of text to a score.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/records.py [--quick] [--save] [task ...]
@@ -30,7 +29,6 @@ import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
@@ -245,75 +243,6 @@ def write_tiled(path: Path, header: bytes, rows: bytes, times: int) -> None:
             file.write(rows)
 
 
-def measure_onnx(report: Report, task: str) -> None:
-    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
-
-    X, y = adult("train")
-    records = adult("test")[0].to_dict("records")[:2000]
-    kinds = {name: FloatTensorType if name in NUMBERS else StringTensorType for name in X.columns}
-    types = [(name, kind([None, 1])) for name, kind in kinds.items()]
-    feeds = {name: np.float32 if name in NUMBERS else object for name in X.columns}
-    of_record = (types, lambda one: {name: np.array([[one[name]]], dtype=feeds[name]) for name in feeds})
-    for model in (LinearSVC(), LogisticRegression(max_iter=1000)):
-        columns = one_hot_and_bins(X, "onehot-dense")  # ONNX has no sparse output of KBinsDiscretizer
-        pipeline = make_pipeline(columns, model).fit(X, y)
-        row = f"{task}, Adult, OneHotEncoder + KBinsDiscretizer + {type(model).__name__}"
-        compare_with_onnx(report, row, pipeline, records, of_record)
-    X, y = clinc("train")
-    test = clinc("test")[0][:2000]
-    pipeline = make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC()).fit(X, y)
-    of_text = (
-        [("text", StringTensorType([None, 1]))],
-        lambda text: {"text": np.array([[text]], dtype=object)},
-    )
-    compare_with_onnx(report, f"{task}, CLINC150, TfidfVectorizer(1-2) + LinearSVC", pipeline, test, of_text)
-
-
-def compare_with_onnx(
-    report: Report,
-    task: str,
-    pipeline: Any,
-    records: list[Any],
-    inputs: tuple[list[Any], Callable[[Any], Any]],
-) -> None:
-    """Time both, one record at a time, from the raw record to the label; how many labels are equal."""
-    types, feed = inputs
-    try:
-        session = onnx_session(pipeline, types)
-    except Exception as error:  # theirs has many kinds
-        reason = str(error).splitlines()[0][:200]
-        report.add(task, "ONNX Runtime", "label of a record", PER_RECORD, None, note=f"cannot: {reason}")
-        return
-    label = session.get_outputs()[0].name
-    fast = unkernel.compile(pipeline)
-    whole = pd.DataFrame(records) if isinstance(records[0], dict) else records
-    expected = pipeline.predict(whole)
-    ours = np.array([fast.predict_one(record) for record in records])
-    theirs = np.array([session.run([label], feed(record))[0][0] for record in records])
-    works: Works = {
-        "unkernel": (lambda: [fast.predict_one(record) for record in records], len(records)),
-        "ONNX Runtime": (lambda: [session.run([label], feed(record)) for record in records], len(records)),
-    }
-    add_times(report, task, "label of a record", works)
-    for contender, answers in (("unkernel", ours), ("ONNX Runtime", theirs)):
-        equal = 100 * float(np.mean(answers == expected))
-        report.add(task, contender, "labels that are scikit-learn's", "%", equal)
-
-
-def onnx_session(pipeline: Any, types: list[Any]) -> Any:
-    import onnxruntime
-    from skl2onnx import to_onnx
-
-    last = pipeline[-1]
-    options = {id(last): {"zipmap": False} if hasattr(last, "predict_proba") else {"raw_scores": True}}
-    if isinstance(pipeline[0], TfidfVectorizer):
-        options[id(pipeline[0])] = {"locale": "C"}  # by default en_US.UTF-8, which not all machines have
-    converted = to_onnx(pipeline, initial_types=types, options=options).SerializeToString()
-    settings = onnxruntime.SessionOptions()
-    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(converted, settings, providers=["CPUExecutionProvider"])
-
-
 def measure_vowpal(report: Report, task: str) -> None:
     import vowpalwabbit
 
@@ -360,7 +289,6 @@ TASKS: dict[str, Callable[[Report, str], None]] = {
     "pairs": measure_pairs,
     "frame": measure_frame,
     "csv": measure_csv,
-    "onnx": measure_onnx,
     "vowpal": measure_vowpal,
 }
 

@@ -1,0 +1,135 @@
+"""Records, one at a time: scikit-learn's pipelines, the same under ONNX Runtime, and the same compiled.
+
+Adult: 14 columns, one-hot categories, numbers by intervals; CLINC150: a sentence, tf-idf of words and pairs
+of words, 150 intents. All three get the same raw records, one after the other, in turns, and give a label;
+the figures say how many labels are scikit-learn's. ONNX Runtime gets arrays that are made of a record inside
+the timed part, as it takes nothing else. scikit-learn is asked about 20 records, each a frame of one row.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/records_onnx.py [--quick] [--save] [task ...]
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+
+import unkernel
+from harness import Report, main
+from records import NUMBERS, PER_RECORD, Works, add_times, adult, clinc, one_hot_and_bins
+
+FIGURE = "label of a record"
+RECORDS, RECORDS_FOR_SKLEARN = 2000, 20
+MODELS = {"adult-svc": LinearSVC(), "adult-logistic": LogisticRegression(max_iter=1000)}
+TASKS = [*MODELS, "clinc"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A fitted pipeline, records to ask it about, and how ONNX Runtime takes them."""
+
+    name: str
+    pipeline: Any
+    records: list[Any]
+    types: list[Any]  # of the inputs, for skl2onnx
+    feed: Callable[[Any], dict[str, np.ndarray]]
+
+    @property
+    def table(self) -> Any:
+        """The records as scikit-learn takes them."""
+        return pd.DataFrame(self.records) if isinstance(self.records[0], dict) else self.records
+
+
+def load_task(name: str) -> Task:
+    return sentence_task() if name == "clinc" else record_task(name)
+
+
+def record_task(name: str) -> Task:
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    X, y = adult("train")
+    columns = one_hot_and_bins(X, "onehot-dense")  # ONNX has no sparse output of KBinsDiscretizer
+    kinds = {name: FloatTensorType if name in NUMBERS else StringTensorType for name in X.columns}
+    arrays = {name: np.float32 if name in NUMBERS else object for name in X.columns}
+    return Task(
+        f"Adult, OneHotEncoder + KBinsDiscretizer + {type(MODELS[name]).__name__}",
+        make_pipeline(columns, MODELS[name]).fit(X, y),
+        adult("test")[0].to_dict("records")[:RECORDS],
+        [(column, kind([None, 1])) for column, kind in kinds.items()],
+        lambda record: {name: np.array([[record[name]]], dtype=kind) for name, kind in arrays.items()},
+    )
+
+
+def sentence_task() -> Task:
+    from skl2onnx.common.data_types import StringTensorType
+
+    X, y = clinc("train")
+    return Task(
+        "CLINC150, TfidfVectorizer(1-2) + LinearSVC",
+        make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LinearSVC()).fit(X, y),
+        clinc("test")[0][:RECORDS],
+        [("text", StringTensorType([None, 1]))],
+        lambda text: {"text": np.array([[text]], dtype=object)},
+    )
+
+
+def onnx_session(task: Task) -> Any:
+    """The pipeline under ONNX Runtime, on one thread."""
+    import onnxruntime
+    from skl2onnx import to_onnx
+
+    first, last = task.pipeline[0], task.pipeline[-1]
+    options = {id(last): {"zipmap": False} if hasattr(last, "predict_proba") else {"raw_scores": True}}
+    if isinstance(first, TfidfVectorizer):
+        options[id(first)] = {"locale": "C"}  # by default en_US.UTF-8, which not all machines have
+    converted = to_onnx(task.pipeline, initial_types=task.types, options=options).SerializeToString()
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads = settings.inter_op_num_threads = 1
+    settings.log_severity_level = 3
+    return onnxruntime.InferenceSession(converted, settings, providers=["CPUExecutionProvider"])
+
+
+def compare(report: Report, task: Task) -> None:
+    """Time all three from the raw record to the label, and count the labels that are scikit-learn's."""
+    try:
+        session = onnx_session(task)
+    except Exception as error:  # theirs has many kinds
+        reason = str(error).splitlines()[0][:200]
+        report.add(task.name, "ONNX Runtime", FIGURE, PER_RECORD, None, note=f"cannot: {reason}")
+        return
+    label, fast, table = session.get_outputs()[0].name, unkernel.compile(task.pipeline), task.table
+    few = range(RECORDS_FOR_SKLEARN)
+    works: Works = {
+        "unkernel": (lambda: [fast.predict_one(one) for one in task.records], len(task.records)),
+        "ONNX Runtime": (
+            lambda: [session.run([label], task.feed(one))[0][0] for one in task.records],
+            len(task.records),
+        ),
+        "scikit-learn": (lambda: [task.pipeline.predict(table[k : k + 1]) for k in few], len(few)),
+    }
+    add_times(report, task.name, FIGURE, works)
+    expected = task.pipeline.predict(table)
+    for contender in ("unkernel", "ONNX Runtime"):
+        equal = 100 * float(np.mean(np.array(works[contender][0]()) == expected))
+        report.add(task.name, contender, "labels that are scikit-learn's", "%", equal)
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    warnings.filterwarnings("ignore", "Bins whose width")
+    for name in tasks:
+        try:
+            compare(report, load_task(name))
+        except (FileNotFoundError, ImportError) as error:
+            report.leave_out(name, error)
+
+
+if __name__ == "__main__":
+    main(measure, TASKS)
