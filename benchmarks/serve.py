@@ -49,6 +49,11 @@ CONNECTIONS = 16
 BATCH = 1000
 PATIENCE = 120  # seconds for a server to start
 TICKS = os.sysconf("SC_CLK_TCK")
+MLSERVER_MODEL = {
+    "name": "m",
+    "implementation": "mlserver_sklearn.SKLearnModel",
+    "parameters": {"uri": "../pipeline.joblib"},
+}
 POST = """wrk.method = "POST"
 wrk.headers["content-type"] = "application/json"
 local file = io.open("{body}", "rb")
@@ -57,14 +62,44 @@ file:close()
 """
 
 
+def as_json(asked: Any) -> bytes:
+    """A record, or a list of them, as it is."""
+    return json.dumps(asked, separators=(",", ":")).encode()
+
+
+def as_tensors(asked: Any) -> bytes:
+    """The same in the Open Inference Protocol: a tensor per column, to be read as a frame of pandas."""
+    records = asked if isinstance(asked, list) else [asked]
+    inputs = [
+        {
+            "name": name,
+            "datatype": "FP64" if name in NUMBERS else "BYTES",
+            "shape": [len(records), 1],
+            "data": [record[name] for record in records],
+        }
+        | ({} if name in NUMBERS else {"parameters": {"content_type": "str"}})
+        for name in records[0]
+    ]
+    outputs = [{"name": "predict"}, {"name": "predict_proba"}]
+    return as_json({"parameters": {"content_type": "pd"}, "inputs": inputs, "outputs": outputs})
+
+
+def count_of_tensors(answer: Any) -> int:
+    """How many records an answer of the Open Inference Protocol is for."""
+    return int(answer["outputs"][0]["shape"][0])
+
+
 @dataclass(frozen=True)
 class Contender:
-    """A server: how it is started, and where it answers."""
+    """A server: how it is started, where it answers, and how requests and answers are written."""
 
     name: str
     command: Callable[[int], list[str]]
     path: str
     needs: Sequence[str] = ()
+    environment: Callable[[int], dict[str, str]] = lambda _: {}
+    request: Callable[[Any], bytes] = as_json
+    count: Callable[[Any], int] = len
 
 
 def ours(name: str, file: str) -> Contender:
@@ -83,6 +118,19 @@ def peer(name: str, factory: str, *needs: str) -> Contender:
     return Contender(name, command, "/predict", needs)
 
 
+def mlserver_settings(port: int) -> dict[str, str]:
+    """One process, quiet, and on no port that another server may have."""
+    chosen = {
+        "HOST": "127.0.0.1",
+        "HTTP_PORT": port,
+        "GRPC_PORT": free_port(),
+        "METRICS_ENDPOINT": "",
+        "PARALLEL_WORKERS": 0,
+        "DEBUG": "false",
+    }
+    return {f"MLSERVER_{name}": str(value) for name, value in chosen.items()}
+
+
 CONTENDERS = [
     ours("unkernel", "linear.uk"),
     ours("unkernel, degree 2", "degree2.uk"),
@@ -90,14 +138,17 @@ CONTENDERS = [
     peer("FastAPI + scikit-learn", "fastapi_sklearn", "fastapi"),
     Contender(
         "MLServer + scikit-learn",
-        lambda _: [sys.executable, "-m", "mlserver", "start", "."],
+        lambda _: [sys.executable, "-c", "from mlserver.cli import main; main()", "start", "mlserver"],
         "/v2/models/m/infer",
         ("mlserver", "mlserver_sklearn"),
+        mlserver_settings,
+        as_tensors,
+        count_of_tensors,
     ),
 ]
 
 
-def make_models(folder: Path) -> bytes:
+def make_models(folder: Path) -> list[Any]:
     """The models of all contenders; a batch of records."""
     X, y = adult("train")
     pipeline = make_pipeline(one_hot_and_bins(X, "onehot-dense"), LogisticRegression(max_iter=1000)).fit(X, y)
@@ -105,6 +156,8 @@ def make_models(folder: Path) -> bytes:
     degree2 = make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y)
     unkernel.compile(degree2).save(folder / "degree2.uk")
     joblib.dump(pipeline, folder / "pipeline.joblib")
+    (folder / "mlserver").mkdir()
+    (folder / "mlserver" / "model-settings.json").write_text(json.dumps(MLSERVER_MODEL))
     (folder / "classes.json").write_text(json.dumps(pipeline.classes_.tolist()))
     if importlib.util.find_spec("skl2onnx"):
         from skl2onnx import to_onnx
@@ -114,8 +167,7 @@ def make_models(folder: Path) -> bytes:
         types = [(name, kind([None, 1])) for name, kind in kinds.items()]
         model = to_onnx(pipeline, initial_types=types, options={"zipmap": False})
         (folder / "pipeline.onnx").write_bytes(model.SerializeToString())
-    records = adult("test")[0].head(BATCH).to_dict("records")
-    return json.dumps(records, separators=(",", ":")).encode()
+    return adult("test")[0].head(BATCH).to_dict("records")
 
 
 # --- Servers and clients ------------------------------------------------------------------------------
@@ -134,12 +186,15 @@ class Running:
         fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
-    def ask(self, body: bytes) -> Any:
+    def ask(self, asked: Any) -> Any:
+        """The answer to a record, or to a list of them; an OSError if there is none."""
+        body = self.contender.request(asked)
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request("POST", self.contender.path, body, {"content-type": "application/json"})
         response = connection.getresponse()
         answer = response.read()
-        assert response.status == 200, answer
+        if response.status != 200:
+            raise OSError(f"{response.status}: {answer.decode()}")
         return json.loads(answer)
 
     def load(self, body: Path, seconds: float, connections: int = CONNECTIONS) -> tuple[float, float, float]:
@@ -148,8 +203,8 @@ class Running:
         script.write_text(POST.format(body=body))
         before = self.cpu_seconds()
         address = f"http://127.0.0.1:{self.port}{self.contender.path}"
-        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "-s", script, "--latency", address]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--timeout", f"{PATIENCE}", "-s", script]
+        told = subprocess.run([*command, "--latency", address], check=True, capture_output=True, text=True).stdout
         assert "Non-2xx" not in told and "Socket errors" not in told, told
         requests = int(re.search(r"(\d+) requests in", told)[1])  # type: ignore[index]
         rate = float(re.search(r"Requests/sec:\s+([\d.]+)", told)[1])  # type: ignore[index]
@@ -158,27 +213,43 @@ class Running:
         return rate, float(late) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit], spent * 1e6
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
 @contextlib.contextmanager
-def running(contender: Contender, folder: Path) -> Iterator[Running]:
-    """Start a server; ImportError if something that it needs is not here."""
+def running(contender: Contender, folder: Path, batch: list[Any]) -> Iterator[Running]:
+    """Start a server that answers; ImportError if something that it needs is not here."""
     for module in contender.needs:
         if importlib.util.find_spec(module) is None:
             raise ImportError(f"there is no module {module}")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     search = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = os.environ | {"SERVE_MODELS": str(folder), "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
+    own = {"SERVE_MODELS": str(folder), "PYTHONPATH": search, "OMP_NUM_THREADS": "1"}
+    environment = os.environ | own | contender.environment(port)
     with subprocess.Popen(contender.command(port), cwd=folder, env=environment) as process:
         try:
-            for _ in range(10 * PATIENCE):
-                with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                    break
-                if process.poll() is not None:
-                    raise RuntimeError(f"{contender.name} ended with {process.returncode}")
-                time.sleep(0.1)
-            yield Running(contender, process.pid, port)
+            server = Running(contender, process.pid, port)
+            answer = first_answer(server, process, batch)
+            assert contender.count(answer) == len(batch), answer
+            yield server
         finally:
             process.terminate()
+
+
+def first_answer(server: Running, process: subprocess.Popen[bytes], batch: list[Any]) -> Any:
+    """The answer to a batch. Some servers take connections, and refuse requests, before they have a model."""
+    fault: Exception | None = None
+    for _ in range(10 * PATIENCE):
+        try:
+            return server.ask(batch)
+        except OSError as error:
+            fault = error
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise RuntimeError(f"{server.contender.name} does not answer: {fault}")
 
 
 def paced(server: Running, body: bytes, rate: float, seconds: float) -> float:
@@ -215,9 +286,9 @@ def streamed(server: Running, lines: bytes) -> float:
 # --- Tasks --------------------------------------------------------------------------------------------
 
 
-def measure_one(report: Report, server: Running, folder: Path, batch: bytes, seconds: float) -> None:
+def measure_one(report: Report, server: Running, folder: Path, batch: list[Any], seconds: float) -> None:
     task, name = "one record per request", server.contender.name
-    record = json.dumps(json.loads(batch)[0]).encode()
+    record = server.contender.request(batch[0])
     body = folder / "one.json"
     body.write_bytes(record)
     server.load(body, 1)  # what is made ready by the first requests is ready
@@ -228,19 +299,19 @@ def measure_one(report: Report, server: Running, folder: Path, batch: bytes, sec
     report.add(task, name, "99th percentile, half load", "ms", paced(server, record, rate / 2, seconds))
 
 
-def measure_batch(report: Report, server: Running, folder: Path, batch: bytes, seconds: float) -> None:
+def measure_batch(report: Report, server: Running, folder: Path, batch: list[Any], seconds: float) -> None:
     task, name = f"{BATCH:,} records per request", server.contender.name
     body = folder / "batch.json"
-    body.write_bytes(batch)
+    body.write_bytes(server.contender.request(batch))
     rate, _, spent = max((server.load(body, seconds, 2) for _ in range(3)), key=lambda found: found[0])
     report.add(task, name, "records", "1/s", rate * BATCH)
     report.add(task, name, "CPU time of the server", "µs per record", spent / BATCH)
 
 
-def measure_lines(report: Report, server: Running, _: Path, batch: bytes, seconds: float) -> None:
+def measure_lines(report: Report, server: Running, _: Path, batch: list[Any], seconds: float) -> None:
     if not server.contender.name.startswith("unkernel"):
         return  # the others have no streams
-    lines = "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in json.loads(batch)).encode()
+    lines = b"".join(as_json(one) + b"\n" for one in batch)
     best = max(streamed(server, lines * int(20 * seconds)) for _ in range(3))
     report.add("JSON lines", server.contender.name, "in and out", "MB/s", best / 1e6)
 
@@ -263,9 +334,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             return
         for contender in CONTENDERS:
             try:
-                with running(contender, folder) as server:
-                    answer = server.ask(batch)
-                    assert len(answer) == BATCH, answer
+                with running(contender, folder, batch) as server:
                     for task in tasks:
                         TASKS[task](report, server, folder, batch, seconds)
             except (ImportError, RuntimeError) as error:
