@@ -204,7 +204,8 @@ class Running:
         before = self.cpu_seconds()
         address = f"http://127.0.0.1:{self.port}{self.contender.path}"
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}", "--timeout", f"{PATIENCE}", "-s", script]
-        told = subprocess.run([*command, "--latency", address], check=True, capture_output=True, text=True).stdout
+        command += ["--latency", address]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         assert "Non-2xx" not in told and "Socket errors" not in told, told
         requests = int(re.search(r"(\d+) requests in", told)[1])  # type: ignore[index]
         rate = float(re.search(r"Requests/sec:\s+([\d.]+)", told)[1])  # type: ignore[index]
