@@ -1,4 +1,4 @@
-"""Links between the project's own pages lead somewhere."""
+"""Links between the project's own pages lead somewhere, and what the pages name as evidence is there."""
 
 from __future__ import annotations
 
@@ -33,3 +33,18 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert path.exists() or path in MAY_BE_ABSENT, f"{page}: {link}"
         if anchor:
             assert anchor in anchors(path), f"{page}: {link}"
+
+
+# A claim names the test or benchmark behind it: `tests/poly/test_svc.py`, `benchmarks/engines.py`.
+EVIDENCE = re.compile(r"`((?:tests|benchmarks|cpp|docs|tools)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_evidence_is_there(page: Path) -> None:
+    for named in EVIDENCE.findall(page.read_text(encoding="utf-8")):
+        assert (ROOT / named).exists() or ROOT / named in MAY_BE_ABSENT, f"{page}: {named}"
+
+
+def test_trust_pages_name_evidence() -> None:
+    pages = [page for page in PAGES if page.parent.name == "trust"]
+    assert sum(len(EVIDENCE.findall(page.read_text(encoding="utf-8"))) for page in pages) > 30
