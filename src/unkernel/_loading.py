@@ -75,53 +75,59 @@ def load(
     | TokenizerModel
     | WordClusters
 ):
-    """Read a ``.uk`` file and make it ready: a classifier, a parser, or a part of one.
+    """Read a ``.uk`` file: a classifier, a parser or another trained model, ready for use.
 
-    The file is mapped into memory, and so shared among the processes that load it. Replace a model by saving
-    or moving another over it, never by copying into it: what is mapped would change under those who use it,
-    and a file that is cut short would end them. ``mmap=False`` reads the whole file, and has no such care.
+    The file is mapped into memory, so processes that load the same file share it. To replace a model, save or
+    move another file over it; never copy into the file, because processes that have it mapped would see a
+    mixture of both files or crash. With ``mmap=False`` the whole file is read and this does not apply.
 
-    What comes back depends on the file, which no type checker can see: narrow it by ``isinstance``. The
-    ``load`` of each class, such as ``ArcEagerModel.load(path)``, raises for files of other kinds and returns
-    its own class. That of an estimator, such as ``ArcEagerParser.load(path)``, gives an estimator that can be
-    fitted again.
+    The type of the result depends on the file; narrow it with ``isinstance``. The ``load`` method of a class,
+    such as ``ArcEagerModel.load(path)``, always returns that class and raises an error for other files. The
+    ``load`` method of an estimator, such as ``ArcEagerParser.load(path)``, returns an estimator that you can
+    fit again.
 
     Parameters
     ----------
-    path : path
+    path : str or path-like
+        The file.
     verify : "lazy" or bool, default="lazy"
-        Which parts are compared with the digests that the file holds. "lazy": the header, and arrays up to
-        64 MB in sum, which takes at most about 20 ms. True: all, and the SHA-256, and every number of the
-        model that lies beside compiled tables, whose answers are compared with the model's on some rows.
-        False: the header alone.
-        Files that were written before there were digests load as they are; ``unkernel inspect`` says so.
+        Which parts to compare with the checksums in the file. "lazy" checks the header and arrays up to a
+        total of 64 MB, which takes at most about 20 ms. True checks everything, including the SHA-256, every
+        number of the model, and the predictions of the compiled tables on some rows. False checks the header.
+        Files of versions without checksums are loaded unchecked; ``unkernel inspect`` tells you.
     mmap : bool, default=True
-        Whether the file is mapped, instead of read.
+        Whether to map the file instead of reading it.
     limit : int or str, default=None
-        Bytes of memory that may be taken to make the model ready, such as ``"8G"``. None allows 64 MB and
-        128 times the size of the file, so that a small file of a stranger cannot take more, or what the
-        environment variable ``UNKERNEL_LIMIT`` says.
+        Largest amount of memory in bytes that the model may take, such as ``"8G"``. None allows 64 MB plus
+        128 times the size of the file, so that a small untrusted file cannot take more, or the value of the
+        environment variable ``UNKERNEL_LIMIT``.
 
     Returns
     -------
-    CompiledClassifier, RecordClassifier, TreeClassifier, ArcEagerModel, BunsetsuModel, ChunkModel,
-    TaggerModel, TextParserModel, TokenizerModel or WordClusters
+    CompiledClassifier, RecordClassifier, TreeClassifier or a model of ``unkernel.parsing``
+        The model that the file holds.
 
     Raises
     ------
     FormatError
-        If the file is not a model, is damaged, or was written by a newer unkernel.
+        If the file is not a model, is damaged, or was written by a newer version.
     LimitError
-        If it would take more memory than `limit`. It is a FormatError and a MemoryError.
+        If loading would take more memory than ``limit``. It is a FormatError and a MemoryError.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
+
+    See Also
+    --------
+    compile : Compile a model and save it.
+    read_model : Read a model file of another program.
 
     Examples
     --------
-    >>> clf = load("model.uk")  # doctest: +SKIP
-    >>> clf.predict(X)  # doctest: +SKIP
-    >>> parser = load("en.uk")  # doctest: +SKIP
-    >>> parser.parse("raw.conllu")  # doctest: +SKIP
+    >>> import unkernel
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> unkernel.PolySVC(C=10, gamma=1).fit(X, y).save("xor.uk")
+    >>> unkernel.load("xor.uk").predict(X)
+    array([0, 1, 1, 0])
     """
     from unkernel.data import allowance
     from unkernel.data.files import name_of

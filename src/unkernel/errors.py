@@ -7,16 +7,43 @@ import warnings
 
 
 class FormatError(ValueError):
-    """A file that is not what it claims to be.
+    r"""Error in the contents of a file.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file; ``"<stream>"`` if it has none.
+    line : int
+        Line of the error, counted from 1; 0 if it concerns the whole file.
+    column : int
+        Column of the error, counted from 1; 0 if it concerns the whole line.
+    reason : str
+        What is wrong and, where it helps, what would be right.
 
     Attributes
     ----------
     file : str
-        The name of the file (``"<stream>"`` where there is none).
-    line, column : int
-        Where the fault is, counted from 1; 0 where it has no place of its own.
+        Name of the file; ``"<stream>"`` if it has none.
+    line : int
+        Line of the error, counted from 1; 0 if it concerns the whole file.
+    column : int
+        Column of the error, counted from 1; 0 if it concerns the whole line.
     reason : str
-        What is wrong there and, where that helps, what would be right.
+        What is wrong and, where it helps, what would be right.
+
+    See Also
+    --------
+    LimitError : Error for files that would take too much memory.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel import FormatError, read_svmlight
+    >>> try:
+    ...     read_svmlight(io.StringIO("1 1:0.5\n1 2:x\n"))
+    ... except FormatError as error:
+    ...     print(error.line)
+    2
     """
 
     def __init__(self, file: str, line: int, column: int, reason: str) -> None:
@@ -40,9 +67,34 @@ def not_utf8(byte: int) -> str:
 
 
 class LimitError(FormatError, MemoryError):
-    """A file that would take more memory than its size accounts for.
+    """Error for a file that would take more memory than its size justifies.
 
-    ``limit=`` of :func:`unkernel.load` and :func:`unkernel.read_model` allows more.
+    The parameter ``limit`` of :func:`unkernel.load` and :func:`unkernel.read_model` allows more.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file.
+    line : int
+        Line of the error; 0 if it concerns the whole file.
+    column : int
+        Column of the error; 0 if it concerns the whole line.
+    reason : str
+        What is wrong.
+
+    See Also
+    --------
+    FormatError : Error in the contents of a file.
+
+    Examples
+    --------
+    >>> import unkernel
+    >>> unkernel.PolySVC(gamma=1).fit([[0, 1], [1, 0]], [0, 1]).save("small.uk")
+    >>> try:
+    ...     unkernel.load("small.uk", limit=10)
+    ... except unkernel.LimitError:
+    ...     print("too large")
+    too large
     """
 
 

@@ -410,10 +410,7 @@ def test_the_help_of_data_has_an_example(run, monkeypatch, command, example):
 def test_the_help_of_the_packed_copy(run, monkeypatch, kind):
     monkeypatch.setenv("COLUMNS", "400")
     shown = run("train", kind, "--help").out
-    assert (
-        "The file for the packed copy of rows that are trained on from files; by default it lies beside"
-        in shown
-    )
+    assert "File for the packed copy of rows that are read from files; by default it lies beside" in shown
     assert "None is" not in shown
 
 

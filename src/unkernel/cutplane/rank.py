@@ -59,77 +59,105 @@ def _has_thresholds(learner: Any) -> bool:
 
 
 class RankSVM(LinearLearner):
-    """A support vector machine that learns an order, linear or on conjunctions of features.
+    r"""Support vector machine for learning to rank, linear or on conjunctions of features.
 
-    Solves, over the m pairs (i, j) of rows with y_i > y_j in the same group,
+    Over the :math:`m` pairs of rows :math:`(i, j)` with :math:`y_i > y_j` in the same group (query), the
+    estimator solves
 
-        min_w  1/2 |w|^2 + C (n / m) sum over pairs of max(0, 1 - (w'phi(x_i) - w'phi(x_j)))
+    .. math:: \min_w \; \tfrac{1}{2} \|w\|^2
+              + C \tfrac{n}{m} \sum_{(i, j)} \max(0,\, 1 - w^\top (\phi(x_i) - \phi(x_j)))
 
-    by cutting planes in O(n log n) per pass, for any number of ranks: the pairs are never listed. phi(x) is
-    x itself, or, for degree 2 and 3, the feature map of the kernel ``(gamma <x, z> + coef0) ** degree``. The
-    C of Joachims' paper is ``n C``, as for ``CuttingPlaneSVC``; a program that sums over pairs has
-    ``C n / m``. With two labels and no groups this optimises the area under the ROC curve.
+    by cutting planes. A pass takes :math:`O(n \log n)` time for any number of ranks, because the pairs are
+    never listed. :math:`\phi(x)` is :math:`x` itself or, for degree 2 and 3, the feature map of the kernel
+    ``(gamma <x, z> + coef0) ** degree``. The C of Joachims' paper is :math:`n C`, as for
+    :class:`CuttingPlaneSVC`; programs that sum over pairs use :math:`C n / m`. With two labels and no groups,
+    this optimises the area under the ROC curve.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the pairs that are not in order, as if each row had a loss of its own.
+        Weight of the pairs that are in the wrong order, scaled as if each row had one loss.
     degree : {1, 2, 3}, default=1
-        Features in a conjunction, at most. 1 is a linear ranking; 2 and 3 need rows in memory.
+        Largest number of features in a conjunction. 1 gives a linear ranking; 2 and 3 need rows in memory.
     gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product for degree 2 and 3, as in ``PolySVC``: ``1 / (n_features * X.var())``,
-        ``1 / n_features`` or a value.
+        Factor of the inner product for degree 2 and 3: ``1 / (n_features * X.var())``, ``1 / n_features`` or
+        a value.
     coef0 : float, default=1.0
         Constant of the kernel for degree 2 and 3, not negative.
     pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
-        "ndcg" weighs a pair by what NDCG loses if its rows are swapped in the best order of their group;
-        labels are relevance then, with gains of ``2 ** y - 1``. A dict has the weights of classes of pairs,
-        by (higher label, lower label); 1 for those that are not named. None is "uniform".
+        "ndcg" weighs a pair by the NDCG that is lost if its rows are swapped in the ideal order of their
+        group; labels are relevance grades then, with gains of ``2 ** y - 1``. A dict maps (higher label,
+        lower label) to weights; pairs that it does not name have weight 1. None means "uniform".
     tol : float, default=1e-3
-        Relative gap at which training stops: (P - D) / P <= tol, P being the objective and D a lower bound
+        Relative gap at which training stops: (P - D) / P <= tol, where P is the objective and D a lower bound
         of its minimum.
     max_iter : int, default=1000
-        Passes over the training set, at most.
+        Largest number of passes over the training set.
     max_cuts : int, default=200
-        Cuts that are kept; each takes 8 bytes per feature, or 16 per row for degree 2 and 3.
+        Largest number of cuts that are kept; each takes 8 bytes per feature, or 16 per row for degree 2 and
+        3.
     warm_start : bool, default=False
-        Start the next fit from the weights of this one; for degree 2 and 3 from the part of them that rows
-        of both fits have.
+        Whether the next ``fit`` starts from the weights of the previous one. For degree 2 and 3, only the
+        part that belongs to rows of both training sets is used.
     checkpoint : path, default=None
-        A folder where cuts are kept while training: a run that was killed goes on from its last pass when
-        it is started again with the same rows. It is emptied when training ends.
+        Folder in which to keep the cuts during training. If training is interrupted, the next ``fit`` on the
+        same rows continues after the last pass. The folder is emptied when training ends.
     cache : path, default=None
-        The file for the packed copy of rows that are trained on from files; by default it lies beside the
-        first of these, with ``.rows`` after its name.
+        File for the packed copy of rows that are read from files; by default it lies beside the first of
+        these files, with ``.rows`` appended to its name.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     verbose : int, default=0
-        1 says how it ended; 2 adds one line per second.
+        1 prints how training ended; 2 adds one line per second.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Only for degree 1.
+        Weights of the features; only for degree 1.
+    intercept_ : float
+        Always 0, because a constant does not change the order; only for degree 1.
     gamma_ : float
         The value of gamma that was used; only for degree 2 and 3.
-    ranks_ : ndarray
-        The labels, ascending.
+    ranks_ : ndarray of shape (n_ranks,)
+        The labels, in ascending order.
     thresholds_ : ndarray of shape (n_ranks - 1,)
-        After :meth:`fit_thresholds`.
+        Scores that separate the labels; only after :meth:`fit_thresholds`.
+    classes_ : ndarray of shape (n_ranks,)
+        The labels that :meth:`predict` returns; only after :meth:`fit_thresholds`.
     n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if ``X`` had them.
     objective_ : float
+        Primal objective.
     gap_ : float
         Certified relative duality gap.
     n_iter_ : int
         Passes over the training set.
+    model_ : LinearModel, ConjunctionModel or KernelModel
+        The fitted model; see :meth:`to_model`.
+
+    See Also
+    --------
+    unkernel.cutplane.ndcg_score : NDCG of scores, averaged over queries.
+    unkernel.cutplane.ordered_pairs : Share of pairs that scores put in the right order.
+    unkernel.distributed.DaskRankSVM : The same estimator on a Dask cluster.
+
+    References
+    ----------
+    .. [1] T. Joachims, "Training linear SVMs in linear time", KDD 2006.
 
     Examples
     --------
     >>> from unkernel import RankSVM
-    >>> ranker = RankSVM().fit([[0.0], [1.0], [2.0], [9.0]], [1, 2, 3, 4])
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], [1, 2, 3, 4]
+    >>> ranker = RankSVM().fit(X, y)
     >>> ranker.score([[5.0], [3.0], [4.0]], [3, 1, 2])
     1.0
-    >>> ranker.fit_thresholds([[0.0], [1.0], [2.0], [9.0]], [1, 2, 3, 4]).predict([[1.2], [7.0]])
+
+    Predict the labels themselves instead of scores:
+
+    >>> ranker.fit_thresholds(X, y).predict([[1.2], [7.0]])
     array([2, 4])
     """
 
@@ -185,19 +213,24 @@ class RankSVM(LinearLearner):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Train on rows X with labels y, of which larger ones should have larger scores.
+        """Fit the model, so that rows with larger labels have larger scores.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
-            A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight files with their
-            own labels and, perhaps, ``qid:`` fields. They may be larger than memory.
-        y : array-like of numbers of shape (n_samples,)
-            None for files.
+            Training rows. A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight
+            files with labels and, optionally, ``qid:`` fields. They may be larger than memory.
+        y : array-like of numbers of shape (n_samples,), default=None
+            Labels; None for files.
         qid : array-like of shape (n_samples,), default=None
-            Groups: only rows of the same one are compared. Rows of a group need not stand together.
+            Groups (queries): only rows of the same group are compared. Rows of a group need not be adjacent.
         sample_weight : array-like of shape (n_samples,), default=None
-            A pair has the product of its rows' weights.
+            Weights of the rows; the weight of a pair is the product of the weights of its rows.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator itself.
         """
         fitted: Self = self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
         return fitted
@@ -214,7 +247,30 @@ class RankSVM(LinearLearner):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
-        """``fit``, with functions that are shown the progress of training and of reading."""
+        """Fit the model and report progress while reading and training.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
+            Training rows, as in :meth:`fit`.
+        y : array-like of numbers of shape (n_samples,) or None
+            Labels.
+        qid : array-like of shape (n_samples,) or None
+            Groups.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+        on_reading : callable, default=None
+            Called with the state of reading files.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in files start at 0.
+
+        Returns
+        -------
+        RankSVM
+            The fitted estimator itself.
+        """
         rows, ranking = self._training_set(
             X, y, qid, sample_weight, on_reading=on_reading, zero_based=zero_based
         )
@@ -234,21 +290,28 @@ class RankSVM(LinearLearner):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> list[Self]:
-        """Fit for several values of C, each from the cuts of the one before.
+        """Fit one model for each of several values of C.
 
-        Cuts hold for every C, so a path costs little more than its hardest value.
+        Cuts are valid for every C, so each fit starts from the cuts of the previous one, and the path takes
+        little longer than its most difficult value.
 
         Parameters
         ----------
-        X, y, qid, sample_weight
-            As in :meth:`fit`.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
+            Training rows, as in :meth:`fit`.
+        y : array-like of numbers of shape (n_samples,) or None
+            Labels; None for files.
         Cs : iterable of float
-            Best in ascending order.
+            Values of C; training is fastest if they ascend.
+        qid : array-like of shape (n_samples,), default=None
+            Groups: only rows of the same group are compared.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         list of RankSVM
-            One fitted copy per C.
+            One fitted copy of this estimator for each C.
         """
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
@@ -428,11 +491,28 @@ class RankSVM(LinearLearner):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """The share of pairs that the scores have in order; equal scores count half.
+        """Compute the share of pairs that the scores put in the right order.
 
-        Only pairs of rows with different labels and, if there are groups, of the same group count. For two
-        labels this is the area under the ROC curve. A ranker that was fitted with groups warns when it is
-        scored without: pairs of different groups, which it never learned to order, would count then.
+        Only pairs of rows with different labels count and, if there are groups, only pairs within a group.
+        Equal scores count half. For two labels this is the area under the ROC curve. A ranker that was fitted
+        with groups warns if you score it without ``qid``, since it never learned to compare rows of different
+        groups.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of numbers of shape (n_samples,)
+            The correct labels.
+        qid : array-like of shape (n_samples,), default=None
+            Groups: only rows of the same group are compared.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; the weight of a pair is the product of the weights of its rows.
+
+        Returns
+        -------
+        float
+            The share of pairs, in [0, 1].
         """
         scores = self.decision_function(X)
         self._warn_without_groups(qid, "score")
@@ -451,7 +531,32 @@ class RankSVM(LinearLearner):
         gain: str = "exponential",
         without_relevant: str = "skip",
     ) -> float:
-        """NDCG@k of the scores; see :func:`unkernel.cutplane.ndcg_score` for its conventions."""
+        """Compute the NDCG of the scores, averaged over queries.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of numbers of shape (n_samples,)
+            Relevance grades, not negative.
+        qid : array-like of shape (n_samples,), default=None
+            Queries; None takes all rows as one query.
+        k : int or None, default=10
+            Number of places that count; None counts all.
+        gain : {"exponential", "linear"}, default="exponential"
+            Gain of a row: ``2 ** y - 1`` or ``y``.
+        without_relevant : {"skip", "zero", "one"}, default="skip"
+            Value of a query without relevant rows; "skip" leaves it out of the mean.
+
+        Returns
+        -------
+        float
+            The mean NDCG, in [0, 1].
+
+        See Also
+        --------
+        unkernel.cutplane.ndcg_score : The same measure for given scores, with its conventions.
+        """
         scores = self.decision_function(X)
         self._warn_without_groups(qid, "ndcg")
         return ndcg_score(y, scores, qid, k=k, gain=gain, without_relevant=without_relevant)
@@ -465,10 +570,24 @@ class RankSVM(LinearLearner):
             )
 
     def fit_thresholds(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the scores that divide the labels, so that :meth:`predict` can name them.
+        """Find the scores that separate the labels, so that ``predict`` can return labels.
 
-        The thresholds minimise the absolute error, counted in ranks, on these rows: the training rows, or
-        better ones that were held out. Labels must be among those that the order was learned from.
+        The thresholds minimise the absolute error, counted in ranks, on the given rows. Use held-out rows if
+        you have them.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        y : array-like of numbers of shape (n_samples,)
+            Their labels, which must all be among ``ranks_``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        RankSVM
+            The estimator itself, with ``thresholds_`` and ``classes_``.
         """
         check_is_fitted(self)
         scores = self.decision_function(X)
@@ -492,5 +611,16 @@ class RankSVM(LinearLearner):
 
     @available_if(_has_thresholds)  # type: ignore[untyped-decorator]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The label of each row; only after :meth:`fit_thresholds`."""
+        """Predict the label of each row; available after ``fit_thresholds``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted labels.
+        """
         return super().predict(X)

@@ -25,15 +25,36 @@ _WITHOUT_RELEVANT = {"skip": None, "zero": 0.0, "one": 1.0}
 def ordered_pairs(
     y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
 ) -> float:
-    """The share of pairs of rows with different labels that scores have in order; equal scores count half.
+    """Compute the share of pairs of rows that scores put in the right order.
+
+    Only pairs with different labels count; equal scores count half. For two labels this is the area under the
+    ROC curve.
 
     Parameters
     ----------
-    y, scores : array-like of numbers of shape (n_samples,)
+    y : array-like of numbers of shape (n_samples,)
+        The correct labels.
+    scores : array-like of numbers of shape (n_samples,)
+        The scores of the rows.
     qid : array-like of shape (n_samples,), default=None
-        Groups: only rows of the same one are compared.
+        Groups: only rows of the same group are compared.
     sample_weight : array-like of shape (n_samples,), default=None
-        A pair has the product of its rows' weights.
+        Weights of the rows; the weight of a pair is the product of the weights of its rows.
+
+    Returns
+    -------
+    float
+        The share of pairs, in [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If there is no pair of rows with different labels in the same group.
+
+    See Also
+    --------
+    ndcg_score : Normalised discounted cumulative gain.
+    RankSVM.score : The same measure for the scores of a ranker.
 
     Examples
     --------
@@ -168,30 +189,36 @@ def ndcg_score(
     gain: str = "exponential",
     without_relevant: str = "skip",
 ) -> float:
-    """NDCG@k: the discounted gain of the first k rows of each query, relative to the best order.
+    """Compute NDCG@k: the discounted gain of the first k rows, relative to the ideal order.
 
-    The gain of the row at place p (counted from 1) is divided by log2(1 + p). Rows of equal score share
-    the mean of their gains, so that the result does not depend on how ties are broken.
+    The gain of the row at place p (counted from 1) is divided by log2(1 + p). Rows with equal scores share
+    the mean of their gains, so the result does not depend on how ties are broken.
 
     Parameters
     ----------
     y : array-like of numbers of shape (n_samples,)
-        Relevance, not negative; a row is relevant where it is above 0.
+        Relevance grades, not negative; rows with a grade above 0 are relevant.
     scores : array-like of numbers of shape (n_samples,)
+        The scores of the rows.
     qid : array-like of shape (n_samples,), default=None
-        Queries; None is one query of all rows.
+        Queries; None takes all rows as one query.
     k : int or None, default=10
-        Places that count; None counts all.
+        Number of places that count; None counts all.
     gain : {"exponential", "linear"}, default="exponential"
-        2^y - 1, as in LETOR and LightGBM, or y itself, as in scikit-learn.
+        Gain of a row: ``2 ** y - 1``, as in LETOR and LightGBM, or ``y`` itself, as in scikit-learn.
     without_relevant : {"skip", "zero", "one"}, default="skip"
-        What a query without a relevant row counts, for which NDCG is 0 / 0. "skip" leaves it out of the
-        mean, "zero" is LETOR's and scikit-learn's convention, "one" that of LightGBM and XGBoost.
+        Value of a query without relevant rows, for which NDCG is 0 / 0. "skip" leaves it out of the mean,
+        "zero" is the convention of LETOR and scikit-learn, "one" that of LightGBM and XGBoost.
 
     Returns
     -------
     float
         The mean over queries, in [0, 1].
+
+    See Also
+    --------
+    ordered_pairs : Share of pairs in the right order.
+    RankSVM.ndcg : The same measure for the scores of a ranker.
 
     Examples
     --------

@@ -72,89 +72,113 @@ class OneVsRestTargets:
 
 
 class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
-    """A linear support vector machine for many rows, in memory or in files larger than memory.
+    r"""Linear support vector classification for large data sets, in memory or in files.
 
-    Solves, with x extended by a constant ``intercept_scaling``,
+    With a constant ``intercept_scaling`` appended to each row, the estimator solves
 
-        min_w  1/2 |w|^2 + C sum_i loss(1 - y_i w'x_i)
+    .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(1 - y_i w^\top x_i)
 
-    by cutting planes: each round makes one pass over the rows and adds one linear lower bound of the losses;
-    the number of rounds does not grow with the number of rows. The intercept is regularised like every other
-    weight, as in scikit-learn's ``LinearSVC``, and ``C`` means what it means there; the C of Joachims' papers
-    is ``n`` times it. More than two classes are trained one against the rest.
+    by cutting planes: each iteration makes one pass over the rows and adds one linear lower bound of the
+    loss. The number of iterations does not grow with the number of rows. The intercept is regularised like
+    every other weight, as in scikit-learn's ``LinearSVC``, and ``C`` has the same meaning; the C of Joachims'
+    papers is ``n_samples`` times as large. Problems with more than two classes are solved one versus the
+    rest.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the losses; larger fits the training set more closely.
+        Weight of the loss; larger values fit the training set more closely.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        What a row on the wrong side of its margin costs, for ``objective="error_rate"``.
+        Loss of a row that violates the margin, for ``objective="error_rate"``.
     objective : str, default="error_rate"
-        What is optimised, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``),
-        the F1 score (``"f1"``), the point where precision and recall are equal (``"break_even"``), or the
+        What is optimised, as in SVMperf: ``"error_rate"``, the area under the ROC curve (``"roc_area"``), the
+        F1 score (``"f1"``), the precision at the point where it equals the recall (``"break_even"``), or the
         precision among the ``k`` highest scores (``"precision_at_k"``).
     k : int, default=None
-        How many rows are on top, for ``objective="precision_at_k"``. As in SVMperf, it works best near the
-        number of positive rows, and on centred features: elsewhere a score that all rows share can satisfy
+        Number of highest-scoring rows that count, for ``objective="precision_at_k"``. It works best near the
+        number of positive rows and on centred features: far from it, a score that all rows share can satisfy
         the bound.
     solver : {"auto", "cutting_plane", "dual"}, default="auto"
-        Cutting planes, or dual coordinate descent. ``"dual"`` is for the error rate on rows in memory; there
-        it is often faster, by far on text with a large C, and ``"auto"`` takes it from 1,000 rows on. Both
-        stop at the same certified gap.
+        Cutting planes or dual coordinate descent. "dual" needs ``objective="error_rate"`` and rows in
+        memory; there it is often faster, especially on text with a large C, and "auto" chooses it from 1,000
+        rows on. Both stop at the same certified gap.
     fit_intercept : bool, default=True
-        Whether scores have a constant.
+        Whether to fit an intercept.
     intercept_scaling : float, default=1.0
-        The constant; larger ones are regularised less.
+        Value of the constant feature; the larger it is, the less the intercept is regularised.
     tol : float, default=1e-3
-        Relative gap at which training stops: (P - D) / P <= tol, P being the objective and D a lower bound
+        Relative gap at which training stops: (P - D) / P <= tol, where P is the objective and D a lower bound
         of its minimum.
     max_iter : int, default=1000
-        Passes over the training set, at most.
+        Largest number of passes over the training set.
     max_cuts : int, default=200
-        Cuts that are kept; each takes 8 bytes per feature.
+        Largest number of cuts that are kept; each takes 8 bytes per feature.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C, by class; "balanced" makes all classes weigh the same. For ``objective="error_rate"``:
-        the others weigh classes themselves.
+        Factors of C for each class; "balanced" gives all classes the same total weight. Only for
+        ``objective="error_rate"``.
     warm_start : bool, default=False
-        Start the next fit from the weights of this one.
+        Whether the next ``fit`` starts from the weights of the previous one.
     checkpoint : path, default=None
-        A folder where cuts are kept while training: a run that was killed goes on from its last pass when
-        it is started again with the same rows. It is emptied when training ends.
+        Folder in which to keep the cuts during training. If training is interrupted, the next ``fit`` on the
+        same rows continues after the last pass. The folder is emptied when training ends.
     cache : path, default=None
-        The file for the packed copy of rows that are trained on from files; by default it lies beside the
-        first of these, with ``.rows`` after its name.
+        File for the packed copy of rows that are read from files; by default it lies beside the first of
+        these files, with ``.rows`` appended to its name.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Order in which ``solver="dual"`` visits rows.
+        Seed of the order in which ``solver="dual"`` visits rows.
     verbose : int, default=0
-        1 says how it ended; 2 adds one line per second.
+        1 prints how training ended; 2 adds one line per second.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-    coef_ : ndarray of shape (1 or n_classes, n_features)
-    intercept_ : ndarray of shape (1 or n_classes,)
+        The class labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
     n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if ``X`` had them.
     objective_ : float
-        Primal objective, summed over the one-vs-rest problems.
+        Primal objective, summed over the one-versus-rest problems.
     gap_ : float
-        Certified relative duality gap, the largest of all problems.
+        Certified relative duality gap, the largest over all problems.
     n_iter_ : int
-        Passes over the training set, the most of all problems.
+        Passes over the training set, the largest number over all problems.
     solver_ : str
         The solver that was used.
+    model_ : LinearModel
+        The fitted model; see :meth:`to_model`.
+
+    See Also
+    --------
+    PolySVC : Support vector classification on conjunctions of features.
+    RankSVM : Learning to rank with the same solver.
+    unkernel.distributed.DaskCuttingPlaneSVC : The same estimator on a Dask cluster.
 
     Notes
     -----
-    Where only the order of scores is optimised (``"roc_area"``, ``"break_even"``, ``"precision_at_k"``), the
-    intercept is moved in the end so that as many training rows are above 0 as are positive (or ``k``).
+    The objectives ``"roc_area"``, ``"break_even"`` and ``"precision_at_k"`` depend only on the order of the
+    scores. For these the intercept is set after training, so that as many training rows have a positive score
+    as there are positive rows (or ``k`` of them).
+
+    References
+    ----------
+    .. [1] T. Joachims, "Training linear SVMs in linear time", KDD 2006.
+    .. [2] T. Joachims, "A support vector method for multivariate performance measures", ICML 2005.
 
     Examples
     --------
     >>> from unkernel import CuttingPlaneSVC
-    >>> CuttingPlaneSVC(C=10).fit([[0, 0], [1, 0], [2, 0]], [0, 0, 1]).predict([[3, 1], [0, 1]])
+    >>> clf = CuttingPlaneSVC(C=10).fit([[0, 0], [1, 0], [2, 0]], [0, 0, 1])
+    >>> clf.predict([[3, 1], [0, 1]])
     array([1, 0])
+    >>> clf.gap_ <= clf.tol
+    True
     """
 
     _kind = "CuttingPlaneSVC"
@@ -210,17 +234,23 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on rows X with labels y.
+        """Fit the model to training rows in memory or in files.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
-            A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight files. They are
-            read once, into a packed copy (``cache``), and then streamed: they may be larger than memory.
-        y : array-like of shape (n_samples,)
-            None for files, which have their own labels.
+            Training rows. A path, a pattern such as ``"part-*.svm.gz"`` or a list of paths names svmlight
+            files. These are read once into a packed copy (``cache``) and then streamed, so they may be larger
+            than memory.
+        y : array-like of shape (n_samples,), default=None
+            Class labels; None for files, which contain their own labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
+            Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        CuttingPlaneSVC
+            The fitted estimator itself.
         """
         fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
@@ -236,7 +266,28 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
-        """``fit``, with functions that are shown the progress of training and of reading."""
+        """Fit the model and report progress while reading and training.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
+            Training rows, as in :meth:`fit`.
+        y : array-like of shape (n_samples,) or None
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+        on_reading : callable, default=None
+            Called with the state of reading files.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in files start at 0.
+
+        Returns
+        -------
+        CuttingPlaneSVC
+            The fitted estimator itself.
+        """
         found, labels = self._read(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
@@ -419,22 +470,26 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     def path(
         self, X: Any, y: ArrayLike | None, Cs: Iterable[float], sample_weight: ArrayLike | None = None
     ) -> list[Self]:
-        """Fit for several values of C, each from the cuts of the one before.
+        """Fit one model for each of several values of C.
 
-        Cuts hold for every C, so a path costs little more than its hardest value. The solver is always
-        ``"cutting_plane"``.
+        Cuts are valid for every C, so each fit starts from the cuts of the previous one, and the path takes
+        little longer than its most difficult value. The solver is always ``"cutting_plane"``.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
+            Training rows, as in :meth:`fit`.
+        y : array-like of shape (n_samples,) or None
+            Class labels; None for files.
         Cs : iterable of float
-            Best in ascending order.
+            Values of C; training is fastest if they ascend.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         list of CuttingPlaneSVC
-            A fitted copy for each C.
+            One fitted copy of this estimator for each C.
         """
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")

@@ -1,4 +1,4 @@
-"""Reading and writing data."""
+"""Read, write and hold data: sparse rows, trees, treebanks and annotated text."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""The data sets that tests and benchmarks measure on: where they are, and what they should be.
+"""Data sets of the tests and benchmarks: where they are, and what they should contain.
 
-Nothing here reaches for the network. A reader who has one finds the public address in
-:func:`describe`; those who have the files set the environment variable ``UNKERNEL_DATA`` to their
-folder. Without it, the folder ``../shared/data`` beside the project is looked at.
+Nothing here uses the network. :func:`describe` gives the public address of a data set. If you have the
+files, set the environment variable ``UNKERNEL_DATA`` to their folder; otherwise the folder
+``../shared/data`` beside the project is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,25 @@ _PARTS = ("train", "dev", "test")
 
 @dataclass(frozen=True)
 class DatasetFile:
-    """A file, relative to the data folder, and its sum."""
+    """A file of a data set and its checksum.
+
+    Attributes
+    ----------
+    file : str
+        Path relative to the data folder.
+    sha256 : str
+        SHA-256 checksum of the file.
+
+    See Also
+    --------
+    Dataset : The data set that the file belongs to.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> datasets.describe("a9a").parts["train"].file
+    'classification/a9a.svm.xz'
+    """
 
     file: str
     sha256: str
@@ -32,7 +50,33 @@ class DatasetFile:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set: what it is, where the original is published, and the files of its parts."""
+    """Description of a data set: what it is, where it was published, and its files.
+
+    Attributes
+    ----------
+    name : str
+        Name of the data set.
+    format : str
+        Format of its files, such as "svmlight".
+    description : str
+        What the data set is.
+    address : str
+        Where the original is published.
+    parts : dict of str to DatasetFile
+        The files, by part: "train", "dev" or "test".
+    n_features : int or None, default=None
+        Number of features, for data sets in the svmlight format.
+
+    See Also
+    --------
+    describe : Look up a data set.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> datasets.describe("a9a").n_features
+    123
+    """
 
     name: str
     format: str
@@ -43,12 +87,59 @@ class Dataset:
 
 
 def names(format: str | None = None) -> list[str]:
-    """The names of all data sets, or of those in one format, such as ``"svmlight"``."""
+    """List the names of the known data sets.
+
+    Parameters
+    ----------
+    format : str, default=None
+        Only data sets in this format, such as ``"svmlight"``; None lists all.
+
+    Returns
+    -------
+    list of str
+        The names.
+
+    See Also
+    --------
+    describe : Describe one of them.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> "a9a" in datasets.names("svmlight")
+    True
+    """
     return [name for name, dataset in _catalogue().items() if format in (None, dataset.format)]
 
 
 def describe(name: str) -> Dataset:
-    """What is known about a data set."""
+    """Describe a data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+
+    Returns
+    -------
+    Dataset
+        The description.
+
+    Raises
+    ------
+    ValueError
+        If there is no such data set; the error lists those that there are.
+
+    See Also
+    --------
+    names : List all data sets.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> datasets.describe("a9a").format
+    'svmlight'
+    """
     try:
         return _catalogue()[name]
     except KeyError:
@@ -56,7 +147,27 @@ def describe(name: str) -> Dataset:
 
 
 def folder() -> Path | None:
-    """The folder with the data, or None where there is none."""
+    """Find the folder that holds the data sets.
+
+    Returns
+    -------
+    Path or None
+        The folder named by the environment variable ``UNKERNEL_DATA`` or, if it is not set, the folder
+        ``../shared/data`` beside the project; None if there is none.
+
+    See Also
+    --------
+    path : Find a file of a data set.
+
+    Examples
+    --------
+    >>> import os
+    >>> from unkernel import datasets
+    >>> os.environ["UNKERNEL_DATA"] = "my-data"
+    >>> datasets.folder().name
+    'my-data'
+    >>> del os.environ["UNKERNEL_DATA"]
+    """
     if named := os.environ.get(_VARIABLE):
         return Path(named)
     beside = (Path("../shared/data"), *(root / "../shared/data" for root in _project_root()))
@@ -64,7 +175,35 @@ def folder() -> Path | None:
 
 
 def path(name: str, part: str = "train") -> Path:
-    """Where a part of a data set is; FileNotFoundError says how to come by it."""
+    """Find a file of a data set.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    part : str, default="train"
+        Which part: "train", "dev" or "test".
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file is missing; the error tells you how to get it.
+
+    See Also
+    --------
+    load : Read the file.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> datasets.path("a9a", "test")  # doctest: +SKIP
+    PosixPath('my-data/classification/a9a.t.svm.xz')
+    """
     dataset = describe(name)
     file = _part(dataset, part).file
     base = folder()
@@ -78,7 +217,35 @@ def path(name: str, part: str = "train") -> Path:
 
 
 def load(name: str, part: str = "train", *, n_jobs: int | None = None) -> SvmlightData:
-    """Read a part of a data set in the svmlight format; all its parts get the same columns."""
+    """Read a part of a data set in the svmlight format.
+
+    All parts of a data set get the same columns.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    part : str, default="train"
+        Which part: "train", "dev" or "test".
+    n_jobs : int, default=None
+        Number of threads; None means 1 and -1 means all processors.
+
+    Returns
+    -------
+    SvmlightData
+        The rows and labels.
+
+    See Also
+    --------
+    unkernel.read_svmlight : Read a file of your own.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> X, y = datasets.load("a9a")  # doctest: +SKIP
+    >>> X.shape  # doctest: +SKIP
+    (32561, 123)
+    """
     dataset = describe(name)
     if dataset.format != "svmlight":
         raise ValueError(f"{name} is in the format {dataset.format!r}, not svmlight; use path({name!r})")
@@ -86,7 +253,27 @@ def load(name: str, part: str = "train", *, n_jobs: int | None = None) -> Svmlig
 
 
 def verify(name: str) -> None:
-    """Compare the files of a data set with their sums; ValueError names the one that differs."""
+    """Check the files of a data set against their checksums.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+
+    Raises
+    ------
+    ValueError
+        If a file differs; the error names it.
+
+    See Also
+    --------
+    path : Find a file of a data set.
+
+    Examples
+    --------
+    >>> from unkernel import datasets
+    >>> datasets.verify("a9a")  # doctest: +SKIP
+    """
     for part, expected in describe(name).parts.items():
         with path(name, part).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()

@@ -41,23 +41,25 @@ class Reported:
     """What answers examples, and can report how well."""
 
     def report(self, X: Any, y: Any, **options: Any) -> Page:
-        """How well examples are answered, and why: a page of HTML that a notebook shows, or a file keeps.
+        """Evaluate predictions on labelled examples and write an HTML report.
 
         Parameters
         ----------
-        X : what ``predict`` takes
+        X : {array-like, sparse matrix, DataFrame, list of trees}
+            The examples, in the form that ``predict`` takes.
         y : array-like of shape (n_samples,)
-            The right answers.
+            The correct answers.
         **options
-            Those of :func:`unkernel.report.report`, such as ``costs=(1, 5)``, ``qid`` and ``title``.
+            Passed on to :func:`unkernel.report.report`, for example ``costs=(1, 5)``, ``qid`` or ``title``.
 
         Returns
         -------
         Report
+            The report: notebooks display it, ``save`` writes it to a file.
 
-        Examples
+        See Also
         --------
-        >>> fast.report(X, y).save("report.html")  # doctest: +SKIP
+        unkernel.report.report : Compare several models in one report.
         """
         page: Page = ask("report", self._reported(), X, y, **options)
         return page

@@ -160,31 +160,51 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score each example.
+        """Compute the decision function of each example.
 
-        One number per example for two classes (positive: ``classes_[1]``) and for rankings, else one per
-        class.
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of trees
+            The examples, in the form that ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            One score per example for two classes (positive scores mean ``classes_[1]``) and for rankings;
+            otherwise one score per class.
         """
         scores = self._scores(X)
         return self.model_.decision.decide(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each example."""
+        """Predict the class of each example.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of trees
+            The examples, in the form that ``fit`` takes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted classes.
+        """
         scores = self._scores(X)  # first, as it says so where nothing was fitted
         return self.model_.decision.choose(scores)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
-        """The features, conjunctions or fragments with the largest weights in the model, over all classes.
+        """List the features, conjunctions or tree fragments with the largest weights.
 
         Parameters
         ----------
         top : int, default=10
-            How many to list, the largest in size first.
+            How many to list.
 
         Returns
         -------
         list of Heavy
-            Each with a label, its weight and the class that it speaks for.
+            Each with its label, its weight and the class that it supports, over all classes, largest absolute
+            weight first.
         """
         return self._ready().heaviest(top)
 
@@ -194,14 +214,27 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
     # --- Models and files -----------------------------------------------------------------------------
 
     def to_model(self) -> Any:
-        """The fitted model as plain data."""
+        """Return the fitted model as plain data.
+
+        Returns
+        -------
+        ConjunctionModel, KernelModel, LinearModel or TreeModel
+            The model that :func:`unkernel.compile` takes and :func:`unkernel.write_model` writes.
+        """
         check_is_fitted(self)
         return self.model_
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a ``.uk`` file, whole or not at all.
+        """Write the fitted model to a ``.uk`` file.
 
-        ``unkernel.load`` reads it as a classifier, :meth:`load` as an estimator of this class.
+        The file is replaced in one step: if writing fails, an earlier file of that name is left unchanged.
+        :func:`unkernel.load` reads the file as a compiled classifier, :meth:`load` as an estimator of this
+        class.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
         """
         model = self.to_model()
         # Support vectors alone would have to be compiled again by whoever loads them.
@@ -209,19 +242,29 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that :meth:`save` or the command line wrote, as a fitted estimator of this class.
+        """Read a saved model as a fitted estimator of this class.
 
-        Restored are the model, the fitted attributes and the parameters. Parameters that a file cannot
-        hold (a ``RandomState``, a cluster's client) have their defaults. Files of versions before this
-        method have no ``n_iter_``, and only those parameters that the model itself shows. A loaded
-        estimator answers as the saved one does, and can be fitted again; what it does not have is the
-        solver's state, so that a warm start begins from its weights, or from nothing where the solver
-        starts from dual variables.
+        The model, the fitted attributes and the parameters are restored. Parameters that a file cannot hold
+        (such as a ``RandomState`` or a Dask client) take their default values. The state of the solver is not
+        stored: after loading, a warm start begins from the weights of the model or, where the solver needs
+        dual variables, from zero. Files of early versions have no ``n_iter_`` and only some of the
+        parameters.
+
+        Parameters
+        ----------
+        path : str or path-like
+            A file that :meth:`save` or the command line wrote.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator that gives the same predictions as the one that was saved.
 
         Raises
         ------
         FormatError
-            If the file is damaged, or its model is of another learner: ``unkernel.load`` reads any.
+            If the file is damaged, or if another kind of estimator wrote it. Use :func:`unkernel.load` for
+            a file of any kind.
         """
         classifier = load_classifier(path)
         model = classifier.model
@@ -290,21 +333,39 @@ class RowLearner(Learner):
         return canonical_rows(checked)
 
     def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
-        """What each feature or conjunction added to the score of one row.
+        """Explain the score of one row by its features and conjunctions.
 
-        See :meth:`unkernel.CompiledClassifier.explain`.
+        Parameters
+        ----------
+        row : array-like of shape (n_features,), sparse row or list of int
+            The row; a list of integers gives the numbers of the features that are 1.
+        top : int or None, default=10
+            How many contributions to list; None lists all.
+        of : label, default=None
+            The class whose score to explain; None explains the predicted class.
+        names : sequence of str, default=None
+            Names of the features; by default those that ``fit`` saw.
+
+        Returns
+        -------
+        Explanation
+            The contributions, largest first; they add up to the score.
+
+        See Also
+        --------
+        unkernel.CompiledClassifier.explain : The same for compiled classifiers.
         """
         classifier = cast(CompiledClassifier, self._ready())
         return classifier.explain(row, top, of=of, names=names)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """One row of weights per score; only where the model is linear."""
+        """Weights of the features, one row per score; only for linear models."""
         return self._linear_weights()[0]
 
     @property
     def intercept_(self) -> Any:
-        """What is added to each score; only where the model is linear."""
+        """Constants that are added to the scores; only for linear models."""
         return self._linear_weights()[1]
 
     def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,4 +1,4 @@
-"""Models: plain, portable data that learners make and engines compile."""
+"""Models as plain, portable data: what training produces and :func:`unkernel.compile` takes."""
 
 from typing import TYPE_CHECKING
 

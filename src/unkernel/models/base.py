@@ -48,12 +48,12 @@ class Model(Shown, ABC):
 
     @property
     def n_scores(self) -> int:
-        """How many scores a row has."""
+        """Number of scores per row."""
         return len(self.intercept)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Size of all arrays in bytes."""
         return sum(int(array.nbytes) for array in self._arrays())
 
     @abstractmethod
@@ -71,16 +71,52 @@ class Model(Shown, ABC):
     # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all."""
+        """Write the model to a ``.uk`` file.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
         container.write(path, self.kind, *self.to_container())
 
     @abstractmethod
     def to_container(self) -> tuple[Arrays, Settings]:
-        """The arrays and the settings that a file holds."""
+        """Return the arrays and settings that a file holds.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        """Check what the file `name` holds and make the model of it; arrays of other names are left alone."""
+        """Make a model from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays; those with other names are ignored.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        model
+            A model of this class.
+
+        Raises
+        ------
+        FormatError
+            If the arrays and settings do not make a model.
+        """
         try:
             return cls._from_container(name, arrays, settings)
         except FormatError:
@@ -99,5 +135,5 @@ class DecidedModel(Model):
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The classes of the decision."""
+        """The class labels; empty for regression."""
         return self.decision.classes

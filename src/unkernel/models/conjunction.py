@@ -29,33 +29,57 @@ _SPARSE = 64  # columns that there are for each one that is used: then sorting t
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConjunctionModel(Model):
-    """One weight per conjunction of at most ``degree`` features. Plain data.
+    """Model with one weight per conjunction of at most ``degree`` features.
 
-    Features are numbered by descending frequency in the training set, their *rank*; ``columns`` gives
-    the input column of each rank. Conjunctions are numbered as ``docs/formats/uk.md`` says.
+    :class:`~unkernel.PolySVC` and :class:`~unkernel.PolyLogisticRegression` make such models. Features are
+    numbered by descending frequency in the training set; ``columns`` gives their input columns. The file
+    format page describes how conjunctions are numbered.
 
     Attributes
     ----------
     degree : int
-        Features in a conjunction, at most: 1, 2 or 3.
+        Largest number of features in a conjunction: 1, 2 or 3.
     sets : bool
-        True when the training data were binary: conjunctions are sets of features. Otherwise they are
-        monomials, in which a feature may repeat.
-    feature_map, gamma, coef0
-        The map the weights belong to. Only rows that are not binary need them, under a model of sets.
+        Whether the training data were binary, so that conjunctions are sets of features. Otherwise they are
+        monomials, in which a feature may occur repeatedly.
+    feature_map : {"kernel", "plain"}
+        The feature map that the weights belong to. If ``sets`` is true, only rows that are not binary need
+        it.
+    gamma : float
+        Factor of the inner product in the kernel.
+    coef0 : float
+        Constant of the kernel.
     n_features : int
-        Columns of an input row.
-    columns : (used features,) int64
-    keys : (conjunctions,) uint64, ascending
-    weights : (conjunctions, scores) float64
-    intercept : (scores,) float64
-        The weight of the constant.
-    classes : (classes,) array
-        Two classes share one score (positive: the second class); more have one each.
-    probability : Softmax, Curves or None
-        Where probabilities come from: the model is log-linear, or a curve was fitted for each score.
-    ranking : Decision or None
-        How the one score of a ranking is read; None for a classifier. Its classes are those of the model.
+        Number of input columns.
+    columns : ndarray of int64, shape (n_used_features,)
+        Input columns of the features that are used.
+    keys : ndarray of uint64, shape (n_conjunctions,)
+        Numbers of the conjunctions, ascending.
+    weights : ndarray of float64, shape (n_conjunctions, n_scores)
+        Weights of the conjunctions.
+    intercept : ndarray of float64, shape (n_scores,)
+        Weights of the constant.
+    classes : ndarray of shape (n_classes,)
+        Class labels. Two classes share one score (positive means the second class); more have one score each.
+    origin : dict, default={}
+        How the model was trained.
+    probability : Softmax, Curves or None, default=None
+        How scores become probabilities: by a log-linear model, or by one calibration curve per score.
+    ranking : Decision or None, default=None
+        How to read the score of a ranking model; None for a classifier.
+
+    See Also
+    --------
+    KernelModel : Model of support vectors.
+    LinearModel : Model with one weight per feature.
+    unkernel.compile : Compile a model for fast inference.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> PolySVC(degree=2, C=10, gamma=1).fit(X, y).to_model()
+    ConjunctionModel(3 conjunctions of degree 2, 2 classes)
     """
 
     kind: ClassVar[str] = "conjunctions"
@@ -77,17 +101,17 @@ class ConjunctionModel(Model):
 
     @property
     def n_conjunctions(self) -> int:
-        """How many conjunctions have a weight, the constant not counted."""
+        """Number of conjunctions with a weight, without the constant."""
         return len(self.keys)
 
     @property
     def fixed_width(self) -> bool:
-        """Rows must have ``n_features`` columns."""
+        """Whether rows must have exactly ``n_features`` columns; always true."""
         return True
 
     @cached_property
     def decision(self) -> Decision:
-        """How the scores become classes."""
+        """How scores become classes."""
         if self.ranking is not None:
             return self.ranking
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
@@ -100,7 +124,18 @@ class ConjunctionModel(Model):
         return f"{self.n_conjunctions} conjunctions of degree {self.degree}"
 
     def check(self, file: str) -> None:
-        """Look at every key, column and weight; a ``FormatError`` of `file` if one cannot be."""
+        """Check every key, column and weight.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+
+        Raises
+        ------
+        FormatError
+            If a value is impossible.
+        """
         keys, columns = self.keys, self.columns
         try:
             end = numbers_of(len(columns), self.degree, self.sets)
@@ -114,7 +149,15 @@ class ConjunctionModel(Model):
             raise FormatError(file, 0, 0, "a weight is not finite")
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """The arrays and settings that a file holds."""
+        """Return the arrays and settings that a file holds.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         settings = {
             "degree": self.degree,
             "sets": self.sets,

@@ -24,15 +24,29 @@ _COUPLING_NUMBERS = 1 << 20  # pairwise probabilities that are held in memory at
 
 @dataclass(frozen=True, eq=False)
 class Platt:
-    """Parameters of the sigmoids that make probabilities of scores, one per pair of classes.
+    """Parameters of the sigmoids that turn scores into probabilities, one per pair of classes.
 
     Attributes
     ----------
-    a, b : (pairs,) float64
-        The class that a positive score f speaks for has probability 1 / (1 + exp(a f + b)).
-    coupled : bool
-        Whether the iteration that reconciles the pairs of many classes is also run on two. LIBSVM now takes
-        the sigmoid as it is; scikit-learn has an older copy of it, which stops within 0.005 of that.
+    a : ndarray of float64, shape (n_pairs,)
+        Slopes. The class that a positive score f supports has the probability 1 / (1 + exp(a f + b)).
+    b : ndarray of float64, shape (n_pairs,)
+        Offsets.
+    coupled : bool, default=False
+        Whether to run the iteration that couples many pairs also for two classes. LIBSVM uses the sigmoid
+        itself; scikit-learn contains an older version, which stops within 0.005 of it.
+
+    See Also
+    --------
+    Decision : How scores become predictions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unkernel.models import Decision, Platt
+    >>> platt = Platt(a=np.array([-1.0]), b=np.array([0.0]))
+    >>> Decision("binary", np.array([0, 1]), probability=platt).probabilities(np.array([[0.0]]))
+    array([[0.5, 0.5]])
     """
 
     a: NDArray[np.float64]
@@ -47,40 +61,49 @@ class Softmax:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """How the scores of a model become answers.
+    """How the scores of a model become predictions.
 
     Attributes
     ----------
     scheme : str
-        ``"binary"``: one score, above 0 means ``classes[1]``.
-        ``"one_vs_rest"``: one score per class, the largest wins.
-        ``"one_vs_one"``: a score for each pair of classes i < j in the order 01, 02, ..., 12, ...; above 0
-        is a vote for ``classes[i]``, else for ``classes[j]``, and the first class with the most votes wins.
-        ``"one_class"``: one score, above 0 means 1, else -1.
-        ``"regression"``: the score is the answer.
-        ``"ordinal"``: one score; ``classes[k]`` where it is above k of the thresholds.
-        ``"calibrated"``: the most probable class wins; there may be the scores of several classifiers.
-    classes : (classes,) array
-        [-1, 1] for one class, empty for regression.
-    shape : str
-        What :meth:`decide` gives for many classes one against one: the scores of the pairs (``"ovo"``), or
-        scikit-learn's summary of them with one score per class (``"ovr"``).
-    break_ties : bool
-        Whether classes with equally many votes are told apart by that summary.
-    probability : Platt, Softmax, Curves, or None
-        Where probabilities come from: sigmoids that were fitted to pairs of classes, a log-linear model, or a
-        curve for each score.
-    zero_is_positive : bool
-        Whether a score of exactly 0 means ``classes[1]`` in the scheme ``"binary"``: scikit-learn's ``SVC``,
-        whose scores are LIBSVM's with the sign turned, has it so.
-    thresholds : (classes - 1,) float64
-        Ascending; empty except in the scheme ``"ordinal"``.
-    ranking : bool
-        Whether the scores were learned to put rows in order, so that only their order has a meaning; in the
-        schemes ``"regression"`` and ``"ordinal"``.
+        How scores are combined.
+
+        - ``"binary"``: one score; above 0 means ``classes[1]``.
+        - ``"one_vs_rest"``: one score per class; the largest wins.
+        - ``"one_vs_one"``: one score per pair of classes i < j, in the order 01, 02, ..., 12, ...; above 0 is
+          a vote for ``classes[i]``, otherwise for ``classes[j]``, and the first class with the most votes
+          wins.
+        - ``"one_class"``: one score; above 0 means 1, otherwise -1.
+        - ``"regression"``: the score is the prediction.
+        - ``"ordinal"``: one score; ``classes[k]`` if it is above k of the thresholds.
+        - ``"calibrated"``: the most probable class wins; there may be scores of several classifiers.
+    classes : ndarray of shape (n_classes,)
+        Class labels; [-1, 1] for one class, empty for regression.
+    shape : {"ovo", "ovr"}, default="ovo"
+        What :meth:`decide` returns for "one_vs_one" with more than two classes: the scores of the pairs, or
+        one score per class, computed as in scikit-learn.
+    break_ties : bool, default=False
+        Whether to break ties between classes with equally many votes by those scores per class.
+    probability : Platt, Softmax, Curves or None, default=None
+        How scores become probabilities: by sigmoids for pairs of classes, by a log-linear model, or by one
+        calibration curve per score.
+    zero_is_positive : bool, default=False
+        Whether a score of exactly 0 means ``classes[1]`` in the scheme "binary", as in scikit-learn's
+        ``SVC``.
+    thresholds : ndarray of float64, shape (n_classes - 1,), default=empty
+        Ascending thresholds of the scheme "ordinal".
+    ranking : bool, default=False
+        Whether only the order of the scores is meaningful; for the schemes "regression" and "ordinal".
+
+    See Also
+    --------
+    KernelModel : Model that contains a decision.
+    Platt : Sigmoids for probabilities.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from unkernel.models import Decision
     >>> decision = Decision("one_vs_one", np.array(["a", "b", "c"]))
     >>> decision.choose(np.array([[1.0, -1.0, -2.0], [0.5, 0.5, -3.0]]))
     array(['c', 'a'], dtype='<U1')
@@ -140,7 +163,7 @@ class Decision:
 
     @property
     def n_scores(self) -> int:
-        """How many scores a row has."""
+        """Number of scores per row."""
         count = len(self.classes)
         if isinstance(self.probability, Curves) and self.scheme == "calibrated":
             members = max(1, self.probability.members(count))
@@ -149,19 +172,27 @@ class Decision:
 
     @property
     def decides_by_scores(self) -> bool:
-        """Whether :meth:`decide` gives the scores themselves."""
+        """Whether :meth:`decide` returns the scores unchanged."""
         is_summary = self.scheme == "one_vs_one" and self.shape == "ovr" and self.n_scores > 1
         return not is_summary and self.scheme != "calibrated"
 
     @property
     def breaks_ties(self) -> bool:
-        """Whether classes one against one are told apart by scikit-learn's summary, not by votes alone."""
+        """Whether ties between votes are broken by scores per class."""
         return self.break_ties and self.shape == "ovr" and len(self.classes) > 2
 
     def decide(self, scores: Scores) -> Scores:
-        """What ``decision_function`` returns: one number per row where there is one score, else one row.
+        """Compute what ``decision_function`` returns.
 
-        In the scheme ``"calibrated"`` these are the probabilities of the classes.
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of the model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs)
+            One number per row if there is one score, otherwise one row; probabilities for "calibrated".
         """
         scores = self._checked(scores)
         if self.scheme == "calibrated":
@@ -173,7 +204,18 @@ class Decision:
         return self.summary(scores) if self.shape == "ovr" else scores
 
     def choose(self, scores: Scores) -> NDArray[Any]:
-        """The answer for each row: its class, or its value in regression."""
+        """Choose the prediction for each row.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of the model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Class labels, or values in regression.
+        """
         scores = self._checked(scores)
         if self.scheme == "regression":
             return scores[:, 0]
@@ -181,18 +223,28 @@ class Decision:
         return chosen
 
     def probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """The probability of each class for each row; from sigmoids as LIBSVM computes it.
+        """Compute the probability of each class.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of the model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            The probabilities.
 
         Raises
         ------
         ValueError
-            If the model has no parameters for that.
+            If the model has no parameters for probabilities.
 
         Notes
         -----
-        Platt's sigmoid of each pair's score is clipped to [1e-7, 1 - 1e-7]; more than two classes are
-        reconciled by method 2 of Wu, Lin and Weng, Probability estimates for multi-class classification
-        by pairwise coupling, JMLR 5 (2004), with LIBSVM's stop rule.
+        Platt's sigmoid of each pair's score is clipped to [1e-7, 1 - 1e-7], as in LIBSVM. More than two
+        classes are coupled by method 2 of Wu, Lin and Weng, "Probability estimates for multi-class
+        classification by pairwise coupling", JMLR 5 (2004), with LIBSVM's stopping rule.
         """
         scores = self._checked(scores)
         if self.probability is None:
@@ -222,7 +274,18 @@ class Decision:
         return scores
 
     def codes(self, scores: Scores) -> NDArray[np.intp]:
-        """The place of the answer among the classes, for each row."""
+        """Choose the index of the predicted class for each row.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of the model.
+
+        Returns
+        -------
+        ndarray of int, shape (n_rows,)
+            Indices into ``classes``.
+        """
         if self.scheme == "ordinal":
             return np.searchsorted(self.thresholds, scores[:, 0], side="left")
         if self.scheme not in ("one_vs_rest", "one_vs_one", "calibrated"):
@@ -231,7 +294,18 @@ class Decision:
         return np.asarray(self.merits(scores).argmax(axis=1))
 
     def merits(self, scores: Scores) -> NDArray[Any]:
-        """One number per class, for models of many classes; the first class with the largest one wins."""
+        """Compute one number per class, of which the first largest wins.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of a model with more than two classes.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Scores, probabilities or numbers of votes, depending on the scheme.
+        """
         if self.scheme == "one_vs_rest":
             return scores
         if self.scheme == "calibrated":
@@ -241,10 +315,20 @@ class Decision:
         return np.asarray(count_votes(np.ascontiguousarray(scores), len(self.classes)))
 
     def summary(self, scores: Scores) -> Scores:
-        """One score per class: its votes, and less than half a vote for the sum of its scores.
+        """Combine the scores of pairs into one score per class, as scikit-learn does.
 
-        That is scikit-learn's. A score of 0 is a vote for the first class here, and for the second one in
-        LIBSVM's own count.
+        The result is the number of votes plus less than half a vote for the sum of the scores. A score of 0
+        is a vote for the first class here, and for the second class in LIBSVM.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_scores)
+            Scores of the pairs of classes.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            One score per class.
         """
         return np.asarray(sum_votes(np.ascontiguousarray(scores), len(self.classes)))
 
@@ -260,7 +344,13 @@ class Decision:
         return result
 
     def to_json(self) -> dict[str, Any]:
-        """The table that a ``.uk`` file holds."""
+        """Return the decision as a JSON object for ``.uk`` files.
+
+        Returns
+        -------
+        dict
+            The JSON object.
+        """
         stored = {
             "scheme": self.scheme,
             "classes": None if self.scheme == "regression" else classes_to_json(self.classes),
@@ -275,7 +365,25 @@ class Decision:
 
     @classmethod
     def from_json(cls, name: str, stored: Any) -> Decision:
-        """Check the table that the file `name` holds and make the decision of it."""
+        """Make a decision from the JSON object in a file, and check it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        stored : dict
+            The JSON object.
+
+        Returns
+        -------
+        Decision
+            The decision.
+
+        Raises
+        ------
+        FormatError
+            If the JSON object is not a decision.
+        """
         damaged = FormatError(name, 0, 0, "the model's setting 'decision' is missing or damaged")
         if not isinstance(stored, dict) or not isinstance(stored.get("break_ties"), bool):
             raise damaged

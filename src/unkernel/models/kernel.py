@@ -27,13 +27,30 @@ _INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel and its parameters; parameters that the kernel does not have are ignored.
+    r"""A kernel and its parameters.
 
-    ``linear``: x'z. ``polynomial``: (gamma x'z + coef0)^degree. ``rbf``: exp(-gamma |x - z|^2).
-    ``sigmoid``: tanh(gamma x'z + coef0). ``precomputed``: not in the model; only its trainer has the values.
+    The kernels are ``linear``: x'z; ``polynomial``: (gamma x'z + coef0)^degree; ``rbf``: exp(-gamma \|x -
+    z\|^2); ``sigmoid``: tanh(gamma x'z + coef0); and ``precomputed``, whose values are not part of the model.
+    A kernel ignores parameters that it does not have.
+
+    Attributes
+    ----------
+    name : {"linear", "polynomial", "rbf", "sigmoid", "precomputed"}
+        The kernel.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    gamma : float, default=1.0
+        Factor of the inner product or of the distance.
+    coef0 : float, default=0.0
+        Constant of the polynomial and the sigmoid kernel.
+
+    See Also
+    --------
+    KernelModel : Model of support vectors and a kernel.
 
     Examples
     --------
+    >>> from unkernel.models import Kernel
     >>> Kernel("polynomial", degree=2, gamma=1.0, coef0=1.0).matrix([[1.0, 2.0]], [[1.0, 1.0], [0.0, 1.0]])
     array([[16.,  9.]])
     """
@@ -55,11 +72,30 @@ class Kernel:
             raise ValueError(f"the gamma of an RBF kernel must not be negative, got {self.gamma}")
 
     def words(self) -> str:
-        """A short description, for messages."""
+        """Describe the kernel in a few words.
+
+        Returns
+        -------
+        str
+            The description, for messages.
+        """
         return f"{self.name} of degree {self.degree}" if self.name == "polynomial" else self.name
 
     def matrix(self, X: Any, Z: Any) -> NDArray[np.float64]:
-        """The kernel's value for each row of X and each row of Z; the narrower one is padded with zeros."""
+        """Compute the kernel between all pairs of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+            Rows.
+        Z : array or sparse matrix of shape (n_other_rows, n_features)
+            Rows; the narrower of both matrices is padded with zeros.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_other_rows)
+            The values of the kernel.
+        """
         if self.name == "precomputed":
             raise ValueError(
                 "the values of a precomputed kernel are not in the model: only its trainer has them; "
@@ -77,25 +113,45 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelModel(DecidedModel):
-    """Support vectors with a kernel. Plain data.
+    """Model of support vectors, their coefficients and a kernel.
+
+    :func:`~unkernel.read_model` makes such models from files of LIBSVM, SVMlight, TinySVM and opal,
+    :func:`from_estimator` from support vector machines of scikit-learn.
 
     Attributes
     ----------
     kernel : Kernel
-    vectors : CsrRows of shape (support vectors, n_features)
-        The support vectors. Arrays and sparse matrices that are given become such rows.
-    coefficients : (support vectors, scores) float64
-        One column per score, zero where a support vector has no part in it. Where that would be too many
-        zeros, ``PairCoefficients``, which stand for such a matrix.
-    intercept : (scores,) float64
-        What is added to the sum (LIBSVM's -rho, SVMlight's -b).
+        The kernel.
+    vectors : CsrRows of shape (n_support, n_features)
+        The support vectors. You may give an array or a sparse matrix.
+    coefficients : ndarray of float64, shape (n_support, n_scores), or PairCoefficients
+        One column per score, zero where a support vector does not take part. ``PairCoefficients`` represent
+        such a matrix where it would consist mostly of zeros.
+    intercept : ndarray of float64, shape (n_scores,)
+        Constants that are added to the scores (-rho in LIBSVM, -b in SVMlight).
     decision : Decision
+        How scores become predictions.
     n_features : int
+        Number of features.
     fixed_width : bool
-        Whether rows must have ``n_features`` columns. Otherwise the width of rows is not known, and
+        Whether rows must have exactly ``n_features`` columns. Otherwise the width is unknown, and
         ``n_features`` is the largest index of a support vector.
     origin : dict
-        What is good to know about where the model is from.
+        Where the model comes from and how it was trained.
+
+    See Also
+    --------
+    read_model : Read a model of another program.
+    from_estimator : Take the model of a fitted scikit-learn estimator.
+    unkernel.compile : Compile a model for fast inference.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from unkernel.models import from_estimator
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> from_estimator(SVC(kernel="poly", degree=2, coef0=1).fit(X, y))
+    KernelModel(4 support vectors, polynomial of degree 2 kernel, 2 classes)
     """
 
     kind: ClassVar[str] = "kernel"
@@ -120,12 +176,12 @@ class KernelModel(DecidedModel):
 
     @property
     def n_support(self) -> int:
-        """How many support vectors there are."""
+        """Number of support vectors."""
         return self.vectors.shape[0]
 
     @cached_property
     def support_vectors(self) -> sparse.csr_matrix:
-        """The support vectors as a matrix of scipy: sorted, without repeated or zero entries."""
+        """The support vectors as a SciPy matrix: sorted, without duplicate or zero entries."""
         return self.vectors.to_scipy()
 
     @property
@@ -140,16 +196,19 @@ class KernelModel(DecidedModel):
         return f"{self.n_support} support vectors, {self.kernel.words()} kernel"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """The scores of each row, by the plain sum over the support vectors: slow, a reference for engines.
+        """Compute the scores of rows as plain sums over all support vectors.
+
+        This is slow and serves as the reference for compiled classifiers.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (rows, n_features)
-            Any number of columns unless ``fixed_width``.
+        X : array or sparse matrix of shape (n_rows, n_features)
+            The rows; any number of columns unless ``fixed_width``.
 
         Returns
         -------
-        (rows, scores) array
+        ndarray of shape (n_rows, n_scores)
+            The scores.
         """
         X = rows.checked(X, self.n_features, self.fixed_width)
         result = np.empty((X.shape[0], self.n_scores))
@@ -160,7 +219,15 @@ class KernelModel(DecidedModel):
         return result
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """The arrays and the settings that a file holds."""
+        """Return the arrays and settings that a file holds.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         vectors = self.vectors
         index_type = "<i4" if self.n_features <= np.iinfo(np.int32).max else "<i8"
         arrays = {

@@ -15,20 +15,38 @@ from unkernel.models.decision import Decision
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearModel(DecidedModel):
-    """Weights of features. Plain data.
+    """Model with one weight per feature.
 
     Attributes
     ----------
-    weights : (n_features, scores) float64
-    intercept : (scores,) float64
-        What is added to the sum.
+    weights : ndarray of float64, shape (n_features, n_scores)
+        Weights of the features.
+    intercept : ndarray of float64, shape (n_scores,)
+        Constants that are added to the scores.
     decision : Decision
+        How scores become predictions.
     n_features : int
+        Number of features.
     fixed_width : bool
-        Whether rows must have ``n_features`` columns. Otherwise columns beyond have no weight, and those
-        that a row does not have are zero.
+        Whether rows must have exactly ``n_features`` columns. Otherwise further columns have no weight, and
+        missing columns count as zero.
     origin : dict
-        What is good to know about where the model is from.
+        Where the model comes from and how it was trained.
+
+    See Also
+    --------
+    KernelModel : Model of support vectors.
+    ConjunctionModel : Model with one weight per conjunction.
+    unkernel.compile : Compile a model for fast inference.
+
+    Examples
+    --------
+    >>> from unkernel import CuttingPlaneSVC
+    >>> model = CuttingPlaneSVC(C=10).fit([[0, 0], [1, 0], [2, 0]], [0, 0, 1]).to_model()
+    >>> model
+    LinearModel(2 features, 2 classes)
+    >>> model.weights.shape
+    (2, 1)
     """
 
     kind: ClassVar[str] = "linear"
@@ -53,16 +71,17 @@ class LinearModel(DecidedModel):
         return f"{self.n_features} features"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """The scores of each row.
+        """Compute the scores of rows.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (rows, n_features)
-            Any number of columns unless ``fixed_width``.
+        X : array or sparse matrix of shape (n_rows, n_features)
+            The rows; any number of columns unless ``fixed_width``.
 
         Returns
         -------
-        (rows, scores) array
+        ndarray of shape (n_rows, n_scores)
+            The scores.
         """
         X = rows.checked(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
@@ -70,7 +89,15 @@ class LinearModel(DecidedModel):
         return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """The arrays and the settings that a file holds."""
+        """Return the arrays and settings that a file holds.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         arrays = {
             "weights": self.weights.astype("<f8", copy=False),
             "intercepts": self.intercept.astype("<f8", copy=False),

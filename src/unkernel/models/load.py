@@ -33,7 +33,38 @@ _MODEL = "model."
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
-    """Read the model in a ``.uk`` file. Its arrays stay on disk until they are used."""
+    """Read the model in a ``.uk`` file as plain data.
+
+    Arrays stay on disk until they are used. For a compiled classifier, this returns the model inside it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    ConjunctionModel, KernelModel, LinearModel or TreeModel
+        The model.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged, or holds something else than a model of rows or trees.
+
+    See Also
+    --------
+    unkernel.load : Read a file of any kind, ready for predictions.
+    read_model : Read a model of another program.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> from unkernel.models import load_model
+    >>> PolySVC(gamma=1).fit([[0, 1], [1, 0]], [0, 1]).save("model.uk")
+    >>> load_model("model.uk")
+    ConjunctionModel(2 conjunctions of degree 2, 2 classes)
+    """
     with allowance.reading(path):
         kind, arrays, settings = container.read(path)
         return model_from(name_of(path), kind, arrays, settings)

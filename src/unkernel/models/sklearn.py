@@ -37,32 +37,38 @@ _LINEAR_REGRESSIONS = {"LinearSVR", "LinearRegression", "Ridge", "ElasticNet", "
 
 
 def from_estimator(estimator: Any) -> KernelModel | LinearModel:
-    """The model that a fitted scikit-learn estimator has learned.
+    """Take the model out of a fitted scikit-learn estimator.
 
     Parameters
     ----------
     estimator : fitted estimator
-        SVC, NuSVC, OneClassSVM, SVR or NuSVR with a kernel that scikit-learn names; a linear classifier
-        (LinearSVC, LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or
-        OneVsOneClassifier of linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these;
-        LinearSVR, LinearRegression, Ridge, Lasso, ElasticNet or SGDRegressor; or a search whose best
-        estimator is one of these.
+        SVC, NuSVC, OneClassSVM, SVR or NuSVR with one of the named kernels; a linear classifier (LinearSVC,
+        LogisticRegression, SGDClassifier, RidgeClassifier, ...); OneVsRestClassifier or OneVsOneClassifier of
+        linear classifiers; CalibratedClassifierCV (sigmoid or isotonic) of these; LinearSVR,
+        LinearRegression, Ridge, Lasso, ElasticNet or SGDRegressor; or a search whose best estimator is one of
+        these.
 
     Returns
     -------
     KernelModel or LinearModel
-        Its scores, choices and probabilities are those of the estimator.
+        A model with the scores, predictions and probabilities of the estimator.
 
     Raises
     ------
     sklearn.exceptions.NotFittedError
         If the estimator is not fitted.
     ValueError
-        If it has a kernel or is of a type that is not known here.
+        If the kernel or the type of the estimator is not supported.
+
+    See Also
+    --------
+    unkernel.compile : Compile an estimator or a pipeline for fast inference.
+    read_model : Read a model of another program.
 
     Examples
     --------
     >>> from sklearn.svm import SVC
+    >>> from unkernel.models import from_estimator
     >>> svc = SVC(kernel="poly", degree=2, coef0=1).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
     >>> model = from_estimator(svc)
     >>> model.decision.choose(model.scores([[1, 0], [1, 1]]))

@@ -36,30 +36,41 @@ _OFFSET = np.int64
 
 @dataclass(frozen=True)
 class ExampleKernel:
-    """The kernel of two examples that are made of trees and vectors.
+    """Kernel between examples that consist of trees and vectors.
 
     Attributes
     ----------
-    tree : {"sst", "st", "sst_bow", "ptk"}
-        Subset trees, whole subtrees, subset trees and words, partial trees.
-    decay : float
-        lambda: SVM-light-TK's ``-L``.
-    width_decay : float
-        mu, of partial trees: SVM-light-TK's ``-M``.
-    normalize : bool
-        Whether a tree's kernel with itself is brought to 1.
-    tree_pairing : {"same", "all"}
-        Where examples have several trees: the sum over trees of the same channel, or over all pairs of them
-        (``-W S`` and ``-W A``).
-    combination : {"trees", "vectors", "sum", "product"}
-        What counts: ``-C T``, ``V``, ``+`` and ``*``.
-    tree_weight : float
-        The weight of the trees in a sum: ``-T``.
-    vector : Kernel
-        Of the vectors.
-    normalize_vectors : bool
-    vector_pairing : {"same", "all"}
-        As for trees (``-V``).
+    tree : {"sst", "st", "sst_bow", "ptk"}, default="sst"
+        Subset trees, complete subtrees, subset trees and words, or partial trees.
+    decay : float, default=0.4
+        Factor (lambda) by which larger fragments count less; ``-L`` of SVM-light-TK.
+    width_decay : float, default=0.4
+        Factor (mu) by which wider fragments count less, for partial trees; ``-M``.
+    normalize : bool, default=True
+        Whether every tree has the kernel 1 with itself.
+    tree_pairing : {"same", "all"}, default="same"
+        Whether to compare trees of the same channel or all pairs of trees; ``-W S`` and ``-W A``.
+    combination : {"trees", "vectors", "sum", "product"}, default="trees"
+        How to combine the kernels of trees and vectors; ``-C T``, ``V``, ``+`` and ``*``.
+    tree_weight : float, default=1.0
+        Weight of the tree kernel in a sum; ``-T``.
+    vector : Kernel, default=Kernel("linear")
+        Kernel of the vectors.
+    normalize_vectors : bool, default=False
+        Whether every vector has the kernel 1 with itself.
+    vector_pairing : {"same", "all"}, default="same"
+        Whether to compare vectors of the same channel or all pairs of vectors; ``-V``.
+
+    See Also
+    --------
+    TreeModel : Model with such a kernel.
+    unkernel.TreeKernel : Compute kernel matrices.
+
+    Examples
+    --------
+    >>> from unkernel.models import ExampleKernel
+    >>> ExampleKernel("ptk", decay=0.3).words()
+    'partial trees, decay 0.3, width decay 0.4'
     """
 
     tree: str = "sst"
@@ -91,7 +102,13 @@ class ExampleKernel:
             raise ValueError(f"tree_weight must be a number from 0 on, got {self.tree_weight!r}")
 
     def words(self) -> str:
-        """A short description, for messages."""
+        """Describe the kernel in a few words.
+
+        Returns
+        -------
+        str
+            The description, for messages.
+        """
         trees = f"{_KERNEL_WORDS[self.tree]}, decay {self.decay:g}"
         if self.tree == "ptk":
             trees += f", width decay {self.width_decay:g}"
@@ -103,7 +120,13 @@ class ExampleKernel:
         }[self.combination]
 
     def core(self) -> CoreKernel:
-        """The kernel object of the core."""
+        """Return the kernel object of the C++ core.
+
+        Returns
+        -------
+        object
+            The kernel object.
+        """
         return CoreKernel(
             tree=self.tree,
             decay=float(self.decay),
@@ -119,14 +142,24 @@ class ExampleKernel:
     def examples(
         self, forest: Forest, *, like: Forest | None = None, indexed: bool = False, threads: int = 1
     ) -> ExampleSet:
-        """The examples of a forest, counted and normalised for this kernel.
+        """Prepare the examples of a forest for this kernel.
 
         Parameters
         ----------
+        forest : Forest
+            The examples.
         like : Forest, default=None
-            The other side of the kernel, whose channels these are matched with.
+            The other side of the kernel, whose channels the examples are matched with; None is the same
+            forest.
         indexed : bool, default=False
-            Whether others will be compared with these.
+            Whether to index the examples, so that others can be compared with them.
+        threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        ExampleSet
+            The examples, counted and normalised.
         """
         other = forest if like is None else like
         trees: list[Any] = []
@@ -152,12 +185,36 @@ class ExampleKernel:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The table that a ``.uk`` file holds."""
+        """Return the kernel as a JSON object for ``.uk`` files.
+
+        Returns
+        -------
+        dict
+            The JSON object.
+        """
         return asdict(self)
 
     @classmethod
     def from_json(cls, name: str, stored: Any) -> ExampleKernel:
-        """Check the table that the file `name` holds and make the kernel of it."""
+        """Make a kernel from the JSON object in a file, and check it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        stored : dict
+            The JSON object.
+
+        Returns
+        -------
+        ExampleKernel
+            The kernel.
+
+        Raises
+        ------
+        FormatError
+            If the JSON object is not a kernel.
+        """
         damaged = FormatError(name, 0, 0, "the model's setting 'kernel' is missing or damaged")
         if not isinstance(stored, dict) or set(stored) != set(cls.__dataclass_fields__):
             raise damaged
@@ -218,19 +275,34 @@ def _all_vectors(channels: list[Vectors]) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeModel(DecidedModel):
-    """Support trees with a kernel: a weighted forest. Plain data.
+    """Model of support trees, their coefficients and a tree kernel.
 
     Attributes
     ----------
     kernel : ExampleKernel
+        The kernel.
     support : Forest
-        The support trees, and their vectors where there are any.
-    coefficients : (support trees, scores) float64
-    intercept : (scores,) float64
-        What is added to the sum.
+        The support trees and, if there are any, their vectors.
+    coefficients : ndarray of float64, shape (n_support, n_scores)
+        Coefficients of the support trees.
+    intercept : ndarray of float64, shape (n_scores,)
+        Constants that are added to the scores.
     decision : Decision
+        How scores become predictions.
     origin : dict
-        What is good to know about where the model is from.
+        Where the model comes from and how it was trained.
+
+    See Also
+    --------
+    unkernel.TreeSVC : Train such a model.
+    unkernel.TreeClassifier : Use such a model for predictions.
+    unkernel.read_model : Read a model of SVM-light-TK.
+
+    Examples
+    --------
+    >>> from unkernel import TreeSVC
+    >>> TreeSVC().fit(["(Q (WP who))", "(Q (WRB where))"], [0, 1]).to_model()
+    TreeModel(2 support trees, subset trees, decay 0.4, 2 classes)
     """
 
     kind: ClassVar[str] = "tree"
@@ -250,7 +322,7 @@ class TreeModel(DecidedModel):
 
     @property
     def n_support(self) -> int:
-        """How many support trees there are."""
+        """Number of support trees."""
         return len(self.support)
 
     def _arrays(self) -> list[Any]:
@@ -260,14 +332,35 @@ class TreeModel(DecidedModel):
         return f"{self.n_support} support trees, {self.kernel.words()}"
 
     def scores(self, trees: Forest) -> NDArray[np.float64]:
-        """The scores of each tree, kernel value by kernel value: slow, and the reference for engines."""
+        """Compute the scores of trees, kernel value by kernel value.
+
+        This is slow and serves as the reference for compiled classifiers.
+
+        Parameters
+        ----------
+        trees : Forest
+            The trees.
+
+        Returns
+        -------
+        ndarray of shape (n_trees, n_scores)
+            The scores.
+        """
         left = self.kernel.examples(trees, like=self.support)
         right = self.kernel.examples(self.support, indexed=True)
         values = kernel_matrix(self.kernel.core(), left, right, symmetric=False, threads=1, on_progress=None)
         return np.asarray(values) @ self.coefficients + self.intercept
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """The arrays and settings that a file holds."""
+        """Return the arrays and settings that a file holds.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         support = self.support
         arrays: dict[str, NDArray[Any]] = {
             "coefficients": np.ascontiguousarray(self.coefficients),

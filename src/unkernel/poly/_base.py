@@ -62,14 +62,21 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     # --- Training -------------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on rows X with labels y.
+        """Fit the model to the training rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
         y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            A row of weight k counts as k equal rows; rows of weight 0 do not count at all.
+            Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
@@ -78,7 +85,24 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def fit_reporting(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> Self:
-        """``fit``, with a function that is shown the progress about twenty times per second."""
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the rows.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
         training_set = self._training_set(X, y, sample_weight)
         start = self._last_solution() if self.warm_start else Start()
         self._learn(training_set, start, on_progress)
@@ -88,21 +112,26 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def path(
         self, X: ArrayLike, y: ArrayLike, Cs: Iterable[float], sample_weight: ArrayLike | None = None
     ) -> list[Self]:
-        """Fit for several values of C, each from the solution of the one before.
+        """Fit one model for each of several values of C.
 
-        The rows are prepared once. Every solution has the same certified gap as one of its own ``fit``.
+        The rows are prepared once, and each fit starts from the previous solution. Every model reaches the
+        same certified duality gap as a separate ``fit``.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
         Cs : iterable of float
-            Best in ascending order.
+            Values of C; training is fastest if they ascend.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         list of estimators
-            One fitted copy per C.
+            One fitted copy of this estimator for each C.
         """
         prepared = clone(self)
         training_set = prepared._training_set(X, y, sample_weight)
@@ -295,11 +324,14 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         )
 
     def to_model(self) -> ConjunctionModel | KernelModel:
-        """The fitted model as plain data.
+        """Return the fitted model as plain data.
 
-        The weights of conjunctions, all that are not zero. Trained with ``storage_`` "split" or "kernel" it
-        is the same classifier as a kernel machine, since its conjunctions, many times the training set, were
-        never formed: the support vectors are the distinct rows whose dual variables are not zero.
+        Returns
+        -------
+        ConjunctionModel or KernelModel
+            The non-zero weights of the conjunctions. If ``storage_`` is "split" or "kernel", conjunctions
+            were never formed during training; the same classifier is then returned as support vectors and
+            their coefficients.
         """
         model: ConjunctionModel | KernelModel = super().to_model()
         return model

@@ -17,63 +17,68 @@ from unkernel.poly._base import PolyLearner, Start, TrainingSet
 
 
 class PolyLogisticRegression(PolyLearner):
-    """Logistic regression over all conjunctions of at most ``degree`` features.
+    r"""Logistic regression on all conjunctions of at most ``degree`` features.
 
-    Solves, with phi the feature map of :class:`PolySVC`,
+    With the feature map :math:`\phi` of :class:`PolySVC`, the estimator solves
 
-        min_w  penalty(w) + C sum_i loss_i(w'phi(x_i))
+    .. math:: \min_w \; \mathrm{penalty}(w) + C \sum_i \ell_i(w^\top \phi(x_i))
 
-    where the loss of two classes is log(1 + exp(-y w'phi)), y = 1 or -1, and that of more the softmax's
-    log(sum_k exp(w_k'phi)) - w_y'phi. The penalty is ``|w|_1`` ("l1"), ``1/2 |w|^2`` ("l2") or
-    ``l1_ratio |w|_1 + (1 - l1_ratio) / 2 |w|^2`` ("elasticnet"). The constant of phi takes the part of an
-    intercept; it is regularised like every other weight.
+    For two classes the loss is :math:`\log(1 + \exp(-y\, w^\top \phi))` with :math:`y = \pm 1`; for more
+    classes it is the softmax loss :math:`\log(\sum_k \exp(w_k^\top \phi)) - w_y^\top \phi`. The penalty is
+    :math:`\|w\|_1` ("l1"), :math:`\tfrac{1}{2} \|w\|^2` ("l2") or a mixture of both ("elasticnet"). The
+    constant feature of :math:`\phi` serves as the intercept; it is regularised like every other weight.
 
-    With an l1 part most weights are exactly 0, and the optimum over *all* conjunctions is found and certified
-    although only those that might have a weight are ever stored: a bounded search names them.
+    With an l1 term, most weights are exactly 0. The solution is optimal over *all* conjunctions, with a
+    certificate, although only those that can have a weight are stored: a branch-and-bound search finds them.
 
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
-        Features in a conjunction, at most.
+        Largest number of features in a conjunction.
     C : float, default=1.0
-        Weight of the losses; larger fits the training set more closely and makes less sparse models.
+        Weight of the loss; larger values fit the training set more closely and give less sparse models.
     penalty : {"l1", "l2", "elasticnet"}, default="l1"
-        Penalty on the size of weights: under "l1" most are exactly 0, under "l2" all are stored, as by
-        :class:`PolySVC`, and "elasticnet" has both. Where all training data are 0 and 1,
-        all monomials of the same features are one conjunction; "elasticnet" is over these, each with the
-        longest of its monomials' columns, and not over all monomials.
+        Norm of the weights that is penalised. With "l1" most weights are exactly 0; with "l2" all are stored,
+        as in :class:`PolySVC`; "elasticnet" mixes both. If all training values are 0 or 1, the monomials over
+        the same features are merged into one conjunction; "elasticnet" then penalises these conjunctions
+        instead of the monomials.
     l1_ratio : float in (0, 1], default=0.5
-        Share of the l1 penalty in "elasticnet"; not used otherwise.
+        Share of the l1 term in "elasticnet": ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2``. Other
+        penalties ignore it.
     gamma : {"scale", "auto"} or float, default="scale"
         Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
     coef0 : float, default=1.0
         Constant of the kernel, not negative.
     feature_map : {"kernel", "plain"}, default="kernel"
-        "kernel" weighs conjunctions as the kernel ``(gamma <x, z> + coef0) ** degree`` does; "plain" gives
-        every monomial the coefficient 1 (``gamma`` and ``coef0`` are not used then).
+        Coefficients of the conjunctions: those of the kernel ``(gamma <x, z> + coef0) ** degree``, or 1. With
+        "plain", ``gamma`` and ``coef0`` are ignored.
     storage : {"auto", "on_the_fly", "condensed"}, default="auto"
-        Where conjunctions are kept while training, for ``penalty="l2"``; see :class:`PolySVC`.
+        How conjunctions are represented during training, for ``penalty="l2"``. See :class:`PolySVC`.
     tol : float, default=1e-3
-        Relative duality gap at which training stops: (P - D) / P <= tol, P and D being the primal and the
+        Relative duality gap at which training stops: (P - D) / P <= tol, where P and D are the primal and the
         dual objective.
     max_iter : int, default=1000
-        Newton steps, at most.
+        Largest number of Newton steps.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C, by class; "balanced" makes all classes weigh the same.
+        Factors of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
-        Start the next fit from the solution of this one, for paths of C; with an l1 part where features occur
-        in the same order of frequency, under "l2" row by row where rows occur in both.
+        Whether the next ``fit`` starts from the solution of the previous one. With an l1 term this requires
+        that the features keep their order of frequency; with "l2", solutions are matched row by row.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Order in which weights are visited.
+        Seed of the order in which weights are visited.
     verbose : int, default=0
-        1 says how it ended; 2 adds one line per second.
+        1 prints how training ended; 2 adds one line per second.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if ``X`` had them.
     objective_ : float
         Primal objective.
     gap_ : float
@@ -82,6 +87,13 @@ class PolyLogisticRegression(PolyLearner):
         Newton steps.
     gamma_ : float
         The value of gamma that was used.
+    model_ : ConjunctionModel
+        The fitted model; see :meth:`to_model`.
+
+    See Also
+    --------
+    PolySVC : Support vector classification on the same conjunctions.
+    compile : Compile the fitted model for fast inference.
 
     Examples
     --------
@@ -172,11 +184,35 @@ class PolyLogisticRegression(PolyLearner):
         return shown
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each class for each row."""
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The probabilities, in the order of ``classes_``.
+        """
         probabilities: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
         return probabilities
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Logarithms of the probabilities; finite where those are too small for a number."""
+        """Predict the logarithm of the probability of each class.
+
+        The values stay finite where the probabilities themselves are too small for a float.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The logarithms, in the order of ``classes_``.
+        """
         scores = self._scores(X)
         return log_softmax(scores)

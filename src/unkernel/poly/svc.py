@@ -14,90 +14,120 @@ from unkernel.poly._base import PolyLearner, Start, TrainingSet
 
 
 class PolySVC(PolyLearner):
-    """A support vector machine with a polynomial kernel, trained at the speed of a linear one.
+    r"""Support vector classification with a polynomial kernel, trained in linear time.
 
-    Solves, for the kernel ``(gamma <x, z> + coef0) ** degree`` with feature map phi,
+    For the kernel :math:`(\gamma \langle x, z \rangle + c_0)^d` with feature map :math:`\phi`, the estimator
+    solves
 
-        min_w  1/2 |w|^2 + C sum_i loss(1 - y_i w'phi(x_i))
+    .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(1 - y_i w^\top \phi(x_i))
 
-    by dual coordinate descent on w itself, so that a step costs one pass over the conjunctions of a
-    row and not over all support vectors. The constant of phi takes the part of an intercept; it is
-    regularised like every other weight. More than two classes are trained one against the rest.
+    by dual coordinate descent on :math:`w` itself. The features of :math:`\phi` are conjunctions (products)
+    of at most ``degree`` input features. A step of the solver costs one pass over the conjunctions of one
+    row, regardless of the number of support vectors. The constant feature of :math:`\phi` serves as the
+    intercept; it is regularised like every other weight. Problems with more than two classes are solved one
+    versus the rest.
 
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
-        Features in a conjunction, at most. 1 is a linear SVM.
+        Largest number of features in a conjunction. 1 gives a linear SVM.
     C : float, default=1.0
-        Weight of the losses; larger fits the training set more closely.
+        Weight of the loss; larger values fit the training set more closely.
     gamma : {"scale", "auto"} or float, default="scale"
         Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
     coef0 : float, default=1.0
         Constant of the kernel, not negative. ``(gamma, coef0, C)`` and
         ``(gamma / coef0, 1, C * coef0 ** degree)`` give the same classifier.
     penalty : {"l2", "l1"}, default="l2"
-        Penalty on the size of weights. "l1" puts ``|w|_1`` in the place of ``1/2 |w|^2``, so that most
-        weights are exactly 0; it needs the squared hinge. The optimum is that over all conjunctions of phi,
-        but only those that might matter are ever stored. Where all training data are 0 and 1, all monomials
-        of the same features are one conjunction.
+        Norm of the weights that is penalised. "l1" replaces ``1/2 |w|^2`` by ``|w|_1``, which makes most
+        weights exactly 0; it requires ``loss="squared_hinge"``. The solution is optimal over all
+        conjunctions, but only those that can have a weight are stored. If all training values are 0 or 1, the
+        monomials over the same features are merged into one conjunction.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        What a row on the wrong side of its margin costs.
+        Loss of a row that violates the margin.
     feature_map : {"kernel", "plain"}, default="kernel"
-        Coefficients of the monomials: the kernel's, or 1. Under "plain", ``gamma`` and ``coef0`` are not
-        used.
+        Coefficients of the conjunctions: those of the kernel, or 1. With "plain", ``gamma`` and ``coef0`` are
+        ignored.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
-        Where conjunctions, phi(x), are kept while training; the classifier is the same.
-        "on_the_fly": computed whenever it is needed, against a dense table of weights.
-        "condensed": stored, as numbers of the conjunctions that occur.
-        "split": conjunctions of common features are computed; those with a rare feature are never formed,
-        kernel values between the rows that share rare features stand for them. For 0/1 data, degree 2 or
-        3 and ``feature_map="kernel"``; gives a model of support vectors (see ``to_model``).
-        "kernel": not formed at all; the kernel between all pairs of rows is computed once, 8 bytes each.
-        For few rows with many features, degree 2 or 3 and ``feature_map="kernel"``; gives a model of
-        support vectors, too.
-        "auto" takes "split" only where neither of the first two fits into memory, or where they would need
-        many times what it does; it takes "kernel" for up to 4096 rows that are not 0/1, if a row has more
-        than four times as many conjunctions as there are rows. Not used by ``penalty="l1"``.
+        How conjunctions are represented during training. The choice does not change the classifier.
+
+        - "on_the_fly" computes them whenever they are needed and keeps a dense table of weights.
+        - "condensed" stores, for each row, the numbers of the conjunctions that occur in it.
+        - "split" computes conjunctions of frequent features only, and replaces the others by kernel values
+          between rows that share rare features. It requires 0/1 data, degree 2 or 3 and
+          ``feature_map="kernel"``.
+        - "kernel" computes the kernel between all pairs of rows, 8 bytes each. It suits few rows with many
+          features, and requires degree 2 or 3 and ``feature_map="kernel"``.
+        - "auto" chooses "on_the_fly" or "condensed" where one of them fits into memory, "split" where neither
+          does or where it needs much less, and "kernel" for up to 4096 rows that are not 0/1 and have more
+          than four times as many conjunctions as there are rows.
+
+        "split" and "kernel" give a model of support vectors, see :meth:`to_model`. ``penalty="l1"`` ignores
+        this parameter.
     tol : float, default=1e-3
-        Relative duality gap at which training stops: (P - D) / P <= tol, P and D being the primal and the
+        Relative duality gap at which training stops: (P - D) / P <= tol, where P and D are the primal and the
         dual objective.
     max_iter : int, default=1000
-        Passes over the training set, at most; Newton steps under ``penalty="l1"``.
+        Largest number of passes over the training set; Newton steps for ``penalty="l1"``.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C, by class; "balanced" makes all classes weigh the same.
+        Factors of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
-        Start the next fit from the solution of this one, row by row where rows occur in both; under
-        ``penalty="l1"`` from its weights, where the features occur in the same order of frequency.
+        Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
+        row, or weight by weight for ``penalty="l1"`` if the features keep their order of frequency.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Order in which rows are visited.
+        Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 says what was chosen and how it ended; 2 adds one line per second.
+        1 prints what was chosen and how training ended; 2 adds one line per second.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels.
     n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if ``X`` had them.
     objective_ : float
-        Primal objective, summed over the one-vs-rest problems.
+        Primal objective, summed over the one-versus-rest problems.
     gap_ : float
-        Certified relative duality gap, the largest of all problems.
+        Certified relative duality gap, the largest over all problems.
     n_iter_ : int
-        Passes over the training set (Newton steps under ``penalty="l1"``), the most of all problems.
+        Passes over the training set (Newton steps for ``penalty="l1"``), the largest number over all
+        problems.
     gamma_ : float
         The value of gamma that was used.
     storage_ : str
         The storage that was used.
+    model_ : ConjunctionModel or KernelModel
+        The fitted model; see :meth:`to_model`.
+
+    See Also
+    --------
+    PolyLogisticRegression : Logistic regression on the same conjunctions, with probabilities.
+    CuttingPlaneSVC : Linear SVM for data sets that do not fit into memory.
+    compile : Compile the fitted model for fast inference.
+
+    References
+    ----------
+    .. [1] Y.-W. Chang, C.-J. Hsieh, K.-W. Chang, M. Ringgaard and C.-J. Lin, "Training and testing low-degree
+       polynomial data mappings via linear SVM", Journal of Machine Learning Research 11, 2010.
 
     Examples
     --------
-    Exclusive or, which no linear classifier can do:
+    Learn exclusive or, which is not linearly separable:
 
     >>> from unkernel import PolySVC
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-    >>> PolySVC(degree=2, C=10, gamma=1).fit(X, y).predict(X)
+    >>> clf = PolySVC(degree=2, C=10, gamma=1).fit(X, y)
+    >>> clf.predict(X)
     array([0, 1, 1, 0])
+
+    The conjunction of both features has the largest weight:
+
+    >>> clf.heaviest(1)[0].label
+    '0 and 1'
     """
 
     _kind = "PolySVC"

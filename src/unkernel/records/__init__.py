@@ -1,4 +1,4 @@
-"""Records: from frames, dicts and texts to rows of features."""
+"""Encode records: data frames, dicts and texts become sparse rows of features."""
 
 from typing import TYPE_CHECKING
 

@@ -26,28 +26,28 @@ _SHARED = ("category", "number", "binned", "date")  # kinds of which one step en
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns raw records into sparse rows of features.
+    """Encode raw records (data frames, dicts, Arrow tables) as sparse rows of features.
 
     Each column becomes features of one kind: categories one feature per value, numbers one feature per
     interval, dates one feature per month, weekday and so on, texts one feature per word, lists of strings one
-    feature per string. A missing value (None, NaN, or a key that a record lacks) has a feature of its own.
-    What was learned is a plan, which ``unkernel.compile`` puts into the model's file.
+    feature per string. A missing value (None, NaN, or a key that a record lacks) has its own feature.
+    :func:`unkernel.compile` stores the fitted encoding in the file of the model.
 
     Parameters
     ----------
     kinds : dict, default=None
-        The kind of each column that should not be guessed: ``"category"``, ``"binned"`` (a number, by
-        intervals), ``"number"`` (a number as it is, divided by its standard deviation), ``"date"`` (also
+        Kinds of the columns that should not be inferred: ``"category"``, ``"binned"`` (a number, by
+        intervals), ``"number"`` (a number, divided by its standard deviation), ``"date"`` (also
         strings such as ``"2026-11-17"`` and ``"2026-11-17T14:05+01:00"``), ``"text"``, ``"strings"`` (a list
         of strings) or ``"drop"``.
     n_bins : int, default=16
-        Intervals per number, and per year and day of a date. Each holds about the same number of training
-        records, except that a frequent value has an interval of its own.
+        Number of intervals for each number, and for the year and the day of a date. Intervals hold about the
+        same number of training records, but a frequent value gets its own interval.
     min_count : int, default=3
-        Categories and words that fewer training records have get no feature of their own: such categories,
-        and those that were not seen at all, share one; such words are ignored.
+        Smallest number of training records for a category or word to get its own feature. Rarer categories
+        and unknown ones share one feature; rarer words are ignored.
     n_jobs : int, default=None
-        Threads; None means one, -1 all cores.
+        Number of threads; None means 1 and -1 means all processors.
 
     Attributes
     ----------
@@ -56,8 +56,14 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     kinds_ : dict
         The kind of each column.
     n_features_in_ : int
+        Number of columns seen during ``fit``.
     feature_names_in_ : ndarray of str
-        The names of the columns, where there are any.
+        Names of the columns, if there are any.
+
+    See Also
+    --------
+    compile : Compile a pipeline of an encoder and a classifier.
+    unkernel.records.Plan : The fitted encoding as plain data.
 
     Examples
     --------
@@ -92,19 +98,39 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the kinds of the columns, their categories, intervals and words.
+        """Learn the kinds of the columns, their categories, intervals and words.
 
         Parameters
         ----------
-        X : frame, list of dicts, dict of columns, or array of two dimensions
-        y : ignored
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            Training records.
+        y : ignored, default=None
+            Not used; present for compatibility with pipelines.
+
+        Returns
+        -------
+        RecordEncoder
+            The fitted encoder itself.
         """
         self._fit(X)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, and give the rows of the same records."""
+        """Fit the encoder and encode the same records.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            Training records.
+        y : ignored, default=None
+            Not used; present for compatibility with pipelines.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_records, n_features_out)
+            The encoded rows.
+        """
         records, columns = self._fit(X)
         return records.encode(self.plan_, thread_count(self.n_jobs), columns).to_scipy()
 
@@ -126,11 +152,17 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return records, columns
 
     def transform(self, X: Any) -> Any:
-        """The rows of records.
+        """Encode records.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
 
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_records, n_features_out)
+            The encoded rows.
         """
         check_is_fitted(self)
         if is_sparse(X):
@@ -144,7 +176,18 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.plan_.encode(X, thread_count(self.n_jobs)).to_scipy()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """A label for each feature, such as ``"job = pilot"`` or ``"age 35–44"``."""
+        """Return a label for each feature, such as ``"job = pilot"`` or ``"age 35–44"``.
+
+        Parameters
+        ----------
+        input_features : ignored, default=None
+            Not used; present for compatibility with pipelines.
+
+        Returns
+        -------
+        ndarray of str
+            The labels.
+        """
         check_is_fitted(self)
         return np.array(list(self.plan_.feature_names), dtype=object)
 

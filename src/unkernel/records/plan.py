@@ -31,16 +31,27 @@ _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 @dataclass(frozen=True, eq=False)
 class PlanStep:
-    """One step of a plan.
+    """One step of a :class:`Plan`.
 
     Attributes
     ----------
     kind : str
-        What it does: ``"one_hot"``, ``"bins"``, ...
+        What the step does, such as ``"one_hot"`` or ``"bins"``.
     table : dict
-        Its arrays and options, as the native step takes them.
-    names : list of str
+        Its arrays and options.
+    names : sequence of str
         A label for each feature that it makes.
+
+    See Also
+    --------
+    Plan : The steps that turn records into rows.
+
+    Examples
+    --------
+    >>> from unkernel import RecordEncoder
+    >>> encoder = RecordEncoder(min_count=1).fit([{"job": "clerk"}, {"job": "pilot"}])
+    >>> [step.kind for step in encoder.plan_.steps]
+    ['one_hot', 'concatenate']
     """
 
     kind: str
@@ -50,21 +61,39 @@ class PlanStep:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How records become rows.
+    """How records become rows of features, as plain data.
+
+    A plan is a list of steps. Each step reads columns of the record or the output of earlier steps; the
+    output of the last step is the row. :class:`~unkernel.RecordEncoder` makes plans, and
+    :func:`unkernel.compile` makes them from scikit-learn pipelines.
 
     Attributes
     ----------
-    columns : list of str
-        The columns that steps read, by name.
-    steps : list of PlanStep
-    required : bool
-        Whether a record that lacks a column is an error; otherwise the value is missing.
-    whole : bool
-        Whether the record itself is the value of the only column: a text, say.
-    ignores_unknown_keys : bool
-        Whether a record may have columns that no step reads; otherwise they are an error.
-    bound : list of str
-        Columns that a record must not have, as their values are given elsewhere. Not stored in files.
+    columns : sequence of str
+        Names of the columns that the steps read.
+    steps : sequence of PlanStep
+        The steps.
+    required : bool, default=False
+        Whether a record without one of the columns is an error. Otherwise the value counts as missing.
+    whole : bool, default=False
+        Whether the record itself is the value of the only column, for example a text.
+    ignores_unknown_keys : bool, default=True
+        Whether records may have other columns. Otherwise these are errors.
+    bound : sequence of str, default=()
+        Columns that a record must not have, because their values are fixed. Not stored in files.
+
+    See Also
+    --------
+    unkernel.RecordEncoder : Learn a plan from data.
+
+    Examples
+    --------
+    >>> from unkernel import RecordEncoder
+    >>> plan = RecordEncoder(min_count=1).fit([{"job": "clerk"}, {"job": "pilot"}]).plan_
+    >>> list(plan.feature_names)
+    ['job = clerk', 'job = pilot', 'job = (other)', 'job is missing']
+    >>> plan.encode_one({"job": "pilot"})
+    (array([1], dtype=int32), array([1.]))
     """
 
     columns: Sequence[str]
@@ -81,12 +110,12 @@ class Plan:
 
     @property
     def n_features(self) -> int:
-        """Columns of the rows."""
+        """Number of features of the rows."""
         return int(self.native.width)
 
     @cached_property
     def native(self) -> RecordPlan:
-        """The plan, ready to run; a ``ValueError`` if it is not sound."""
+        """The compiled plan of the C++ core."""
         repeated, analyzers, own = self._readings
         native = RecordPlan(
             columns=list(self.columns),
@@ -116,7 +145,13 @@ class Plan:
         }
 
     def with_none_as_nan(self) -> Plan:
-        """The plan, with None in the place of NaN where NaN is a category and None is none, as in frames."""
+        """Return a plan that treats None as NaN, as data frames do.
+
+        Returns
+        -------
+        Plan
+            The plan; it differs only if NaN is a category and None is not.
+        """
 
         def changed(table: dict[str, Any]) -> dict[str, Any]:
             if table["none"] != table["unknown"] or table["nan"] == table["unknown"]:
@@ -179,7 +214,20 @@ class Plan:
         return repeated, analyzers, own
 
     def encode(self, X: Any, threads: int = 1) -> CsrRows:
-        """The rows of many records: a frame, a list of dicts, a dict of columns."""
+        """Encode many records.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts or dict of columns
+            The records.
+        threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        CsrRows of shape (n_records, n_features)
+            The rows.
+        """
         if not self.whole and is_arrow(X):
             return self._rows(*self.native.encode_arrow(X.__arrow_c_stream__(), threads))
         required = () if not self.required else self._read_columns()
@@ -189,7 +237,20 @@ class Plan:
         return self.encode_table(table, threads)
 
     def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
-        """The rows of a table that was read already."""
+        """Encode the records of a table that was read before.
+
+        Parameters
+        ----------
+        table : Table
+            The columns.
+        threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        CsrRows of shape (n_records, n_features)
+            The rows.
+        """
         read = [*table.columns, *(table.columns[column] for column in self._readings[0])]
         return self._rows(*self.native.encode_table(read, table.n_rows, threads))
 
@@ -197,14 +258,40 @@ class Plan:
         return CsrRows.of(np.asarray(offsets), np.asarray(columns), np.asarray(values), self.n_features)
 
     def encode_one(self, record: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The features of one record and their values."""
+        """Encode one record.
+
+        Parameters
+        ----------
+        record : dict, or the value itself if the plan is ``whole``
+            The record.
+
+        Returns
+        -------
+        ids : ndarray of int32
+            Numbers of the features of the record.
+        values : ndarray of float64
+            Their values.
+        """
         ids, values = self.native.encode_one(record)
         return np.asarray(ids), np.asarray(values)
 
     # --- Files ----------------------------------------------------------------------------------------
 
     def to_container(self, prefix: str) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: arrays, whose names begin with `prefix`, and settings."""
+        """Return the arrays and settings that a file holds.
+
+        Parameters
+        ----------
+        prefix : str
+            Prefix of the names of the arrays.
+
+        Returns
+        -------
+        arrays : dict of str to ndarray
+            The arrays of the plan.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         arrays: dict[str, NDArray[Any]] = {}
         steps = [
             {
@@ -225,7 +312,27 @@ class Plan:
 
     @classmethod
     def from_container(cls, file: str, arrays: Mapping[str, NDArray[Any]], settings: Any) -> Plan:
-        """The plan in a file; a ``FormatError`` if it is damaged."""
+        """Make a plan from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+        arrays : mapping of str to ndarray
+            The arrays.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        Plan
+            The plan.
+
+        Raises
+        ------
+        FormatError
+            If the plan is damaged.
+        """
         try:
             steps: list[PlanStep] = []
             for step in settings["steps"]:

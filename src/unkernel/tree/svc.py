@@ -35,44 +35,45 @@ _SHARE_OF_MEMORY = 4
 
 
 class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
-    """A support vector machine with a tree kernel, trained and applied at about the speed of a linear one.
+    r"""Support vector classification with tree kernels, at about the speed of a linear SVM.
 
-    Solves, with phi the (very many) fragments of a tree that the kernel counts,
+    With :math:`\phi` the (very many) fragments of a tree that the kernel counts, the estimator solves
 
-        min_{w,b}  1/2 |w|^2 + C sum_i max(0, 1 - y_i (w'phi(x_i) + b))
+    .. math:: \min_{w, b} \; \tfrac{1}{2} \|w\|^2 + C \sum_i \max(0,\, 1 - y_i (w^\top \phi(x_i) + b))
 
-    More than two classes are trained one against the rest, on one forest.
+    Problems with more than two classes are solved one versus the rest, on one forest.
 
     Parameters
     ----------
     kernel : {"sst", "st", "sst_bow", "ptk"}, default="sst"
-        Subset trees, whole subtrees, subset trees and words, or partial trees; see
+        Subset trees, complete subtrees, subset trees and words, or partial trees. See
         :class:`~unkernel.TreeKernel`.
     decay : float, default=0.4
-        lambda: larger fragments count less.
+        Factor (lambda) by which larger fragments count less.
     width_decay : float, default=0.4
-        mu, of ``kernel="ptk"``: wider fragments count less.
+        Factor (mu) by which wider fragments count less, for ``kernel="ptk"``.
     normalize : bool, default=True
-        Whether every tree's kernel with itself is brought to 1.
+        Whether to scale the kernel so that every tree has the kernel 1 with itself.
     C : float, default=1.0
-        Weight of the losses; larger fits the training set more closely.
+        Weight of the loss; larger values fit the training set more closely.
     solver : {"auto", "exact", "sampled"}, default="auto"
-        Exact, or approximate. "exact" solves the whole problem, and certifies how well. "sampled" is
-        approximate: cutting planes through samples of the examples, which takes the same time for any number
-        of them. "auto" samples from 500,000 examples on; ``solver_`` says which it was.
+        Exact or approximate training. "exact" solves the whole problem and certifies the duality gap.
+        "sampled" adds cutting planes from samples of the examples, so that its time does not depend on the
+        number of examples. "auto" samples from 500,000 examples on.
     sample_size : int, default=1000
-        Examples in a sample, of ``solver="sampled"``.
+        Number of examples in a sample, for ``solver="sampled"``.
     imbalance : float, default=1.0
-        The papers' j: how much more a positive example weighs than a negative one. "exact" multiplies its C
-        by it, "sampled" draws it so much more often. Above 1 finds more positives at the price of precision.
+        Weight of a positive example relative to a negative one (j in the papers). "exact" multiplies C by it,
+        "sampled" draws positive examples more often. Values above 1 raise recall and lower precision.
     tree_pairing : {"same", "all"}, default="same"
-        Where examples have several trees: compare those of the same channel, or all with all.
+        Which trees to compare if examples have several: those at the same position, or all pairs.
     combine : {"auto", "trees", "vectors", "sum", "product"}, default="auto"
-        What of the examples counts; "auto" is the sum where there are vectors, else the trees.
+        How to combine the kernels of trees and vectors. "auto" is the sum if there are vectors, otherwise the
+        tree kernel.
     tree_weight : float, default=1.0
-        The weight of the trees in a sum.
+        Weight of the tree kernel in a sum.
     vector_kernel : {"linear", "polynomial", "rbf", "sigmoid"}, default="linear"
-        The kernel of the vectors beside the trees.
+        Kernel of the vectors that accompany the trees.
     degree : int, default=2
         Degree of the polynomial vector kernel, (gamma x'z + coef0)^degree.
     gamma : float, default=1.0
@@ -80,42 +81,58 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     coef0 : float, default=1.0
         Constant of the vector kernel.
     normalize_vectors : bool, default=True
-        Whether every vector's kernel with itself is brought to 1.
+        Whether to scale the vector kernel so that every vector has the kernel 1 with itself.
     fit_intercept : bool, default=True
-        Whether there is a b. "exact" does not regularise it, "sampled" does.
+        Whether to fit an intercept. "exact" does not regularise it, "sampled" does.
     tol : float, default=1e-3
-        Precision at which training stops. "exact" stops when (P - D) / P <= tol, P and D being the primal and
-        the dual objective; "sampled" when
-        a new cut is violated by at most tol more than the others are, in terms of the mean loss.
+        Precision at which training stops. "exact" stops when (P - D) / P <= tol, where P and D are the primal
+        and the dual objective; "sampled" stops when a new cut is violated by at most ``tol`` more than the
+        others are, in terms of the mean loss.
     max_iter : int, default=1000
-        Rounds, at most.
+        Largest number of rounds.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C, by class; "balanced" makes all classes weigh the same.
+        Factors of C for each class; "balanced" gives all classes the same total weight.
     warm_start : bool, default=False
-        Keep what does not depend on C and y: the next fit on the same :class:`~unkernel.Forest`, or on an
-        equal list of texts, uses the parsed trees again and, if the kernel is the same, all that was counted
-        and indexed in them. The solver begins anew each time, so the result is that of a single fit.
+        Whether to keep what does not depend on C and y. The next fit on the same :class:`~unkernel.Forest`,
+        or on an equal list of strings, reuses the parsed trees and, for the same kernel, their index. The
+        solver starts anew each time, so the result equals that of a single fit.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        What "sampled" draws.
+        Seed of the samples that "sampled" draws.
     verbose : int, default=0
-        1 says what was chosen and how it ended; 2 adds one line per second.
+        1 prints what was chosen and how training ended; 2 adds one line per second.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The class labels.
     objective_ : float
-        Primal objective, summed over the one-vs-rest problems. Of "sampled": with the cuts in place of the
+        Primal objective, summed over the one-versus-rest problems. For "sampled", the cuts replace the
         losses.
     gap_ : float
-        Certified relative duality gap, the largest of all problems. Of "sampled": of the cuts' problem only.
+        Certified relative duality gap, the largest over all problems. For "sampled", the gap of the problem
+        of the cuts.
     n_iter_ : int
-        Rounds, the most of all problems.
+        Rounds, the largest number over all problems.
     solver_ : str
         The solver that was used.
     n_support_ : int
-        How many trees have a part in the model.
+        Number of support vectors (trees).
+    model_ : TreeModel
+        The fitted model; see :meth:`to_model`.
+
+    See Also
+    --------
+    TreeKernel : The kernel matrix, for other kernel machines.
+    read_trees : Read trees and labels from a file.
+    TreeClassifier : What :func:`compile` makes of a fitted TreeSVC.
+
+    References
+    ----------
+    .. [1] A. Severyn and A. Moschitti, "Large-scale support vector learning with structural kernels",
+       ECML PKDD 2010.
+    .. [2] A. Severyn and A. Moschitti, "Fast support vector machines for structural kernels", ECML PKDD 2011.
 
     Examples
     --------
@@ -216,16 +233,22 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     # --- Learning -------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on trees X with labels y.
+        """Fit the model to labelled trees.
 
         Parameters
         ----------
         X : list of trees, or Forest
-            Strings in brackets, ``nltk.Tree``, ``ast`` nodes, CoNLL-U sentences, or a
+            Training trees: strings in brackets, ``nltk.Tree``, ``ast`` nodes, CoNLL-U sentences, or a
             :class:`~unkernel.Forest`.
         y : array-like of shape (n_samples,)
+            Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C; trees of weight 0 do not count at all.
+            Factors of C for each tree; trees of weight 0 are ignored.
+
+        Returns
+        -------
+        TreeSVC
+            The fitted estimator itself.
         """
         fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
         return fitted
@@ -234,7 +257,24 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     def fit_reporting(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
     ) -> Self:
-        """``fit``, with a function that is shown the progress about twenty times per second."""
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            Training trees.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,) or None
+            Factors of C for each tree.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+
+        Returns
+        -------
+        TreeSVC
+            The fitted estimator itself.
+        """
         trees = self._training_trees(X, y, sample_weight)
         self._learn(trees, on_progress)
         return self
@@ -243,21 +283,26 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     def path(
         self, X: Any, y: ArrayLike, Cs: Iterable[float], sample_weight: ArrayLike | None = None
     ) -> list[Self]:
-        """Fit for several values of C.
+        """Fit one model for each of several values of C.
 
-        The trees are parsed, counted and indexed once. Each C is then solved from the beginning, as the
-        solvers of trees do not start from a solution: every result is that of a single fit.
+        The trees are parsed, counted and indexed once. Every C is then solved from the beginning, so each
+        result equals that of a single fit.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
+        X : list of trees, or Forest
+            Training trees.
+        y : array-like of shape (n_samples,)
+            Class labels.
         Cs : iterable of float
+            Values of C.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors of C for each tree.
 
         Returns
         -------
         list of TreeSVC
-            One fitted copy per C.
+            One fitted copy of this estimator for each C.
         """
         prepared = clone(self)
         trees = prepared._training_trees(X, y, sample_weight)
@@ -446,5 +491,24 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         return cast(TreeClassifier, self._ready()).raw_scores(X, thread_count(self.n_jobs))
 
     def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
-        """The fragments that decided on a tree; see :meth:`unkernel.TreeClassifier.explain`."""
+        """Explain the score of one tree by its fragments.
+
+        Parameters
+        ----------
+        tree : tree
+            A tree, in one of the forms that :meth:`fit` takes.
+        top : int, default=10
+            How many fragments to list.
+        of : label, default=None
+            The class whose score to explain; None explains the predicted class.
+
+        Returns
+        -------
+        TreeExplanation
+            The fragments with the largest contributions.
+
+        See Also
+        --------
+        unkernel.TreeClassifier.explain : The same for compiled classifiers, with details.
+        """
         return cast(TreeClassifier, self._ready()).explain(tree, top, of=of)

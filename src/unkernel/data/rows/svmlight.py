@@ -32,22 +32,35 @@ _ITEMS_PER_WRITE = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class SvmlightData:
-    """What an svmlight file holds. ``X, y = read_svmlight(...)`` works, too.
+    r"""Contents of an svmlight file; unpack them with ``X, y = read_svmlight(path)``.
 
     Attributes
     ----------
     X : scipy.sparse.csr_matrix of shape (n_rows, n_features)
-        Sorted, without repeated or zero entries; indices are int32 where they fit, else int64.
+        The rows: sorted indices, no duplicate or zero entries; indices are int32 where they fit, otherwise
+        int64.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
-        The query numbers, where the rows have them.
+        The query numbers, if the rows have them.
     zero_based : bool
-        Whether the file's first feature is number 0.
+        Whether the first feature of the file has the number 0.
     ignored_fields : int
-        How many fields ``name:value`` were left out, such as ``cost:`` and ``sid:``.
+        Number of ``name:value`` fields that were ignored, such as ``cost:`` and ``sid:``.
     comments : int
-        How many lines have a comment.
+        Number of lines with a comment.
+
+    See Also
+    --------
+    read_svmlight : Read a file.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_svmlight
+    >>> data = read_svmlight(io.StringIO("2 qid:1 1:0.5\n1 qid:1 2:1\n"))
+    >>> data.X.shape, data.qid.tolist()
+    ((2, 2), [1, 1])
     """
 
     X: sparse.csr_matrix
@@ -70,32 +83,40 @@ def read_svmlight(
     dtype: npt.DTypeLike = np.float64,
     n_jobs: int | None = None,
 ) -> SvmlightData:
-    r"""Read a file of lines ``label [qid:n] [index:value ...] [# comment]``.
+    r"""Read rows in the svmlight (LIBSVM) format.
+
+    A line has the form ``label [qid:n] [index:value ...] [# comment]``.
 
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
     n_features : int, default=None
-        The number of columns; None takes the largest index there is. Give it when reading a
-        test file, so that it has the columns of the training file.
+        Number of columns; None uses the largest index. Set it when you read a test file, so that the file
+        gets the columns of the training file.
     zero_based : bool or "auto", default="auto"
-        Whether indices count from 0 or from 1; "auto" says 0 if index 0 is used.
-    dtype : float64 or float32, default=float64
-        The type of the values.
+        Whether indices start at 0 instead of 1; "auto" means 0 if the file uses index 0.
+    dtype : {float64, float32}, default=float64
+        Type of the values.
     n_jobs : int, default=None
-        The number of threads, as in scikit-learn: None is one, -1 is all. The result is the same.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
     Returns
     -------
     SvmlightData
+        The rows, labels and query numbers.
 
     Raises
     ------
     FormatError
-        A line is malformed (the first one is named), or there are no rows.
+        If a line is malformed (the error names the first one), or if there are no rows.
     OSError
-        The file cannot be read.
+        If the file cannot be read.
+
+    See Also
+    --------
+    write_svmlight : Write such a file.
+    read_svmlight_parts : Read a file of any length in parts.
 
     Examples
     --------
@@ -131,20 +152,34 @@ def read_svmlight(
 
 @dataclass(frozen=True, eq=False)
 class SvmlightPart:
-    """Rows of an svmlight file, and what is known of the file up to their end.
+    r"""Some rows of an svmlight file, as :func:`read_svmlight_parts` gives them.
 
     Attributes
     ----------
     X : scipy.sparse.csr_matrix of shape (n_rows, largest_index + 1)
-        Its columns are the file's own indices: in a file that counts from 1, column 0 is empty.
+        The rows. Columns are the indices of the file: if these start at 1, column 0 is empty.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
-        The query numbers, where the rows have them.
+        The query numbers, if the rows have them.
     has_zero_index : bool
-        Whether index 0 was used so far.
-    largest_index, largest_index_line : int
-        The largest index so far, and where it is; -1 and 0 as long as there is none.
+        Whether the file has used index 0 so far.
+    largest_index : int
+        The largest index so far; -1 if there is none.
+    largest_index_line : int
+        Line of the largest index; 0 if there is none.
+
+    See Also
+    --------
+    read_svmlight_parts : Read a file in parts.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_svmlight_parts
+    >>> part = next(read_svmlight_parts(io.StringIO("+1 1:0.5 3:2\n-1 2:1\n")))
+    >>> part.X.shape, part.largest_index
+    ((2, 4), 3)
     """
 
     X: sparse.csr_matrix
@@ -163,18 +198,31 @@ def read_svmlight_parts(
     part_bytes: int = 1 << 26,
     n_jobs: int | None = None,
 ) -> Iterator[SvmlightPart]:
-    r"""Read a file as :func:`read_svmlight` does, some rows at a time: memory does not grow with the file.
+    r"""Read an svmlight file of any length in parts of bounded size.
 
     Parameters
     ----------
-    path_or_file, n_features, zero_based, n_jobs
-        As for :func:`read_svmlight`. Its errors are raised here when the reader reaches them.
-    part_bytes : int, default=2**26
-        About how much text becomes one part. A part takes a few times as much memory.
+    path_or_file : path, or open binary or text file
+        Plain or compressed text, as for :func:`read_svmlight`.
+    n_features : int, default=None
+        Number of columns; larger indices are errors. None allows any.
+    zero_based : bool or "auto", default="auto"
+        Whether indices start at 0 instead of 1.
+    part_bytes : int, default=67108864
+        Approximate number of bytes of text per part. A part takes a few times as much memory.
+    n_jobs : int, default=None
+        Number of threads; None means 1 and -1 means all processors.
 
-    Yields
-    ------
-    SvmlightPart
+    Returns
+    -------
+    iterator of SvmlightPart
+        The rows, in the order of the file. The errors of :func:`read_svmlight` are raised when the iterator
+        reaches the malformed line.
+
+    See Also
+    --------
+    read_svmlight : Read the whole file at once.
+    unkernel.CuttingPlaneSVC : Train on files that are larger than memory.
 
     Examples
     --------
@@ -298,24 +346,40 @@ def write_svmlight(
     zero_based: bool = False,
     comment: str | None = None,
 ) -> None:
-    """Write rows in the svmlight format, every number so that it reads back as itself.
+    """Write rows in the svmlight (LIBSVM) format.
+
+    Numbers are written so that reading the file gives exactly the same values.
 
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        A path is compressed as its suffix says (.gz, .xz, .bz2, .zst) and replaced only when all
-        is written; when that fails, what was there stays.
+        Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
+        replaced in one step, or left unchanged if writing fails.
     X : array or sparse matrix of shape (n_rows, n_features)
-        Finite numbers. Zeros are not written, so that columns which end in zeros only can be read
-        back with ``n_features``.
+        Finite numbers. Zeros are not written; if the last columns hold only zeros, read the file with
+        ``n_features``.
     y : array of shape (n_rows,)
         Finite labels.
-    qid : array of integers of shape (n_rows,), default=None
+    qid : array of int of shape (n_rows,), default=None
         Query numbers.
     zero_based : bool, default=False
-        Whether the first column is number 0 or 1. Read a zero-based file with ``zero_based=True``.
+        Whether the first column has the number 0 instead of 1. Read such a file with ``zero_based=True``.
     comment : str, default=None
         Text for the top of the file; each of its lines gets a ``#``.
+
+    See Also
+    --------
+    read_svmlight : Read such a file.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel import write_svmlight
+    >>> file = io.StringIO()
+    >>> write_svmlight(file, [[0.5, 0.0], [0.0, 2.0]], [1, -1])
+    >>> print(file.getvalue(), end="")
+    1 1:0.5
+    -1 2:2
     """
     matrix = _checked_matrix(X)
     labels = _checked_labels(y)

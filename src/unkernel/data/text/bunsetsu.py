@@ -20,7 +20,35 @@ ON_ERROR = ("raise", "skip")
 
 
 class Morpheme(NamedTuple):
-    """One line of a bunsetsu."""
+    """A morpheme of a bunsetsu: one line of a file.
+
+    Attributes
+    ----------
+    surface : str
+        The morpheme as it is written.
+    reading : str
+        Its reading in kana.
+    lemma : str
+        Its dictionary form.
+    pos : str
+        Part of speech.
+    subpos : str
+        Finer part of speech.
+    ctype : str
+        Type of conjugation.
+    cform : str
+        Form of conjugation.
+
+    See Also
+    --------
+    BunsetsuSentence : A sentence of bunsetsu.
+
+    Examples
+    --------
+    >>> from unkernel.data import Morpheme
+    >>> Morpheme("本", "ほん", "本", "名詞", "普通名詞", "*", "*").pos
+    '名詞'
+    """
 
     surface: str
     reading: str
@@ -41,17 +69,32 @@ class SkippedSentence(NamedTuple):
 
 @dataclass(frozen=True)
 class BunsetsuSentence:
-    """A sentence.
+    """A Japanese sentence, segmented into bunsetsu, with its dependencies.
 
     Attributes
     ----------
     bunsetsu : tuple of tuples of Morpheme
+        The morphemes of each bunsetsu.
     heads : tuple of int
-        Of each bunsetsu the number, from 0, of the one that it depends on; -1 for the root.
+        For each bunsetsu the number of the bunsetsu it depends on, counted from 0; -1 for the root.
     types : str
-        A letter for each bunsetsu: the way in which it depends (D, P, I or A).
+        For each bunsetsu one letter, the type of its dependency (D, P, I or A).
     source : str
-        Its lines, from its comments to its ``EOS``.
+        The lines of the file, from the comments to ``EOS``.
+
+    See Also
+    --------
+    BunsetsuCorpus : A sequence of sentences.
+
+    Examples
+    --------
+    >>> from unkernel.data import BunsetsuSentence, Morpheme
+    >>> book = Morpheme("本", "ほん", "本", "名詞", "普通名詞", "*", "*")
+    >>> particle = Morpheme("を", "を", "を", "助詞", "格助詞", "*", "*")
+    >>> read = Morpheme("読む", "よむ", "読む", "動詞", "*", "子音動詞マ行", "基本形")
+    >>> sentence = BunsetsuSentence(((book, particle), (read,)), (1, -1), "DD", "")
+    >>> sentence.surfaces, sentence.text
+    (('本を', '読む'), '本を読む')
     """
 
     bunsetsu: tuple[tuple[Morpheme, ...], ...]
@@ -77,13 +120,30 @@ class BunsetsuSentence:
         return "".join(self.surfaces)
 
     def draw(self, width: int | None = None) -> str:
-        """The tree for the terminal, one bunsetsu per line, in lines of at most `width` cells."""
+        """Draw the dependency tree as text, one bunsetsu per line.
+
+        Parameters
+        ----------
+        width : int, default=None
+            Largest number of terminal cells per line; None sets no limit.
+
+        Returns
+        -------
+        str
+            The drawing, several lines.
+        """
         from unkernel.data.text.drawing import draw_text
 
         return draw_text(self.surfaces, self.heads, base=0, width=width)
 
     def to_svg(self) -> str:
-        """The tree as arcs over the bunsetsu, a whole SVG picture."""
+        """Draw the dependency tree as arcs over the bunsetsu.
+
+        Returns
+        -------
+        str
+            A complete SVG image.
+        """
         from unkernel.data.text.drawing import draw_svg
 
         return draw_svg(self.surfaces, self.heads, base=0)
@@ -94,22 +154,48 @@ class BunsetsuSentence:
 
 
 class BunsetsuCorpus(Sequence[BunsetsuSentence]):
-    """Sentences of a file, with their dependencies; all its other bytes are kept.
+    r"""Japanese sentences segmented into bunsetsu, with their dependencies.
 
-    Made by :func:`read_bunsetsu`. ``corpus[3]`` is a sentence; ``corpus[3:7]`` and ``corpus[[3, 7]]`` are
-    corpora of sentences.
+    A corpus is a sequence of :class:`BunsetsuSentence`: use ``len(corpus)`` and ``corpus[3]``. Slices and
+    lists of numbers select corpora: ``corpus[3:7]``, ``corpus[[3, 7]]``. Read one with :func:`read_bunsetsu`.
+
+    Parameters
+    ----------
+    text : BunsetsuText
+        The text of the file.
+    heads : ndarray of int32
+        The heads of all bunsetsu.
+    types : bytes
+        The types of all dependencies.
+    name : str
+        Name of the file in error messages.
 
     Attributes
     ----------
     name : str
-        What error messages call the file.
+        Name of the file in error messages.
     heads : ndarray of int32
-        Of all bunsetsu, one sentence after another: the number, from 0, of the bunsetsu of the sentence that
-        each depends on, and -1 for a root.
+        For all bunsetsu, sentence after sentence: the number of the head, counted from 0 within the sentence,
+        and -1 for a root.
     types : bytes
-        A letter for each bunsetsu.
-    skipped : list of SkippedSentence
-        What was left out under ``on_error="skip"``. Their bytes are written as they were read.
+        For each bunsetsu one letter, the type of its dependency.
+
+    See Also
+    --------
+    read_bunsetsu : Read a corpus from a file.
+    unkernel.parsing.BunsetsuParser : Train a dependency parser on a corpus.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_bunsetsu
+    >>> lines = ["* 0 1D", "本 ほん 本 名詞 普通名詞 * *", "を を を 助詞 格助詞 * *"]
+    >>> lines += ["* 1 -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS", ""]
+    >>> corpus = read_bunsetsu(io.BytesIO("\n".join(lines).encode()))
+    >>> corpus
+    <BunsetsuCorpus of 1 sentences, 2 bunsetsu>
+    >>> corpus.heads
+    array([ 1, -1], dtype=int32)
     """
 
     def __init__(self, text: BunsetsuText, heads: NDArray[np.int32], types: bytes, name: str) -> None:
@@ -155,21 +241,34 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
     @property
     def n_bunsetsu(self) -> int:
-        """Bunsetsu of all sentences."""
+        """Number of bunsetsu in all sentences."""
         return int(self._text.bunsetsu)
 
     @cached_property
     def first_bunsetsu(self) -> NDArray[np.int64]:
-        """Where the bunsetsu of each sentence begin, and the total number."""
+        """Where the bunsetsu of each sentence begin, followed by the total number."""
         return np.asarray(self._text.first_bunsetsu)
 
     @property
     def skipped(self) -> list[SkippedSentence]:
-        """The sentences that were left out."""
+        """The sentences that ``on_error="skip"`` left out, each with its line and the reason."""
         return [SkippedSentence(*found) for found in self._text.skipped]
 
     def with_heads(self, heads: ArrayLike, types: bytes | None = None) -> BunsetsuCorpus:
-        """The same sentences with other dependencies, all of type D unless types are given."""
+        """Return a copy of the corpus with other dependencies.
+
+        Parameters
+        ----------
+        heads : array-like of int
+            The heads of all bunsetsu, as in ``heads``.
+        types : bytes, default=None
+            The types of the dependencies; None makes all of them D.
+
+        Returns
+        -------
+        BunsetsuCorpus
+            The same sentences with other heads.
+        """
         given = np.asarray(heads)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise ValueError(
@@ -183,11 +282,24 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         return BunsetsuCorpus(self._text, own, letters, self.name)
 
     def to_bytes(self) -> bytes:
-        """The file: but for heads and types, every byte as it was read."""
+        """Return the text of the corpus.
+
+        Returns
+        -------
+        bytes
+            The bytes that were read; only heads and types can differ.
+        """
         return self._text.with_heads(self.heads, self.types)
 
     def write(self, target: Source) -> None:
-        """Write the file, to a path (whole or not at all, compressed as its suffix says) or an open file."""
+        """Write the text of the corpus to a file.
+
+        Parameters
+        ----------
+        target : path, or open binary or text file
+            Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
+            replaced in one step, or left unchanged if writing fails.
+        """
         with writing(target) as write:
             write(self.to_bytes())
 
@@ -203,27 +315,35 @@ def corpus_of(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpu
 
 
 def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
-    r"""Read bunsetsu and their dependencies; docs/formats/bunsetsu.md describes what is read.
+    r"""Read Japanese sentences with bunsetsu and dependencies, as KNP and CaboCha write them.
 
     Parameters
     ----------
     source : path or file object
-        Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
     on_error : {"raise", "skip"}, default="raise"
-        "skip" leaves out sentences that are not what they should be; ``skipped`` of the corpus lists them.
+        What to do with malformed sentences: raise a FormatError for the first one, or skip them and list
+        them in ``BunsetsuCorpus.skipped``.
 
     Returns
     -------
     BunsetsuCorpus
+        The sentences.
 
     Raises
     ------
     FormatError
-        If the file is not what it should be; line and column are named.
+        If the file is malformed; the error names the line and the column.
+
+    See Also
+    --------
+    read_bunsetsu_parts : Read a file of any length in parts.
+    unkernel.parsing.BunsetsuParser : Train a dependency parser on a corpus.
 
     Examples
     --------
     >>> import io
+    >>> from unkernel.data import read_bunsetsu
     >>> lines = ["* 0 1D", "本 ほん 本 名詞 普通名詞 * *", "を を を 助詞 格助詞 * *"]
     >>> lines += ["* 1 -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS", ""]
     >>> corpus = read_bunsetsu(io.BytesIO("\n".join(lines).encode()))
@@ -237,9 +357,33 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
 def read_bunsetsu_parts(
     source: Source, *, on_error: str = "raise", part_bytes: int = 1 << 22
 ) -> Iterator[BunsetsuCorpus]:
-    """The sentences of a file of any length, about ``part_bytes`` of text at a time.
+    r"""Read bunsetsu sentences of a file of any length in parts of bounded size.
 
-    What the parts write, one after another, is what the whole corpus would.
+    Parameters
+    ----------
+    source : path or file object
+        UTF-8 text, plain or compressed, as for :func:`read_bunsetsu`.
+    on_error : {"raise", "skip"}, default="raise"
+        What to do with malformed sentences, as for :func:`read_bunsetsu`.
+    part_bytes : int, default=4194304
+        Approximate number of bytes per part.
+
+    Returns
+    -------
+    iterator of BunsetsuCorpus
+        Whole sentences. The texts of all parts together are the file.
+
+    See Also
+    --------
+    read_bunsetsu : Read the whole file at once.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_bunsetsu_parts
+    >>> sentence = "* 0 -1D\n読む よむ 読む 動詞 * 子音動詞マ行 基本形\nEOS\n"
+    >>> [len(part) for part in read_bunsetsu_parts(io.BytesIO(sentence.encode() * 3), part_bytes=120)]
+    [1, 2]
     """
     _check_on_error(on_error)
     if part_bytes < 1:

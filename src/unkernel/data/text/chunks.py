@@ -29,20 +29,22 @@ _ENDS_A_FIELD = re.compile(r"[ \t\n\r\0]")
 
 
 class ChunkSentence(ColumnSentence):
-    """A sentence of a :class:`ChunkCorpus`: its words, what is known of them, and their tags. Never changes.
+    """A sentence of a :class:`ChunkCorpus`: its words, their attributes and their tags.
 
-    Attributes
+    Sentences are immutable. You get them by indexing a corpus.
+
+    Parameters
     ----------
-    words : list of str
-        The first column.
-    pos : list of str, or None
-        The second column, the parts of speech, where that is not the tag.
-    tags : list of str, or None
-        The last column, such as ``B-NP``, where the text has tags.
-    columns : list of lists of str
-        All columns, the tags included.
-    line : int
-        The number of its first line in the file.
+    source : ColumnText
+        The text that holds the sentence.
+    number : int
+        Number of the sentence in that text, counted from 0.
+    tagged : bool
+        Whether the last column holds tags.
+
+    See Also
+    --------
+    ChunkCorpus : A sequence of sentences.
 
     Examples
     --------
@@ -60,22 +62,31 @@ class ChunkSentence(ColumnSentence):
 
     @property
     def words(self) -> list[str]:
+        """The words: the first column."""
         return self._column(0)
 
     @property
     def pos(self) -> list[str] | None:
+        """The parts of speech: the second column, or None if there is none besides the tags."""
         return self._column(1) if self._source.columns - self._tagged > 1 else None
 
     @property
     def tags(self) -> list[str] | None:
+        """The tags, such as ``B-NP``: the last column, or None if the text has no tags."""
         return self._column(self._source.columns - 1) if self._tagged else None
 
     @property
     def columns(self) -> list[list[str]]:
+        """All columns as lists of strings, including the tags."""
         return [self._column(number) for number in range(self._source.columns)]
 
     def draw(self) -> str:
-        """One line with the chunks in brackets.
+        """Draw the sentence on one line, with its chunks in brackets.
+
+        Returns
+        -------
+        str
+            The line.
 
         Examples
         --------
@@ -110,24 +121,21 @@ def _restored(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence
 
 
 class ChunkCorpus(ColumnCorpus[ChunkSentence]):
-    r"""Sentences with one tag per word, as :func:`read_chunks` gives them. Never changes.
+    """Sentences with one tag per word, for chunking and named-entity recognition.
 
-    A corpus is a sequence of :class:`ChunkSentence`: ``len(corpus)``, ``corpus[0]``,
-    ``for sentence in corpus``. Slices and lists of numbers give corpora.
+    A corpus is an immutable sequence of :class:`ChunkSentence`: use ``len(corpus)``, ``corpus[0]`` and ``for
+    sentence in corpus``. Slices and lists of numbers select corpora. Read one with :func:`read_chunks`, or
+    make one with :meth:`from_words`.
 
     Attributes
     ----------
-    name : str
-        What error messages call the file.
-    n_words : int
-    n_columns : int
-        How many columns a line has, the tag included; 0 where there are no sentences.
     tagged : bool
-        Whether the last of them is a tag.
-    offsets : ndarray of int64
-        Sentence i has the words ``offsets[i]`` to ``offsets[i + 1]``, the second excluded.
-    skipped : list of FormatError
-        What was wrong with the sentences that ``on_error="skip"`` left out.
+        Whether the last column holds tags.
+
+    See Also
+    --------
+    read_chunks : Read a corpus from a file.
+    unkernel.parsing.Chunker : Train a chunker on a corpus.
 
     Examples
     --------
@@ -155,21 +163,23 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
 
     @property
     def n_columns(self) -> int:
+        """Number of columns, including the tags; 0 if there are no sentences."""
         return self._text.columns
 
     def symbols(self, column: int) -> tuple[NDArray[np.int32], list[str]]:
-        """A column of all words, as numbers of its different strings, and these in the order of first sight.
+        """Encode a column of all words as integers.
 
         Parameters
         ----------
         column : int
-            Counted from 0; -1 is the last.
+            Number of the column, counted from 0; -1 is the last.
 
         Returns
         -------
         numbers : ndarray of int32
-            One per word.
+            One number per word: the index of its value in ``names``.
         names : list of str
+            The distinct values, in the order of their first occurrence.
 
         Examples
         --------
@@ -180,16 +190,17 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         return np.asarray(numbers), list(names)
 
     def with_tags(self, tags: Sequence[str] | Sequence[Sequence[str]]) -> Self:
-        """The same sentences with other tags, and every other byte as it is.
+        """Return a copy of the corpus with other tags.
 
         Parameters
         ----------
-        tags : sequence of str, or one for each sentence
-            They take the place of the tags that there are, or make a new last column.
+        tags : sequence of str, or one sequence of str per sentence
+            They replace the existing tags, or become a new last column.
 
         Returns
         -------
         ChunkCorpus
+            The same text with other tags; every other byte is unchanged.
         """
         return self._with_tags(*numbered(flat(tags, np.diff(self.offsets), "tags")))
 
@@ -208,19 +219,21 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         *columns: Sequence[Sequence[str]],
         tags: Sequence[Sequence[str]] | None = None,
     ) -> Self:
-        """A corpus of sentences that are lists of words.
+        """Make a corpus from lists of words.
 
         Parameters
         ----------
         words : sequence of sequences of str
-            No blank can be in a word.
+            The words of each sentence; they must not contain spaces.
         *columns : sequences of sequences of str
             Further attributes of each word, such as its part of speech, one column each.
-        tags : sequence of sequences of str, optional
+        tags : sequence of sequences of str, default=None
+            The tags.
 
         Returns
         -------
         ChunkCorpus
+            The sentences.
 
         Examples
         --------
@@ -248,28 +261,33 @@ def _lines(sentence: int, columns: list[Sequence[str]]) -> str:
 def read_chunks(
     source: Source, *, tagged: bool | Literal["auto"] = "auto", on_error: OnError = "raise"
 ) -> ChunkCorpus:
-    r"""Read text with one word per line: its attributes in columns, and its tag in the last one.
+    r"""Read text in columns: one word per line, with its attributes and its tag.
 
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8. Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
     tagged : bool or "auto", default="auto"
-        Whether the last column is a tag. ``"auto"``: in lines of three columns or more.
+        Whether the last column holds tags. "auto" assumes tags if there are three columns or more.
     on_error : {"raise", "skip"}, default="raise"
-        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences,
-        stay in the text, and are listed in ``skipped``.
+        What to do with malformed sentences: raise a FormatError for the first one, or skip them. Skipped
+        sentences stay in the text and are listed in ``ChunkCorpus.skipped``.
 
     Returns
     -------
     ChunkCorpus
+        The sentences.
 
     Raises
     ------
     FormatError
-        A line has more or fewer columns than the first, or the text is not UTF-8.
+        If a line has more or fewer columns than the first, or the text is not UTF-8.
     OSError
-        The file cannot be read.
+        If the file cannot be read.
+
+    See Also
+    --------
+    unkernel.parsing.Chunker : Train a chunker on a corpus.
 
     Examples
     --------

@@ -140,6 +140,7 @@ class ColumnSentence:
 
     @property
     def line(self) -> int:
+        """Number of the first line of the sentence in its file."""
         return self._source.sentence_line(self._number)
 
     def __len__(self) -> int:
@@ -238,32 +239,44 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
 
     @property
     def name(self) -> str:
-        """What error messages call the file."""
+        """Name of the file in error messages."""
         return self._text.file
 
     @property
     def n_words(self) -> int:
-        """The words of all sentences."""
+        """Number of words in all sentences."""
         return self._text.tokens
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Sentence i has the words ``offsets[i]`` to ``offsets[i + 1]``, the second excluded."""
+        """Where sentences begin: sentence i has the words ``offsets[i]`` to ``offsets[i + 1]`` (excluded)."""
         return np.asarray(self._text.first_tokens)
 
     @property
     def skipped(self) -> list[FormatError]:
-        """What was wrong with the sentences that ``on_error="skip"`` left out."""
+        """The errors of the sentences that ``on_error="skip"`` left out."""
         return list(self._text.skipped())
 
     # --- Writing --------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """The text, byte for byte what was read, but for columns that were replaced."""
+        """Return the text of the corpus.
+
+        Returns
+        -------
+        bytes
+            The bytes that were read; only columns that you replaced differ.
+        """
         return self._text.text
 
     def write(self, target: Source) -> None:
-        """Write the text to a path, compressed as its suffix says (.gz, .xz, .bz2, .zst), or an open file."""
+        """Write the text of the corpus to a file.
+
+        Parameters
+        ----------
+        target : path, or open binary or text file
+            Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst.
+        """
         with writing(target) as write:
             write(self.to_bytes())
 

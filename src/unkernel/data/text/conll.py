@@ -36,19 +36,39 @@ _TREES: dict[TreebankFormat, str] = {"conllu": "tree", "conllx": "forest"}
 
 
 class Word(NamedTuple):
-    """A word of a sentence, with what the file says of it; ``"_"`` is nothing said.
+    """A word of a :class:`Sentence`, with its columns; ``"_"`` means that a column is empty.
 
     Attributes
     ----------
-    form, lemma, upos, xpos : str
-        The word as it is written, as a dictionary has it, and its part of speech, the universal and the
-        treebank's own (in CoNLL-X: the coarse and the fine).
+    form : str
+        The word as it is written.
+    lemma : str
+        Its dictionary form.
+    upos : str
+        Universal part of speech (CPOSTAG in CoNLL-X).
+    xpos : str
+        Part of speech of the treebank's own tag set (POSTAG in CoNLL-X).
     head : int
-        The number, counted from 1, of the word it depends on; 0 for the root, -1 where none is given.
+        Number of the word it depends on, counted from 1; 0 for the root, -1 if the file gives none.
     deprel : str
-        How it depends on that word.
-    feats, deps, misc : str
-        The other columns, as they are in the file.
+        Dependency relation to that word.
+    feats : str, default="_"
+        Morphological features.
+    deps : str, default="_"
+        Enhanced dependencies (PHEAD in CoNLL-X).
+    misc : str, default="_"
+        Any other annotation (PDEPREL in CoNLL-X).
+
+    See Also
+    --------
+    Sentence : The sentence that a word belongs to.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> word = Treebank.from_words([["Dogs", "bark"]], [["NOUN", "VERB"]], heads=[[2, 0]])[0].words[0]
+    >>> word.form, word.upos, word.head
+    ('Dogs', 'NOUN', 2)
     """
 
     form: str
@@ -63,27 +83,22 @@ class Word(NamedTuple):
 
 
 class Sentence(ColumnSentence):
-    r"""A sentence of a :class:`Treebank`: its words, one list per column, and its comments. Never changes.
+    """A sentence of a :class:`Treebank`, one list per column.
 
-    Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words; they are in
-    ``str(sentence)``.
+    Sentences are immutable. Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words, but
+    they are part of ``str(sentence)``. You get sentences by indexing a treebank.
 
-    Attributes
+    Parameters
     ----------
-    forms, lemmas, upos, xpos, feats, deprels, deps, misc : list of str
-        The columns. In CoNLL-X `upos` is its CPOSTAG, `xpos` its POSTAG.
-    heads : list of int
-        The number, from 1 on, of the word that each depends on; 0 for the root, -1 where none is given.
-    words : tuple of Word
-        The same, word by word.
-    comments : tuple of str
-        The lines above the words that begin with ``#``, without it.
-    metadata : dict of str
-        The comments ``key = value``; one without ``=`` is a key with an empty value.
-    text : str
-        The comment ``text``, or else the forms with blanks between them.
-    line : int
-        The number of its first line in the file.
+    source : ColumnText
+        The text that holds the sentence.
+    number : int
+        Number of the sentence in that text, counted from 0.
+
+    See Also
+    --------
+    Treebank : A sequence of sentences.
+    read_conllu : Read a treebank.
 
     Examples
     --------
@@ -102,59 +117,72 @@ class Sentence(ColumnSentence):
 
     @property
     def forms(self) -> list[str]:
+        """The words as they are written."""
         return self._named("form")
 
     @property
     def lemmas(self) -> list[str]:
+        """The dictionary forms."""
         return self._named("lemma")
 
     @property
     def upos(self) -> list[str]:
+        """The universal parts of speech (CPOSTAG in CoNLL-X)."""
         return self._named("upos")
 
     @property
     def xpos(self) -> list[str]:
+        """The treebank's own parts of speech (POSTAG in CoNLL-X)."""
         return self._named("xpos")
 
     @property
     def feats(self) -> list[str]:
+        """The morphological features."""
         return self._named("feats")
 
     @property
     def heads(self) -> list[int]:
+        """The heads, counted from 1; 0 for the root, -1 where the file gives none."""
         begin, end = self._tokens()
         heads: list[int] = np.asarray(self._source.heads)[begin:end].tolist()
         return heads
 
     @property
     def deprels(self) -> list[str]:
+        """The dependency relations to the heads."""
         return self._named("deprel")
 
     @property
     def deps(self) -> list[str]:
+        """The enhanced dependencies (PHEAD in CoNLL-X)."""
         return self._named("deps")
 
     @property
     def misc(self) -> list[str]:
+        """The last column (PDEPREL in CoNLL-X)."""
         return self._named("misc")
 
     @property
     def words(self) -> tuple[Word, ...]:
+        """The words, each with all its columns, as a tuple of :class:`Word`."""
         columns = (self.forms, self.lemmas, self.upos, self.xpos, self.heads, self.deprels)
         return tuple(map(Word, *columns, self.feats, self.deps, self.misc))
 
     @property
     def comments(self) -> tuple[str, ...]:
+        """The comment lines above the words, without their ``#``."""
         lines = str(self).split("\n")
         return tuple(line[1:].strip() for line in lines if line.startswith("#"))
 
     @property
     def metadata(self) -> dict[str, str]:
+        """The comments ``key = value`` as a dict; a comment without ``=`` is a key with an empty value."""
         pairs = (comment.partition("=") for comment in self.comments)
         return {key.strip(): value.strip() for key, _, value in pairs}
 
     @property
     def text(self) -> str:
+        """The comment ``text`` or, if there is none, the forms joined by spaces."""
         if text := self.metadata.get("text"):
             return text
         no_blank = ["SpaceAfter=No" in misc.split("|") for misc in self.misc]
@@ -162,7 +190,17 @@ class Sentence(ColumnSentence):
         return "".join(parts).rstrip(" ")
 
     def draw(self, width: int | None = None) -> str:
-        """The tree for the terminal, one word per line, in lines of at most `width` cells.
+        """Draw the dependency tree as text, one word per line.
+
+        Parameters
+        ----------
+        width : int, default=None
+            Largest number of terminal cells per line; None sets no limit.
+
+        Returns
+        -------
+        str
+            The drawing, several lines.
 
         Examples
         --------
@@ -178,7 +216,13 @@ class Sentence(ColumnSentence):
         return draw_text(self, width=width)
 
     def to_svg(self) -> str:
-        """The tree as arcs over the words, a whole SVG picture."""
+        """Draw the dependency tree as arcs over the words.
+
+        Returns
+        -------
+        str
+            A complete SVG image.
+        """
         from unkernel.data.text.drawing import draw_svg
 
         return draw_svg(self)
@@ -207,30 +251,25 @@ def _restored(lines: bytes, file: str, format: str, line: int) -> Sentence:
 
 
 class Treebank(ColumnCorpus[Sentence]):
-    r"""Sentences with their dependencies, as :func:`read_conllu` and :func:`read_conllx` give them.
+    """Sentences with their dependency trees, as read from CoNLL-U or CoNLL-X.
 
-    A treebank is a sequence of :class:`Sentence`: ``len(bank)``, ``bank[0]``, ``for sentence in bank``.
-    Slices and lists of numbers give treebanks: ``bank[:100]``, ``bank[[3, 1]]``. It never changes.
+    A treebank is an immutable sequence of :class:`Sentence`: use ``len(bank)``, ``bank[0]`` and
+    ``for sentence in bank``. Slices and lists of numbers select treebanks: ``bank[:100]``, ``bank[[3, 1]]``.
+    Read one with :func:`read_conllu` or :func:`read_conllx`, or make one with :meth:`from_words`.
 
-    Attributes
-    ----------
-    name : str
-        What error messages call the file.
-    n_words : int
-    offsets : ndarray of int64
-        Sentence i has the words ``offsets[i]`` to ``offsets[i + 1]``, the second excluded.
-    heads : ndarray of int32
-        The heads of all words, counted from 1 in their sentences; 0 for a root, -1 where none is given.
-    skipped : list of FormatError
-        What was wrong with the sentences that ``on_error="skip"`` left out.
+    See Also
+    --------
+    read_conllu : Read a treebank in the CoNLL-U format.
+    read_conllx : Read a treebank in the CoNLL-X format.
+    unkernel.parsing.ArcEagerParser : Train a dependency parser on a treebank.
 
     Examples
     --------
     >>> from unkernel.data import Treebank
     >>> bank = Treebank.from_words([["They", "saw", "it"]], [["PRON", "VERB", "PRON"]])
     >>> parsed = bank.with_trees([[2, 0, 2]], [["nsubj", "root", "obj"]])
-    >>> parsed[0].deprels, parsed.to_bytes()[:22]
-    (['nsubj', 'root', 'obj'], b'1\tThey\t_\tPRON\t_\t_\t2\tns')
+    >>> parsed[0].deprels
+    ['nsubj', 'root', 'obj']
     """
 
     columns: ClassVar[tuple[str, ...]] = COLUMNS
@@ -240,26 +279,29 @@ class Treebank(ColumnCorpus[Sentence]):
 
     @property
     def format(self) -> TreebankFormat:
-        """``"conllu"`` or ``"conllx"``."""
+        """Format of the file, ``"conllu"`` or ``"conllx"``."""
         format: TreebankFormat = self._format
         return format
 
     @property
     def heads(self) -> NDArray[np.int32]:
+        """Heads of all words, counted from 1 within each sentence; 0 for a root, -1 where none is given."""
         return np.asarray(self._text.heads)
 
     def symbols(self, column: str) -> tuple[NDArray[np.int32], list[str]]:
-        """A column of all words, as numbers of its different strings, and these in the order of first sight.
+        """Encode a column of all words as integers.
 
         Parameters
         ----------
         column : {"form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc"}
+            Name of the column.
 
         Returns
         -------
         numbers : ndarray of int32
-            One per word.
+            One number per word: the index of its value in ``names``.
         names : list of str
+            The distinct values, in the order of their first occurrence.
 
         Examples
         --------
@@ -272,27 +314,34 @@ class Treebank(ColumnCorpus[Sentence]):
         return np.asarray(numbers), list(names)
 
     def check_trees(self) -> None:
-        """Raise FormatError, with the line, where heads make no tree.
+        """Check that the heads of every sentence form a tree.
 
-        That is where one is missing, or they go round in a circle.
-        A sentence of CoNLL-U must have one root only.
+        Every word must have a head, and heads must not form a cycle. Sentences of CoNLL-U must have exactly
+        one root; those of CoNLL-X may have several.
+
+        Raises
+        ------
+        FormatError
+            If a sentence is not a tree; the error names its line.
         """
         self._text.check_trees(_TREES[self.format])
 
     def with_trees(
         self, heads: ArrayLike | Sequence[Sequence[int]], deprels: Sequence[str] | Sequence[Sequence[str]]
     ) -> Self:
-        """The same sentences with other heads and relations, and every other byte as it is.
+        """Return a copy of the treebank with other heads and relations.
 
         Parameters
         ----------
-        heads : array of int, or a sequence of them for each sentence
-            Numbers of words, counted from 1 in the sentence; 0 for the root, -1 for none.
-        deprels : sequence of str, or one for each sentence
+        heads : array of int, or one sequence of int per sentence
+            Numbers of words, counted from 1 within the sentence; 0 for the root, -1 for none.
+        deprels : sequence of str, or one sequence of str per sentence
+            Dependency relations.
 
         Returns
         -------
         Treebank
+            The same text with other heads and relations; every other byte is unchanged.
         """
         lengths = np.diff(self.offsets)
         relations, names = numbered(flat(deprels, lengths, "relations"))
@@ -313,22 +362,27 @@ class Treebank(ColumnCorpus[Sentence]):
         heads: Sequence[Sequence[int]] | None = None,
         deprels: Sequence[Sequence[str]] | None = None,
     ) -> Self:
-        """A treebank of sentences that are lists of words.
+        """Make a treebank from lists of words.
 
         Parameters
         ----------
         words : sequence of sequences of str
-            The forms; tabs and line ends cannot be in them, blanks can.
-        tags : sequence of sequences of str, optional
-            The universal parts of speech, one per word.
-        xpos, lemmas, deprels : sequence of sequences of str, optional
-            The treebank's own parts of speech, dictionary forms, relations.
-        heads : sequence of sequences of int, optional
-            Numbers of words, counted from 1 in the sentence; 0 for the root, -1 for none.
+            The words of each sentence. They may contain spaces, but no tabs and line breaks.
+        tags : sequence of sequences of str, default=None
+            Universal parts of speech, one per word.
+        xpos : sequence of sequences of str, default=None
+            The treebank's own parts of speech.
+        lemmas : sequence of sequences of str, default=None
+            Dictionary forms.
+        heads : sequence of sequences of int, default=None
+            Numbers of words, counted from 1 within the sentence; 0 for the root, -1 for none.
+        deprels : sequence of sequences of str, default=None
+            Dependency relations.
 
         Returns
         -------
         Treebank
+            The sentences.
 
         Examples
         --------
@@ -368,35 +422,39 @@ def _field(value: Any, sentence: int) -> str:
 
 
 def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "raise") -> Treebank:
-    r"""Read a treebank in the CoNLL-U format, fast, and so that it can be written byte for byte.
+    r"""Read a treebank in the CoNLL-U format.
+
+    The treebank keeps the text of the file, so it can be written again byte for byte.
 
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8. Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
     trees : bool, default=False
-        Whether every sentence must be a tree: all words have heads, one is the root, and none goes round in a
-        circle. Else heads need only be words of the sentence, or ``_``.
+        Whether to require that every sentence is a tree: all words have heads, exactly one word is the root,
+        and there are no cycles. By default, heads only need to be words of the sentence or ``_``.
     on_error : {"raise", "skip"}, default="raise"
-        What becomes of bad sentences: the first is a FormatError, or all are left out of the sentences,
-        stay in the text, and are listed in ``skipped``.
+        What to do with malformed sentences: raise a FormatError for the first one, or skip them. Skipped
+        sentences stay in the text and are listed in ``Treebank.skipped``.
 
     Returns
     -------
     Treebank
+        The sentences.
 
     Raises
     ------
     FormatError
-        A line has not ten columns, words are not numbered 1, 2, 3, ..., a head is not there, or the text is
-        not UTF-8. Line and column are named; the column counts characters, not fields.
+        If a line does not have ten columns, words are not numbered 1, 2, 3, ..., a head does not exist, or
+        the text is not UTF-8. The error names the line and the character.
     OSError
-        The file cannot be read.
+        If the file cannot be read.
 
     See Also
     --------
     read_conllx : The same for CoNLL-X.
-    read_trees : Dependencies as trees for tree kernels.
+    read_conllu_parts : Read a file of any length in parts.
+    read_trees : Read dependencies as trees for tree kernels.
 
     Examples
     --------
@@ -413,26 +471,33 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
 
 
 def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "raise") -> Treebank:
-    r"""Read a treebank in the CoNLL-X format: as CoNLL-U, without multiword tokens and empty nodes.
+    r"""Read a treebank in the CoNLL-X format.
+
+    The format is that of CoNLL-U without multiword tokens and empty nodes.
 
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8. Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+        UTF-8 text, plain or compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
     trees : bool, default=False
-        Whether the heads of every sentence must be given and lead to a root, of which there can be several.
+        Whether to require that all words have heads that lead to a root; there may be several roots.
     on_error : {"raise", "skip"}, default="raise"
-        As for :func:`read_conllu`.
+        What to do with malformed sentences, as for :func:`read_conllu`.
 
     Returns
     -------
     Treebank
-        Its `upos` is CPOSTAG, its `xpos` POSTAG, its `deps` PHEAD and its `misc` PDEPREL.
+        The sentences. Their ``upos`` is CPOSTAG, ``xpos`` is POSTAG, ``deps`` is PHEAD and ``misc`` is
+        PDEPREL.
 
     Raises
     ------
     FormatError
-        As for :func:`read_conllu`.
+        If the file is malformed, as for :func:`read_conllu`.
+
+    See Also
+    --------
+    read_conllu : The same for CoNLL-U.
 
     Examples
     --------
@@ -448,25 +513,31 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
 def read_conllu_parts(
     source: Source, *, on_error: OnError = "raise", size: int = 1 << 20
 ) -> Iterator[Treebank]:
-    r"""Read a treebank of any length in parts, in memory that does not grow with it.
+    """Read a treebank of any length in parts of bounded size.
 
     Parameters
     ----------
     source : path, or open binary or text file
+        UTF-8 text, plain or compressed, as for :func:`read_conllu`.
     on_error : {"raise", "skip"}, default="raise"
-        As for :func:`read_conllu`; each part lists its own bad sentences.
-    size : int, default=1 MiB
-        About how many bytes a part has.
+        What to do with malformed sentences, as for :func:`read_conllu`. Each part lists its own.
+    size : int, default=1048576
+        Approximate number of bytes per part.
 
-    Yields
-    ------
-    Treebank
-        Of whole sentences, with the lines of the file. The texts one after another are the file.
+    Returns
+    -------
+    iterator of Treebank
+        Whole sentences, with their line numbers in the file. The texts of all parts together are the file.
+
+    See Also
+    --------
+    read_conllu : Read the whole file at once.
+    unkernel.parsing.parse_stream : Parse a file of any length.
 
     Examples
     --------
     >>> import io
-    >>> from unkernel.data.text.conll import read_conllu_parts
+    >>> from unkernel.data import Treebank, read_conllu_parts
     >>> text = Treebank.from_words([["Go"], ["Stay", "here"]]).to_bytes()
     >>> [(len(part), part[0].forms, part[0].line) for part in read_conllu_parts(io.BytesIO(text), size=30)]
     [(1, ['Go'], 1), (1, ['Stay', 'here'], 3)]

@@ -45,23 +45,34 @@ class Vectors:
 
 
 class Forest:
-    """Trees with every subtree stored once, however many trees contain it.
+    """A collection of trees that stores every distinct subtree once.
 
-    Behaves as a sequence of examples, can be cut by slices, masks and numbers as an array can, and can be
-    given to :class:`~unkernel.TreeSVC` and :class:`~unkernel.TreeKernel` in place of the trees themselves.
-    Parts share the table of subtrees with the whole.
+    A forest is a sequence of examples. You can index it like an array, by slices, masks and numbers, and pass
+    it to :class:`~unkernel.TreeSVC` and :class:`~unkernel.TreeKernel` in place of a list of trees. Selections
+    share the table of subtrees with the whole forest.
 
     Parameters
     ----------
-    trees : iterable of trees, or mapping of str to such
-        A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of :func:`read_conllu`
-        (as a GRCT), or an example of another forest. A mapping gives each example several trees, one
-        per *channel*; None stands for no tree.
+    trees : iterable of trees, or mapping of str to iterables of trees, default=()
+        A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of
+        :func:`~unkernel.read_conllu` (converted to a GRCT), or an example of another forest. A mapping gives
+        each example several trees, one per *channel*; None means that an example has no tree there.
     vectors : array or sparse matrix, or mapping of str to such, default=None
-        A vector for each example.
+        One vector per example, to be combined with the trees.
+
+    Attributes
+    ----------
+    features : list of str or None
+        Names of the columns of the vectors, if the file had names.
+
+    See Also
+    --------
+    read_trees : Read trees from a file.
+    TreeSVC : Train a classifier on trees.
 
     Examples
     --------
+    >>> from unkernel import Forest
     >>> forest = Forest(["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))"])
     >>> len(forest), forest.nodes
     (2, 8)
@@ -93,15 +104,21 @@ class Forest:
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], shape: Any = "grct", **options: Any) -> Forest:
-        """Dependency trees of CoNLL-U sentences as a GRCT, an LCT or a LOCT.
+        """Make a forest from the dependency trees of sentences.
 
         Parameters
         ----------
         sentences : iterable of Sentence
-            As :func:`~unkernel.data.read_conllu` gives them.
+            Sentences of a treebank, as from :func:`~unkernel.read_conllu`.
         shape : {"grct", "lct", "loct"}, default="grct"
+            Grammatical-relation centred tree, lexical centred tree or location oriented tree.
         **options
-            Those of :func:`~unkernel.data.trees.conllu_trees.from_sentence`.
+            Passed on to the conversion of a sentence.
+
+        Returns
+        -------
+        Forest
+            One tree per sentence.
         """
         return cls([from_sentence(sentence, shape, **options) for sentence in sentences])
 
@@ -151,9 +168,15 @@ class Forest:
         return f"Forest({len(self)} examples, {self.nodes} subtrees{channels}{extra})"
 
     def extend(self, trees: Iterable[Any]) -> None:
-        """Add trees at the end; of a forest of one tree each, without vectors.
+        """Append trees to a forest with one channel and no vectors.
 
-        Other forests that share the table do not change. This waits for threads that are reading the table.
+        Other forests that share the table of subtrees do not change. The call waits for threads that are
+        reading the table.
+
+        Parameters
+        ----------
+        trees : iterable of trees
+            The trees to append.
         """
         if self._vectors or len(self._trees) != 1:
             raise ValueError("only a forest of one tree each, without vectors, can be extended")
@@ -166,22 +189,22 @@ class Forest:
 
     @property
     def nodes(self) -> int:
-        """How many different subtrees the table has."""
+        """Number of distinct subtrees."""
         return int(self._table.nodes)
 
     @property
     def labels(self) -> int:
-        """How many different labels."""
+        """Number of distinct labels."""
         return int(self._table.labels)
 
     @property
     def productions(self) -> int:
-        """How many different productions: a label with the labels of its children."""
+        """Number of distinct productions: a label with the labels of its children."""
         return int(self._table.productions)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the table of subtrees."""
+        """Size of the table of subtrees in bytes."""
         return int(self._table.nbytes)
 
     @property
@@ -191,23 +214,42 @@ class Forest:
 
     @property
     def trees(self) -> dict[str, Roots]:
-        """For each channel the root of each example's tree in the table; -1 is no tree."""
+        """For each channel, the number of the root of each example in the table; -1 means no tree."""
         return self._trees
 
     @property
     def vectors(self) -> dict[str, Vectors]:
-        """For each channel the vectors."""
+        """For each channel, the vectors of the examples."""
         return self._vectors
 
     def brackets(self, channel: str | None = None, *, bracket_leaves: bool = False) -> list[str]:
-        """The trees of a channel (the first, by default) as text; no tree is the empty string."""
+        """Return the trees of a channel as strings in brackets.
+
+        Parameters
+        ----------
+        channel : str, default=None
+            Name of the channel; None takes the first.
+        bracket_leaves : bool, default=False
+            Whether leaves get brackets too.
+
+        Returns
+        -------
+        list of str
+            One string per example; an empty string means no tree.
+        """
         if not self._trees:
             return [""] * len(self)
         roots = next(iter(self._trees.values())) if channel is None else self._trees[channel]
         return bracket_texts(self._table, roots, bracket_leaves=bracket_leaves)
 
     def compact(self) -> Forest:
-        """The same examples, with a table of nothing but their own subtrees."""
+        """Return a copy whose table holds only the subtrees of its own examples.
+
+        Returns
+        -------
+        Forest
+            The same examples.
+        """
         table = SubtreeTable()
         trees = {name: np.asarray(table.absorb(self._table, roots)) for name, roots in self._trees.items()}
         return self._of(table, trees, dict(self._vectors), self.features)
@@ -225,9 +267,20 @@ class Forest:
         self._trees, self._vectors, self.features = state["trees"], state["vectors"], state["features"]
 
     def roots_like(self, other: Forest) -> list[Roots]:
-        """The trees by the names of the channels, and in their order, that another forest has.
+        """Return the trees in the channels of another forest.
 
-        Where both have a single channel, its name does not matter. In one that is missing here are no trees.
+        If both forests have a single channel, its name does not matter. Channels that this forest lacks have
+        no trees.
+
+        Parameters
+        ----------
+        other : Forest
+            The forest that defines the channels and their order.
+
+        Returns
+        -------
+        list of ndarray of int32
+            For each channel of the other forest, the roots of this one.
         """
         if len(self._trees) == 1 and len(other._trees) == 1:
             return list(self._trees.values())
@@ -236,9 +289,19 @@ class Forest:
         return [self._trees.get(name, nothing) for name in other._trees]
 
     def vectors_like(self, other: Forest, *, every: bool = False) -> list[Vectors | None]:
-        """The vectors by the channels, and with the columns, that another forest has.
+        """Return the vectors in the channels and columns of another forest.
 
-        None where there are none. With `every`, all that there are, whatever their channels are called.
+        Parameters
+        ----------
+        other : Forest
+            The forest that defines the channels and columns.
+        every : bool, default=False
+            Whether to return all channels of this forest, whatever their names.
+
+        Returns
+        -------
+        list of Vectors or None
+            For each channel, the vectors; None if this forest has none there.
         """
         if every or (len(self._vectors) == 1 and len(other._vectors) == 1):
             return [self._with_columns_of(other, vectors) for vectors in self._vectors.values()]
@@ -312,7 +375,32 @@ def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: 
 
 
 class TreeExample:
-    """One example of a forest; ``str()`` gives its (first) tree in brackets."""
+    """One example of a :class:`Forest`; ``str(example)`` is its first tree in brackets.
+
+    Parameters
+    ----------
+    forest : Forest
+        The forest.
+    place : int
+        Number of the example in the forest.
+
+    Attributes
+    ----------
+    forest : Forest
+        The forest.
+    place : int
+        Number of the example in the forest.
+
+    See Also
+    --------
+    Forest : A collection of trees.
+
+    Examples
+    --------
+    >>> from unkernel import Forest
+    >>> str(Forest(["(S (NP dogs) (VP bark))"])[0])
+    '(S (NP dogs) (VP bark))'
+    """
 
     __slots__ = ("forest", "place")
 
@@ -321,7 +409,13 @@ class TreeExample:
         self.place = place
 
     def roots(self) -> Roots:
-        """The roots of its trees, one per channel."""
+        """Return the numbers of the roots in the table of the forest, one per channel.
+
+        Returns
+        -------
+        ndarray of int32
+            The roots; -1 means no tree.
+        """
         return np.array([roots[self.place] for roots in self.forest.trees.values()], np.int32)
 
     def __str__(self) -> str:

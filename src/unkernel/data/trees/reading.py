@@ -28,15 +28,28 @@ FORMATS = ("auto", "brackets", "lines", "conllu")
 
 @dataclass(frozen=True, eq=False)
 class TreeData:
-    """What a file of trees holds. ``X, y = read_trees(...)`` works, too.
+    """Contents of a file of trees; unpack them with ``X, y = read_trees(path)``.
 
     Attributes
     ----------
     X : Forest
+        The trees.
     y : ndarray, or None
-        The labels: numbers where all are, else text. None where the format has no labels.
+        The labels: numbers if all of them are, otherwise strings. None if the format has no labels.
     qid : ndarray of int64, or None
-        The query numbers, where the lines have them.
+        The query numbers, if the lines have them.
+
+    See Also
+    --------
+    read_trees : Read a file of trees.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_trees
+    >>> data = read_trees(io.BytesIO(b"(S (NP dogs) (VP bark))"))
+    >>> len(data.X), data.y is None
+    (1, True)
     """
 
     X: Forest
@@ -49,34 +62,42 @@ class TreeData:
 
 
 def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> TreeData:
-    r"""Read trees from a file; docs/formats/trees.md describes what is read.
+    r"""Read trees and their labels from a file.
 
     Parameters
     ----------
     source : path or file object
-        Plain, or compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+        Plain text, or text compressed by gzip, xz, bzip2 or Zstandard; the contents decide, not the name.
     format : {"auto", "brackets", "lines", "conllu"}, default="auto"
-        ``"brackets"``: trees one after another, as treebanks have them; no labels.
-        ``"lines"``: one example per line, of SVM-light-TK (``1 |BT| (tree) |ET| 1:0.5``) or KeLP
-        (``LABEL |BT:name| (tree) |ET|``), with any number of trees and vectors.
-        ``"conllu"``: dependency trees; no labels.
-        ``"auto"`` is told by the name, then by the first character.
+        Format of the file.
+
+        - "brackets": trees one after another, as in constituency treebanks; no labels.
+        - "lines": one example per line, in the format of SVM-light-TK (``1 |BT| (tree) |ET| 1:0.5``) or KeLP
+          (``LABEL |BT:name| (tree) |ET|``), with any number of trees and vectors.
+        - "conllu": dependency trees; no labels.
+        - "auto" decides by the file name, then by the first character.
     shape : {"grct", "lct", "loct"}, default="grct"
-        What becomes of a dependency tree.
+        How to turn a dependency tree into a tree for kernels.
 
     Returns
     -------
     TreeData
-        ``X, y = read_trees(path)``.
+        The trees, labels and query numbers.
 
     Raises
     ------
     FormatError
-        If the file is not what it should be; line and column are named.
+        If the file is malformed; the error names the line and the column.
+
+    See Also
+    --------
+    Forest : A collection of trees.
+    TreeSVC : Train a classifier on trees.
 
     Examples
     --------
     >>> import io
+    >>> from unkernel import read_trees
     >>> X, y = read_trees(io.BytesIO(b"1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (VP go)) |ET|\n"))
     >>> y, str(X[1])
     (array([ 1, -1]), '(S (VP go))')

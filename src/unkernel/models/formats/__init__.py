@@ -45,33 +45,48 @@ _FORMATS = (*_WRITERS, *_TREE_WRITERS, "uk")
 
 
 def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None) -> Model:
-    """Read a model of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK, TinySVM, opal or unkernel.
+    r"""Read a model file of LIBSVM, LIBLINEAR, SVMlight, SVM-light-TK, TinySVM, opal or unkernel.
 
-    The first line tells which.
+    The first line of the file determines the format.
 
     Parameters
     ----------
-    path : path
-        Plain, or (but for ``.uk`` files) compressed by gzip, xz, bzip2 or Zstandard, whatever its name is.
+    path : str or path-like
+        A plain file, or (except for ``.uk`` files) one compressed by gzip, xz, bzip2 or Zstandard; the
+        contents decide, not the name.
     limit : int or str, default=None
-        Bytes of memory that may be taken, such as ``"8G"``. None allows 64 MB and 128 times the file's size,
-        or what the environment variable ``UNKERNEL_LIMIT`` says.
+        Largest amount of memory in bytes that the model may take, such as ``"8G"``. None allows 64 MB plus
+        128 times the size of the file, or the value of the environment variable ``UNKERNEL_LIMIT``.
 
     Returns
     -------
     KernelModel, LinearModel, ConjunctionModel or TreeModel
+        The model.
 
     Raises
     ------
     FormatError
-        If the file is not such a model, or damaged; line and column are named.
+        If the file is damaged or not a model; the error names the line and the column.
     OSError
-        If it cannot be read.
+        If the file cannot be read.
+
+    See Also
+    --------
+    write_model : Write a model for another program.
+    compile : Compile a model for fast inference.
+    unkernel.models.from_estimator : Take the model of a fitted scikit-learn estimator.
 
     Examples
     --------
-    >>> model = read_model("a9a.model")  # doctest: +SKIP
-    >>> model.decision.choose(model.scores(X))  # doctest: +SKIP
+    >>> from pathlib import Path
+    >>> from unkernel import read_model
+    >>> header = "svm_type c_svc\nkernel_type linear\nnr_class 2\ntotal_sv 2\nrho 0\nlabel 1 -1\nnr_sv 1 1\n"
+    >>> Path("libsvm.model").write_text(header + "SV\n1 1:1\n-1 2:1\n") and None
+    >>> model = read_model("libsvm.model")
+    >>> model
+    KernelModel(2 support vectors, linear kernel, 2 classes)
+    >>> model.decision.choose(model.scores([[3.0, 1.0], [0.0, 1.0]]))
+    array([ 1, -1])
     """
     with allowance.reading(path, limit):
         return _read_model(path)
@@ -95,27 +110,43 @@ def _read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def write_model(model: Model, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Write a model for another program, every number so that it reads back as itself.
+    """Write a model for another program.
+
+    Numbers are written so that reading the file gives exactly the same values.
 
     Parameters
     ----------
-    model : KernelModel, or TreeModel
-        For LIBSVM: any but one against the rest, with integers as labels. For SVMlight: of the classes -1
-        and 1, without probabilities, its features counted from 1. For SVM-light-TK: models of trees, of the
-        classes -1 and 1, no label of a tree with blanks or brackets in it. For ``.uk``: any model.
-    path : path
-        Compressed as its suffix says (.gz, .xz, .bz2, .zst), and replaced only when all is written.
+    model : KernelModel, LinearModel, ConjunctionModel or TreeModel
+        The model. LIBSVM takes kernel models with integer labels, except one versus the rest. SVMlight takes
+        kernel models of the classes -1 and 1 without probabilities. SVM-light-TK takes tree models of the
+        classes -1 and 1, whose tree labels contain no blanks or brackets. ``.uk`` takes any model.
+    path : str or path-like
+        Where to write. The suffix chooses the compression: .gz, .xz, .bz2 or .zst. A file is replaced in one
+        step, or left unchanged if writing fails.
     format : {"libsvm", "svmlight", "svmlight-tk", "uk"}, default=None
-        None is ``"uk"`` where the path ends in that, else the format that the model was read from.
+        Format of the file. None means "uk" if the path ends in ``.uk``, otherwise the format that the model
+        was read from.
 
     Raises
     ------
     ValueError
-        If the format cannot express the model.
+        If the format cannot represent the model.
+
+    See Also
+    --------
+    read_model : Read a model of another program.
 
     Examples
     --------
-    >>> write_model(read_model("svmlight.model"), "libsvm.model", format="libsvm")  # doctest: +SKIP
+    Convert a classifier of scikit-learn to a model file of LIBSVM:
+
+    >>> from sklearn.svm import SVC
+    >>> from unkernel import read_model, write_model
+    >>> from unkernel.models import from_estimator
+    >>> svc = SVC(kernel="poly", degree=2, coef0=1).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    >>> write_model(from_estimator(svc), "xor.model", format="libsvm")
+    >>> read_model("xor.model").n_support
+    4
     """
     chosen = format or _usual_format(model, path)
     if chosen == "uk":
