@@ -177,3 +177,40 @@ def test_docstrings_words_and_lower_rooms_may_be_named(tmp_path: Path, file: str
 
 def test_the_page_of_pipelines_is_current() -> None:
     assert tool("pipelines_page").main(["--check"]) == 0
+
+
+check_release = tool("check_release")
+
+
+def release(folder: Path, package: str, recipe: str, heading: str) -> Path:
+    files = {
+        "src/unkernel/_version.py": f'__version__ = "{package}"\n',
+        "packaging/conda/recipe.yaml": f'context:\n  version: "{recipe}"\n',
+        "CHANGELOG.md": f"# Changes\n\n## {heading}\n\n- One.\n",
+    }
+    for place, text in files.items():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("package", "recipe", "heading", "named"),
+    [
+        ("1.2.3", "1.2.3", "[1.2.3] - 2026-12-01", []),
+        ("1.2.2", "1.2.3", "[1.2.3] - 2026-12-01", ["src/unkernel/_version.py"]),
+        ("1.2.3", "1.2.2", "[1.2.3] - 2026-12-01", ["packaging/conda/recipe.yaml"]),
+        ("1.2.3", "1.2.3", "[1.2.3] - unreleased", ["CHANGELOG.md"]),
+        ("1.2.3", "1.2.3", "[1.2] - 2026-12-01", ["CHANGELOG.md"]),
+    ],
+)
+def test_a_release_has_one_version(
+    tmp_path: Path, package: str, recipe: str, heading: str, named: list[str]
+) -> None:
+    found = check_release.problems("v1.2.3", release(tmp_path, package, recipe, heading))
+    assert [line.split()[0] for line in found] == named
+
+
+@pytest.mark.parametrize("arguments", [[], ["1.2.3"], ["v1.2"], ["v1.2.3", "v1.2.4"]])
+def test_a_release_is_a_tag(arguments: list[str]) -> None:
+    assert check_release.main(arguments) == 2

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import unkernel
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -72,3 +75,17 @@ def test_tested_pythons_are_those_promised() -> None:
 
 def test_ci_script_may_be_executed() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_conda_recipe_needs_what_the_package_needs() -> None:
+    recipe = parsed(ROOT / "packaging" / "conda" / "recipe.yaml")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {one.replace(" ", "") for one in recipe["requirements"]["run"]}
+    assert needed == {*project["dependencies"], f"python{project['requires-python']}"}
+    assert recipe["context"]["version"] == unkernel.__version__
+
+
+def test_the_citation_names_title_authors_and_papers() -> None:
+    citation = parsed(ROOT / "CITATION.cff")
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+    assert len(citation["references"]) == len([*(ROOT / "docs" / "papers").glob("*20*.md")])

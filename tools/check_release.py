@@ -1,0 +1,45 @@
+"""Check that everything that names a version names the one of a release.
+
+    python tools/check_release.py v0.2.0
+
+Ends with 1, and says what differs, if the tag, the package, the changes or the conda recipe disagree.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def problems(tag: str, root: Path = ROOT) -> list[str]:
+    """What is to be mended before ``tag`` can be published from the tree ``root``."""
+
+    def text(place: str) -> str:
+        return (root / place).read_text(encoding="utf-8")
+
+    version = tag.removeprefix("v")
+    expected = {
+        "src/unkernel/_version.py": f'__version__ = "{version}"',
+        "packaging/conda/recipe.yaml": f'version: "{version}"',
+    }
+    found = [f"{place} does not say {line}" for place, line in expected.items() if line not in text(place)]
+    dated = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
+    if not re.search(dated, text("CHANGELOG.md"), re.MULTILINE):
+        found.append(f"CHANGELOG.md has no section '## [{version}] - YYYY-MM-DD'")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 1 or not re.fullmatch(r"v\d+\.\d+\.\d+", arguments[0]):
+        print(f"give a tag such as v1.2.3, not {' '.join(arguments) or 'nothing'}", file=sys.stderr)
+        return 2
+    found = problems(arguments[0])
+    print(*found, sep="\n", end="\n" if found else "", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
