@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -10,21 +11,26 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "arrow_stream.hpp"
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "bound_plan.hpp"
+#include "plain_scoring.hpp"
 #include "record_steps.hpp"
 #include "record_summary.hpp"
 #include "unkernel/engines/bound_row.hpp"
 #include "unkernel/engines/vectors/pair_scores.hpp"
 #include "unkernel/records/encode_rows.hpp"
+#include "unkernel/records/json_answers.hpp"
 
 namespace unkernel::bindings {
 namespace {
 
-constexpr std::size_t many_rows = 4096;  // some milliseconds
+constexpr std::size_t many_rows = 4096;   // some milliseconds
+constexpr std::size_t short_text = 4096;  // bytes: some microseconds
 
 using records::Cell;
 using records::CellKind;
@@ -192,23 +198,34 @@ class RecordScorer {
     return to_numpy(std::move(out), {count, scores_.size()});
   }
 
-  // Rows x scores, of plain records in JSON: a list of them, or one on each line. None if any is not
-  // plain, cannot be encoded, or if there are more than `most`.
-  std::optional<nb::ndarray<nb::numpy, double>> score_json(const nb::bytes& text, bool list,
-                                                           std::size_t most) const {
-    const auto& plan = nb::cast<const BoundPlan&>(plan_object_);
-    std::optional<records::PlainJson> reader = plan.plain_json();
-    if (!reader || bound_ != nullptr) return std::nullopt;
+  // Rows x scores, of plain records in JSON. None if any is not plain, cannot be scored, or if there are more
+  // than `most`.
+  std::optional<nb::ndarray<nb::numpy, double>> score_json(const nb::bytes& text, JsonShape shape,
+                                                           std::size_t most) {
     std::vector<double> out;
-    bool plain = false;
-    {
-      const nb::gil_scoped_release others_may_run;
-      reader->begin({text.c_str(), text.size()}, !list);
-      plain = score_plain(*reader, plan, list, most, out);
-    }
-    if (!plain) return std::nullopt;
+    const auto append = [&](const std::vector<double>& scores) {
+      out.insert(out.end(), scores.begin(), scores.end());
+    };
+    if (!score_plain(text, shape, most, append)) return std::nullopt;
     const std::size_t rows = out.size() / scores_.size();
     return to_numpy(std::move(out), {rows, scores_.size()});
+  }
+
+  // The answers to the same as JSON of the same shape, of classifiers of two classes.
+  std::optional<nb::bytes> answer_json(const nb::bytes& text, const records::JsonAnswers& answers,
+                                       JsonShape shape, std::size_t most) {
+    if (scores_.size() != 1) throw std::invalid_argument("answers of one score, and there are several");
+    std::string out(shape == JsonShape::list ? "[" : "");
+    const auto append = [&](const std::vector<double>& scores) {
+      answers.append(scores[0], out);
+      if (shape != JsonShape::one) out += shape == JsonShape::list ? ',' : '\n';
+    };
+    if (!score_plain(text, shape, most, append)) return std::nullopt;
+    if (shape == JsonShape::list) {
+      if (out.size() > 1) out.pop_back();
+      out += ']';
+    }
+    return nb::bytes(out.data(), out.size());
   }
 
   RecordScorer(const RecordScorer&) = delete;
@@ -226,29 +243,22 @@ class RecordScorer {
   }
 
  private:
-  // In memory of its own: others may ask at the same time.
-  bool score_plain(records::PlainJson& reader, const BoundPlan& plan, bool list, std::size_t most,
-                   std::vector<double>& out) const {
-    records::PlanWorker encoder(plan.plan());
-    const std::unique_ptr<engines::Worker> worker = engine_.worker();
-    std::vector<Cell> cells(plan.cells());
-    const std::size_t width = scores_.size();
-    if (list && !reader.take('[')) return false;
-    if (list && reader.take(']')) return reader.at_end();
-    while (!list && reader.take('\n')) {}
-    try {
-      for (std::size_t rows = 0; list || !reader.at_end(); ++rows) {
-        std::fill(cells.begin(), cells.end(), Cell());
-        if (rows == most || !reader.read(cells) || plan.lacks_column(cells)) return false;
-        const records::EncodedRow row = encoder.encode(cells);
-        out.resize(out.size() + width);
-        engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker,
-                      out.data() + rows * width);
-        if (list && !reader.take(',')) return reader.take(']') && reader.at_end();
-        if (!list && !reader.take_line_ends()) return false;
-      }
-    } catch (const std::invalid_argument&) { return false; }
-    return true;
+  // Short texts are scored in memory that is kept, before others may run; long ones in memory of their own,
+  // while others run.
+  template <class Use>
+  bool score_plain(const nb::bytes& text, JsonShape shape, std::size_t most, Use&& use) {
+    const std::string_view bytes(text.c_str(), text.size());
+    if (bytes.size() <= short_text && plain_ != nullptr) return plain_->score(bytes, shape, most, use);
+    const auto& plan = nb::cast<const BoundPlan&>(plan_object_);
+    std::optional<records::PlainJson> reader = plan.plain_json();
+    if (!reader || bound_ != nullptr) return false;
+    auto scoring = std::make_unique<PlainScoring>(plan, engine_, std::move(*reader));
+    if (bytes.size() <= short_text) {
+      plain_ = std::move(scoring);
+      return plain_->score(bytes, shape, most, use);
+    }
+    const nb::gil_scoped_release others_may_run;
+    return scoring->score(bytes, shape, most, use);
   }
 
   const RowScores& scores_of(nb::handle record) {
@@ -278,6 +288,7 @@ class RecordScorer {
   RecordEncoding encoding_;
   std::unique_ptr<engines::Worker> worker_;
   RowScores scores_;
+  std::unique_ptr<PlainScoring> plain_;       // null until a short text is scored
   std::unique_ptr<engines::BoundRow> bound_;  // null where records are whole
   std::vector<std::int32_t> places_;
   std::vector<std::int32_t> columns_;
@@ -301,6 +312,20 @@ void bind_records(nb::module_& module) {
       .def("encode_one", &encode_one, nb::arg("record").none())
       .def("encode_table", &encode_table, nb::arg("columns"), nb::arg("rows"), nb::arg("threads"))
       .def("encode_arrow", &encode_arrow, nb::arg("stream"), nb::arg("threads"));
+  nb::enum_<JsonShape>(module, "JsonShape")
+      .value("ONE", JsonShape::one)
+      .value("LIST", JsonShape::list)
+      .value("LINES", JsonShape::lines);
+  nb::class_<records::JsonAnswers>(module, "JsonAnswers")
+      .def(
+          "__init__",
+          [](records::JsonAnswers* self, std::vector<std::string> first, std::vector<std::string> second,
+             std::optional<std::pair<double, double>> sigmoid, bool zero_is_positive) {
+            std::optional<records::JsonSigmoid> curve;
+            if (sigmoid) curve = {sigmoid->first, sigmoid->second};
+            new (self) records::JsonAnswers({std::move(first), std::move(second)}, curve, zero_is_positive);
+          },
+          nb::arg("first"), nb::arg("second"), nb::arg("sigmoid").none(), nb::arg("zero_is_positive"));
   nb::class_<RecordScorer>(module, "RecordScorer")
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
       .def("score", &RecordScorer::score, nb::arg("record").none(),
@@ -310,7 +335,9 @@ void bind_records(nb::module_& module) {
            nb::arg("by_sums"))
       .def("bind", &RecordScorer::bind, nb::arg("columns"), nb::arg("values"), nb::arg("places"),
            nb::arg("width"), nb::arg("sharing"))
-      .def("score_json", &RecordScorer::score_json, nb::arg("text"), nb::arg("list"), nb::arg("most"))
+      .def("score_json", &RecordScorer::score_json, nb::arg("text"), nb::arg("shape"), nb::arg("most"))
+      .def("answer_json", &RecordScorer::answer_json, nb::arg("text"), nb::arg("answers"), nb::arg("shape"),
+           nb::arg("most"))
       .def("score_rows", &RecordScorer::score_rows, nb::arg("rows"))
       .def("choose", &RecordScorer::choose, nb::arg("record").none(), nb::arg("zero_is_positive"));
 }

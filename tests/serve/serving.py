@@ -46,11 +46,11 @@ class Client:
     """Asks an application of this process, as a browser would."""
 
     def __init__(self, app: Any) -> None:
-        self._app = app
+        self.app = app
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         async def asked() -> httpx.Response:
-            transport = httpx.ASGITransport(app=self._app, raise_app_exceptions=False)
+            transport = httpx.ASGITransport(app=self.app, raise_app_exceptions=False)
             async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
                 return await client.request(method, path, **options)
 

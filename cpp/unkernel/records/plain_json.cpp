@@ -1,6 +1,8 @@
 #include "unkernel/records/plain_json.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "unkernel/data/decimal.hpp"
 
@@ -13,21 +15,17 @@ bool is_plain_character(char c) { return c >= 0x20 && c != '"' && c != '\\'; }  
 
 }  // namespace
 
+PlainJson::PlainJson(std::vector<JsonKey> keys, bool skips_unknown)
+    : keys_(std::move(keys)),
+      skips_unknown_(skips_unknown),
+      plain_names_(std::all_of(keys_.begin(), keys_.end(), [](const JsonKey& key) {
+        return std::all_of(key.name.begin(), key.name.end(), is_plain_character);
+      })) {}
+
 void PlainJson::begin(std::string_view text, bool lines) {
   lines_ = lines;
   at_ = text.data();
   end_ = at_ + text.size();
-}
-
-void PlainJson::skip_blanks() {
-  while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || (*at_ == '\n' && !lines_))) ++at_;
-}
-
-bool PlainJson::take(char wanted) {
-  skip_blanks();
-  if (at_ == end_ || *at_ != wanted) return false;
-  ++at_;
-  return true;
 }
 
 bool PlainJson::at_end() {
@@ -47,10 +45,9 @@ bool PlainJson::read(std::span<Cell> cells) {
   expected_ = 0;
   if (take('}')) return true;
   do {
-    std::string_view name;
+    const JsonKey* key = nullptr;
     Cell value;
-    if (!take('"') || !read_text(name) || !take(':') || !read_value(value)) return false;
-    const JsonKey* key = key_called(name);
+    if (!take('"') || !read_key(key) || !take(':') || !read_value(value)) return false;
     if (key == nullptr && !skips_unknown_) return false;
     if (key == nullptr) continue;
     for (const std::size_t cell : key->cells) cells[cell] = value;
@@ -58,13 +55,25 @@ bool PlainJson::read(std::span<Cell> cells) {
   return take('}');
 }
 
-const JsonKey* PlainJson::key_called(std::string_view name) {
-  if (expected_ < keys_.size() && keys_[expected_].name == name) return &keys_[expected_++];
+// Null for an unknown key.
+bool PlainJson::read_key(const JsonKey*& key) {
+  if (plain_names_ && expected_ < keys_.size()) {  // which needs no look at where the name ends
+    const std::string& name = keys_[expected_].name;
+    const auto left = static_cast<std::size_t>(end_ - at_);
+    if (name.size() < left && at_[name.size()] == '"' && std::memcmp(at_, name.data(), name.size()) == 0) {
+      at_ += name.size() + 1;
+      key = &keys_[expected_++];
+      return true;
+    }
+  }
+  std::string_view name;
+  if (!read_text(name)) return false;
   const auto found =
-      std::find_if(keys_.begin(), keys_.end(), [&](const JsonKey& key) { return key.name == name; });
-  if (found == keys_.end()) return nullptr;
+      std::find_if(keys_.begin(), keys_.end(), [&](const JsonKey& one) { return one.name == name; });
+  if (found == keys_.end()) return true;
   expected_ = static_cast<std::size_t>(found - keys_.begin()) + 1;
-  return &*found;
+  key = &*found;
+  return true;
 }
 
 bool PlainJson::read_value(Cell& cell) {

@@ -25,8 +25,7 @@ struct JsonKey {
 class PlainJson {
  public:
   // With `skips_unknown`, the values of other keys are passed over; else such a record is not plain.
-  PlainJson(std::vector<JsonKey> keys, bool skips_unknown)
-      : keys_(std::move(keys)), skips_unknown_(skips_unknown) {}
+  PlainJson(std::vector<JsonKey> keys, bool skips_unknown);
 
   // Begins to read a text, which must outlive the cells. The byte behind it must be there, and no digit. With
   // `lines`, line ends stand between records, and nowhere else.
@@ -36,7 +35,12 @@ class PlainJson {
   bool read(std::span<Cell> cells);
 
   // Whether the next byte but for blanks is this one; then it is passed over.
-  bool take(char wanted);
+  bool take(char wanted) {
+    skip_blanks();
+    if (at_ == end_ || *at_ != wanted) return false;
+    ++at_;
+    return true;
+  }
 
   // Whether nothing but blanks is left.
   bool at_end();
@@ -45,15 +49,18 @@ class PlainJson {
   bool take_line_ends();
 
  private:
-  void skip_blanks();
+  void skip_blanks() {
+    while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\r' || (*at_ == '\n' && !lines_))) ++at_;
+  }
   bool read_text(std::string_view& text);
   bool read_number(double& number);
   bool read_value(Cell& cell);
   bool take_word(std::string_view word);
-  const JsonKey* key_called(std::string_view name);
+  bool read_key(const JsonKey*& key);
 
   std::vector<JsonKey> keys_;
   bool skips_unknown_;
+  bool plain_names_;  // of all keys, so that they stand in JSON as they are
   bool lines_ = false;
   const char* at_ = nullptr;
   const char* end_ = nullptr;

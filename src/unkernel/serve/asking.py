@@ -11,18 +11,18 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from unkernel._core import JsonShape
 from unkernel.serve import protocol
 from unkernel.serve.answering import Answerer, ItemError
-from unkernel.serve.bodies import Patience, from_json, lines_of, to_json, whole_body
+from unkernel.serve.bodies import Headers, Patience, from_json, lines_of, to_json, whole_body
 from unkernel.serve.errors import RequestError, bad_input
-from unkernel.serve.messages import JSON, Asked, HeaderList, Reply, Route
+from unkernel.serve.messages import JSON, SHORT, Asked, HeaderList, Reply, Route
 from unkernel.serve.models import Models, Served
 from unkernel.serve.settings import Limits
 
 _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
-_FEW_BYTES = 1 << 14  # of a body that a quick model answers before others could have their turn
 _TOP, _MOST_TOP = 10, 1000
 _MOST_DIGITS = 18  # of a number of bytes
 _decode = msgspec.json.Decoder().decode
@@ -50,9 +50,9 @@ class Asking:
         """What models answer, by path."""
         found: dict[str, Route] = {}
         for name in self._models.names:
-            found[f"/models/{name}/predict"] = Route(name, "predict", self.predict)
+            found[f"/models/{name}/predict"] = Route(name, "predict", self.predict, self.predict_at_once)
             found[f"/models/{name}/explain"] = Route(name, "explain", self.explain)
-            found[f"/v2/models/{name}/infer"] = Route(name, "infer", self.infer)
+            found[f"/v2/models/{name}/infer"] = Route(name, "infer", self.infer, self.infer_at_once)
         return found
 
     def close(self) -> None:
@@ -65,14 +65,23 @@ class Asking:
         """The answer to one input, to a list of them, or to JSON lines as they come."""
         served = self._models.get(name)
         if _are_lines(asked.headers.get(b"content-type", b"")):
-            return Reply(self._streamed(served, asked), 200, _LINES_HEADERS + _of_version(served))
+            return Reply(self._streamed(served, asked), 200, [*_LINES_HEADERS, _of_version(served)])
         body = await self._body(asked)
-        answerer, began = served.answerer, time.perf_counter()
-        if answerer.quick and len(body) <= _FEW_BYTES:
-            answer = self._answered(answerer, body)
-        else:
-            answer = await self._in_thread(lambda: self._answered(answerer, body))
-        return Reply(answer, 200, JSON + _of_version(served) + _timed(began))
+        if _takes_microseconds(served, body):
+            return self._predict(served, body)
+        return await self._in_thread(lambda: self._predict(served, body))
+
+    def predict_at_once(self, name: str, headers: Headers, body: bytes) -> Reply | None:
+        """The answer to inputs that a model answers in microseconds; None for all others."""
+        served = self._models.get(name)
+        if not _takes_microseconds(served, body) or _are_lines(headers.get(b"content-type", b"")):
+            return None
+        return self._predict(served, body)
+
+    def _predict(self, served: Served, body: bytes) -> Reply:
+        began = time.perf_counter()
+        answer = self._answered(served.answerer, body)
+        return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
 
     async def explain(self, name: str, asked: Asked) -> Reply:
         """What decided for one input."""
@@ -83,7 +92,7 @@ class Asking:
         answer = await self._in_thread(
             lambda: to_json(_asked(lambda: served.answerer.explain(from_json(body), top, of)))
         )
-        return Reply(answer, 200, JSON + _of_version(served) + _timed(began))
+        return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
 
     async def infer(self, name: str, asked: Asked) -> Reply:
         """What the Open Inference Protocol asks for."""
@@ -92,19 +101,25 @@ class Asking:
     async def infer_version(self, served: Served, asked: Asked) -> Reply:
         """The same, of the version that is asked for."""
         body = await self._body(asked)
-        length = asked.headers.get(protocol.JSON_LENGTH, b"")
+        if len(body) <= SHORT:
+            return self._infer(served, asked.headers, body)
+        return await self._in_thread(lambda: self._infer(served, asked.headers, body))
+
+    def infer_at_once(self, name: str, headers: Headers, body: bytes) -> Reply | None:
+        """The answer to inputs that a model answers in microseconds; None for all others."""
+        served = self._models.get(name)
+        return self._infer(served, headers, body) if _takes_microseconds(served, body) else None
+
+    def _infer(self, served: Served, headers: Headers, body: bytes) -> Reply:
+        began = time.perf_counter()
+        length = headers.get(protocol.JSON_LENGTH, b"")
         if length and not (length.isdigit() and len(length) <= _MOST_DIGITS):
             raise RequestError(400, f"{protocol.JSON_LENGTH.decode()} is not a number")
-        began = time.perf_counter()
-
-        def inferred() -> tuple[bytes, HeaderList]:
-            request = protocol.Request(body, int(length) if length else None)
-            protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
-            found = _asked(lambda: served.answerer.infer(request.inputs))
-            return protocol.answer(served, request, found)
-
-        answer, own = inferred() if len(body) <= _FEW_BYTES else await self._in_thread(inferred)
-        return Reply(answer, 200, own + _of_version(served) + _timed(began))
+        request = protocol.Request(body, int(length) if length else None)
+        protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
+        found = _asked(lambda: served.answerer.infer(request.inputs))
+        answer, own = protocol.answer(served, request, found)
+        return Reply(answer, 200, [*own, _of_version(served), _timed(began)])
 
     # --- How ------------------------------------------------------------------------------------------
 
@@ -119,10 +134,10 @@ class Asking:
             raise RequestError(504, f"there was no answer within {self._limits.seconds:g} s") from None
 
     def _answered(self, answerer: Answerer, body: bytes) -> bytes:
-        if body.startswith(b"["):
-            quickly = answerer.json_of_json(body, lines=False, most=self._limits.batch)
-            if quickly is not None:
-                return b"[%b]" % b",".join(quickly)
+        shape = JsonShape.LIST if body.startswith(b"[") else JsonShape.ONE
+        quickly = answerer.json_of_json(body, shape, self._limits.batch)
+        if quickly is not None:
+            return quickly
         asked = from_json(body)
         if not isinstance(asked, list) or (answerer.input == "row" and not _are_rows(asked)):
             return to_json(_asked(lambda: answerer.one(asked)))
@@ -169,9 +184,9 @@ def _asked(ask: Callable[[], _Answer]) -> _Answer:
 
 def _answered_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
     """The answers to whole lines: all at once, or one by one if something is wrong with one of them."""
-    quickly = answerer.json_of_json(lines, lines=True, most=len(lines))
+    quickly = answerer.json_of_json(lines, JsonShape.LINES, len(lines))
     if quickly is not None:
-        return b"".join([answer + b"\n" for answer in quickly])
+        return quickly
     try:
         # Line by line, as each line is one input, however many values it may hold.
         return _encode_lines(answerer.many([_decode(text) for text in lines.split(b"\n") if text.strip()]))
@@ -211,10 +226,15 @@ def _explain_options(query: bytes) -> tuple[int, str | None]:
     return int(top), given.get("of")
 
 
-def _of_version(served: Served) -> HeaderList:
-    return [(b"x-model-version", served.version.encode())]
+def _takes_microseconds(served: Served, body: bytes) -> bool:
+    """Whether other requests can wait for the answer to a body."""
+    return served.answerer.quick and len(body) <= SHORT
 
 
-def _timed(began: float) -> HeaderList:
+def _of_version(served: Served) -> tuple[bytes, bytes]:
+    return (b"x-model-version", served.version.encode())
+
+
+def _timed(began: float) -> tuple[bytes, bytes]:
     """How long the model took, in milliseconds, as browsers show it."""
-    return [(b"server-timing", b"model;dur=%.4f" % ((time.perf_counter() - began) * 1e3))]
+    return (b"server-timing", b"model;dur=%.4f" % ((time.perf_counter() - began) * 1e3))

@@ -11,6 +11,7 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 
+SHORT = 1 << 14  # bytes of a body: longer ones seldom come in one piece, and are answered in a thread
 JSON: HeaderList = [(b"content-type", b"application/json")]
 
 
@@ -31,12 +32,24 @@ class Asked(NamedTuple):
 
 
 Handler = Callable[[str, Asked], Awaitable[Reply]]
+QuickHandler = Callable[[str, Mapping[bytes, bytes], bytes], Reply | None]
 
 
 @dataclass(frozen=True)
 class Route:
-    """What answers at a path, for which model."""
+    """What answers at a path.
+
+    Attributes
+    ----------
+    model, endpoint : str
+    handler : callable
+        Gives the answer of a model to a request.
+    at_once : callable or None
+        Gives the answer of a model to headers and a body, or None where that takes so long that other
+        requests should not wait for it.
+    """
 
     model: str
     endpoint: str
     handler: Handler
+    at_once: QuickHandler | None = None

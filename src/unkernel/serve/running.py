@@ -58,11 +58,13 @@ def _run(settings: Settings, listening: socket.socket) -> None:
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
+    from unkernel.serve.connection import Connection
+
     config = uvicorn.Config(
         _APPLICATION,
         factory=True,
         workers=settings.workers,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,

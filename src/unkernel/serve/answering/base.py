@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unkernel._core import JsonShape
+
 Json = dict[str, Any]
 
 
@@ -82,11 +84,11 @@ class Answerer(ABC):
                 raise ItemError(number, error) from error
         return found
 
-    def json_of_json(self, text: bytes, *, lines: bool, most: int) -> list[bytes] | None:
-        """The answers to a list in JSON, or to JSON lines, each as JSON: no objects are made in between.
+    def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
+        """The answers to JSON as JSON of the same shape: no objects are made in between.
 
-        None where that is not possible, or if there are more than `most`: then :meth:`many` gives the same
-        answers, and says what is wrong.
+        None where that is not possible, or if there are more than `most`: then :meth:`one` and :meth:`many`
+        give the same answers, and say what is wrong.
         """
         return None
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel._core import JsonAnswers, JsonShape
 from unkernel.engines.explaining import AND, Explanation
 from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
@@ -18,6 +19,7 @@ from unkernel.models.decision import Softmax
 from unkernel.serve.answering.base import Json, Tensor
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+_encode_lines: Callable[[Any], bytes] = msgspec.json.Encoder().encode_lines
 _DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
 
 
@@ -51,33 +53,35 @@ class Answers:
             for label, score, shares in zip(chosen, scores, probabilities, strict=True)
         ]
 
-    def json_of_rows(self, raw: NDArray[np.float64]) -> list[bytes]:
-        """The same as JSON. Numbers are written together, and put where each label has its place for them."""
-        if self._decision.n_scores > 1 or self._decision.scheme == "regression":
-            return [_encode(answer) for answer in self.of_rows(raw)]
-        labels = self._decision.choose(raw).tolist()
-        columns = [self._decision.decide(raw)]
-        if self.has_probabilities:
-            columns += list(self._decision.probabilities(raw).T)
-        written = [_encode(column.tolist())[1:-1].split(b",") for column in columns]
-        places = self._places
-        if not labels:
-            return []
-        return [
-            places[label] % numbers for label, numbers in zip(labels, zip(*written, strict=True), strict=True)
-        ]
+    def json_of_rows(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
+        """The same as JSON: a list, or lines."""
+        answers = self.of_rows(raw)
+        return _encode(answers) if shape == JsonShape.LIST else _encode_lines(answers)
 
     @cached_property
-    def _places(self) -> dict[Any, bytes]:
-        """The JSON of an answer with a label, in which %b stands for each number."""
-        behind = b',"score":%b'
+    def json_writer(self) -> JsonAnswers | None:
+        """What makes JSON of the scores of two classes; None for other classifiers."""
+        decision = self._decision
+        if decision.scheme != "binary" or (self.has_probabilities and self._sigmoid is None):
+            return None
+        behind = ["}"]
         if self.has_probabilities:
-            shares = b",".join(_encode(name).replace(b"%", b"%%") + b":%b" for name in self._names)
-            behind += b',"probabilities":{' + shares + b"}"
-        return {
-            label: b'{"prediction":' + _encode(label).replace(b"%", b"%%") + behind + b"}"
-            for label in self._decision.classes.tolist()
-        }
+            below, above = (_encode(name).decode() for name in self._names)
+            behind = [f',"probabilities":{{{below}:', f",{above}:", "}}"]
+        first, second = (
+            [f'{{"prediction":{_encode(label).decode()},"score":', *behind]
+            for label in decision.classes.tolist()
+        )
+        return JsonAnswers(first, second, self._sigmoid, decision.zero_is_positive)
+
+    @cached_property
+    def _sigmoid(self) -> tuple[float, float] | None:
+        """Such a and b that the probability of the second of two classes is 1 / (1 + exp(a * score + b))."""
+        given = self._decision.probability
+        if isinstance(given, Softmax):
+            return (-1.0, 0.0)
+        curve = given.of_scores[0] if isinstance(given, Curves) and len(given.of_scores) == 1 else None
+        return (curve.a, curve.b) if isinstance(curve, Sigmoid) else None
 
     @cached_property
     def of_one(self) -> Callable[[Any], Json]:
@@ -92,13 +96,13 @@ class Answers:
                 "prediction": above if score > 0 or (zero and score == 0) else below,
                 "score": score,
             }
-        curve = _curve(decision)
-        if curve is None:
+        if self._sigmoid is None:
             return lambda score: self.of_rows(np.array([[score]]))[0]
+        a, b = self._sigmoid
         name_below, name_above = self._names
 
         def answer(score: float) -> Json:
-            share = curve(score)
+            share = _share(a * score + b)
             return {
                 "prediction": above if score > 0 or (zero and score == 0) else below,
                 "score": score,
@@ -193,25 +197,10 @@ def _difference(numbers: Sequence[float]) -> float:
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
 
 
-def _curve(decision: Decision) -> Callable[[float], float] | None:
-    """The probability of the second of two classes, as a function of one number, where that is a sigmoid.
-
-    ``Decision.probabilities`` says the same of arrays, and takes twenty times as long for one number.
-    """
-    given = decision.probability
-    if isinstance(given, Softmax):
-        a, b = -1.0, 0.0
-    elif isinstance(given, Curves) and len(given.of_scores) == 1 and isinstance(given.of_scores[0], Sigmoid):
-        a, b = given.of_scores[0].a, given.of_scores[0].b
-    else:
-        return None
-
-    def share(score: float) -> float:
-        exponent = a * score + b
-        small = math.exp(-abs(exponent))
-        return (small if exponent >= 0 else 1.0) / (1.0 + small)
-
-    return share
+def _share(exponent: float) -> float:
+    """1 / (1 + exp(exponent)), of one number: numpy takes twenty times as long for that."""
+    small = math.exp(-abs(exponent))
+    return (small if exponent >= 0 else 1.0) / (1.0 + small)
 
 
 def _label_schema(decision: Decision) -> Json:

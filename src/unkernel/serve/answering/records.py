@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from unkernel._core import JsonShape
 from unkernel.engines import RecordClassifier
 from unkernel.records.files.columns import column_kinds, column_types
 from unkernel.records.plan import Plan
@@ -85,9 +86,12 @@ class RecordAnswerer(Answerer):
         raw = np.array(scores, dtype=np.float64).reshape(len(items), self._model.decision.n_scores)
         return self._answers.of_rows(raw)
 
-    def json_of_json(self, text: bytes, *, lines: bool, most: int) -> list[bytes] | None:
-        raw = self._scorer.score_json(text, not lines, most)
-        return None if raw is None else self._answers.json_of_rows(np.asarray(raw))
+    def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
+        if (writer := self._answers.json_writer) is not None:
+            return self._scorer.answer_json(text, writer, shape, most)
+        if shape == JsonShape.ONE or (raw := self._scorer.score_json(text, shape, most)) is None:
+            return None
+        return self._answers.json_of_rows(np.asarray(raw), shape)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         found = self._model.explain_one(item, top, of=self._answers.class_called(of))

@@ -1,0 +1,55 @@
+#include "unkernel/records/json_answers.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace unkernel::records {
+namespace {
+
+constexpr std::size_t longest_json_number = 32;
+
+// As few digits as name the number, and a point where there is no exponent: other readers would make integers
+// of 1.0 otherwise.
+void append_json_number(double number, std::string& out) {
+  std::array<char, longest_json_number> digits;
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  const std::string_view written(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  out += written;
+  if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
+}
+
+// No power overflows.
+double share_of(const JsonSigmoid& sigmoid, double score) {
+  const double exponent = sigmoid.a * score + sigmoid.b;
+  const double small = std::exp(-std::abs(exponent));
+  return (exponent >= 0 ? small : 1.0) / (1.0 + small);
+}
+
+}  // namespace
+
+JsonAnswers::JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
+                         bool zero_is_positive)
+    : texts_(std::move(texts)), sigmoid_(sigmoid), zero_is_positive_(zero_is_positive) {
+  const std::size_t count = sigmoid_ ? 4 : 2;  // one more than numbers
+  if (texts_[0].size() != count || texts_[1].size() != count)
+    throw std::invalid_argument("the texts of answers do not fit their numbers");
+}
+
+void JsonAnswers::append(double score, std::string& out) const {
+  const bool second = score > 0 || (zero_is_positive_ && score == 0);
+  const std::vector<std::string>& texts = texts_[second ? 1 : 0];
+  out += texts[0];
+  append_json_number(score, out);
+  out += texts[1];
+  if (!sigmoid_) return;
+  const double share = share_of(*sigmoid_, score);
+  append_json_number(1.0 - share, out);
+  out += texts[2];
+  append_json_number(share, out);
+  out += texts[3];
+}
+
+}  // namespace unkernel::records

@@ -1,0 +1,187 @@
+"""Requests that are answered at once have the answers that ASGI gives."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from serve.serving import RECORDS, served
+from unkernel.serve.app import Application
+from unkernel.serve.connection import Connection
+from unkernel.serve.messages import SHORT
+
+ONE = json.dumps(RECORDS[0]).encode()
+MANY = json.dumps(RECORDS).encode()
+TENSORS = json.dumps(
+    {
+        "inputs": [
+            {"name": "age", "datatype": "FP64", "shape": [1], "data": [30]},
+            {"name": "town", "datatype": "BYTES", "shape": [1], "data": ["Uji"]},
+        ]
+    }
+).encode()
+TOKEN = b"authorization: Bearer s3cret"
+
+
+class Transport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+def request(path: str, body: bytes, *headers: bytes, method: str = "POST") -> bytes:
+    head = [f"{method} {path} HTTP/1.1".encode(), b"host: x", b"content-length: %d" % len(body), *headers]
+    return b"\r\n".join(head) + b"\r\n\r\n" + body
+
+
+class Counting:
+    """An application that counts what it is asked through ASGI."""
+
+    def __init__(self, app: Application) -> None:
+        self.short_ways, self.answer_at_once = app.short_ways, app.answer_at_once
+        self._app = app
+        self.asked = 0
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.asked += 1
+        await self._app(scope, receive, send)
+
+
+def answers(
+    app: Application, *parts: bytes, count: int, kind: type[HttpToolsProtocol] = Connection
+) -> tuple[list[bytes], int]:
+    """The answers to bytes that come one after another, and how many of them ASGI was asked for."""
+    counting = Counting(app)
+
+    async def asked() -> bytes:
+        config = uvicorn.Config(counting, log_config=None, access_log=False, ws="none", lifespan="off")
+        config.load()
+        config.loaded_app = counting  # without what uvicorn puts around applications
+        connection, transport = kind(config, ServerState(), {}), Transport()
+        connection.connection_made(transport)
+        for part in parts:
+            connection.data_received(part)
+            await asyncio.sleep(0)
+        while len(_split(transport.written)) < count:
+            await asyncio.sleep(0.001)
+        connection.connection_lost(None)
+        return transport.written
+
+    return _split(asyncio.run(asked())), counting.asked
+
+
+def _split(written: bytes) -> list[bytes]:
+    """The answers in bytes, as far as they are whole, without what differs each time."""
+    found = []
+    while b"\r\n\r\n" in written:
+        head, _, rest = written.partition(b"\r\n\r\n")
+        length = int(re.search(rb"content-length: (\d+)", head)[1])  # type: ignore[index]
+        if len(rest) < length:
+            break
+        lines = [re.sub(rb"(x-request-id|server-timing): .*", rb"\1", line) for line in head.split(b"\r\n")]
+        found.append(b"\n".join([lines[0], *sorted(lines[1:]), rest[:length]]))
+        written = rest[length:]
+    return found
+
+
+@pytest.fixture(scope="module")
+def app(files: dict[str, Path]) -> Iterator[Application]:
+    with served(files, tokens=["s3cret"]) as client:
+        yield client.app
+
+
+REQUESTS = {
+    "one": request("/models/people/predict", ONE, TOKEN),
+    "list": request("/models/people/predict", MANY, TOKEN),
+    "infer": request("/v2/models/people/infer", TENSORS, TOKEN),
+    "not JSON": request("/models/people/predict", b"{", TOKEN),
+    "empty": request("/models/people/predict", b"", TOKEN),
+    "wrong type": request("/models/people/predict", b'{"age": []}', TOKEN),
+    "no token": request("/models/people/predict", ONE),
+    "not UTF-8": request("/models/people/predict", b'{"town": "\xff"}', TOKEN),
+    "no tensors": request("/v2/models/people/infer", b"{}", TOKEN),
+    "with an id": request("/models/people/predict", ONE, TOKEN, b"x-request-id: mine"),
+}
+OTHERS = {
+    "another path": request("/models/people", b"", TOKEN, method="GET"),
+    "another method": request("/models/people/predict", b"", TOKEN, method="GET"),
+    "a query": request("/models/people/predict?x=1", ONE, TOKEN),
+    "a slow model": request("/models/trees/predict", b'"(S (NP I))"', TOKEN),
+    "explain": request("/models/people/explain", ONE, TOKEN),
+    "long": request("/models/people/predict", ONE + b" " * SHORT, TOKEN),
+    "to close": request("/models/people/predict", ONE, TOKEN, b"connection: close"),
+    "HTTP 1.0": request("/models/people/predict", ONE, TOKEN).replace(b"HTTP/1.1", b"HTTP/1.0"),
+}
+
+
+@pytest.mark.parametrize("name", [*REQUESTS, *OTHERS])
+def test_answers_are_those_of_asgi(app: Application, name: str):
+    asked = (REQUESTS | OTHERS)[name]
+    wanted, _ = answers(app, asked, count=1, kind=HttpToolsProtocol)
+    found, told = answers(app, asked, count=1)
+    assert found == wanted
+    assert told == (name in OTHERS)
+
+
+def test_a_request_in_pieces_goes_the_way_of_asgi(app: Application):
+    asked = REQUESTS["one"]
+    wanted, _ = answers(app, asked, count=1)
+    body = asked.index(b"\r\n\r\n") + 4
+    for place in [3, body - 1, body, body + 1, len(asked) - 1]:
+        found, told = answers(app, asked[:place], asked[place:], count=1)
+        assert found == wanted
+        assert told == (place >= body)  # with the head and the body in one piece, it is short
+
+
+def test_requests_that_come_together_are_answered_in_their_order(app: Application):
+    names = ["one", "explain", "list", "another path", "not JSON", "one"]
+    asked = [(REQUESTS | OTHERS)[name] for name in names]
+    wanted = [answers(app, one, count=1, kind=HttpToolsProtocol)[0][0] for one in asked]
+    assert answers(app, b"".join(asked), count=len(names))[0] == wanted
+    assert answers(app, *asked, count=len(names))[0] == wanted
+
+
+def test_who_does_not_read_is_not_written_to_at_once(app: Application, monkeypatch):
+    """Their answers would pile up; ASGI waits until they read."""
+    made = Connection.connection_made
+
+    def made_and_paused(self: Connection, transport: Any) -> None:
+        made(self, transport)
+        self.pause_writing()
+        asyncio.get_running_loop().call_soon(self.resume_writing)
+
+    monkeypatch.setattr(Connection, "connection_made", made_and_paused)
+    assert answers(app, REQUESTS["one"], count=1)[1] == 1
+
+
+def test_what_fails_is_told(app: Application, monkeypatch):
+    monkeypatch.setattr(Application, "_check", lambda *_: 1 / 0)
+    found, told = answers(app, REQUESTS["one"], count=1)
+    assert b"500 Internal Server Error" in found[0]
+    assert b"the server failed" in found[0]
+    assert told == 0
