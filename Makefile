@@ -92,7 +92,7 @@ audit: $(STAMPS)/package ## look for known vulnerabilities of what the package n
 	$(BIN)/pip-audit --skip-editable --desc off
 
 clean: ## remove .venv, build, site and every cache
-	rm -rf $(VENV) build dist site docs/gallery docs/api/generated $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site docs/api/generated docs/commands docs/gallery $(STUB) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- The environment -------------------------------------------------------------------------------

@@ -28,10 +28,12 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "command_pages",
     "project_links",
 ]
 exclude_patterns = ["pictures"]
 templates_path = ["_templates"]
+smartquotes = False  # they would make a dash of the hyphens of options
 
 # --- Pages -------------------------------------------------------------------------------------------
 
@@ -81,6 +83,7 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "unkernel"
+html_logo = html_favicon = "_static/logo.svg"
 # One file of MathJax, which sets formulas without loading any other: the site is complete in itself.
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
 html_static_path = ["_static", str(distribution("sphinx-mathjax-offline").locate_file(MATHJAX))]
@@ -89,7 +92,9 @@ html_css_files = ["unkernel.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "logo": {"text": "unkernel"},
     "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -98,4 +103,4 @@ html_theme_options = {
     "pygments_light_style": "a11y-light",
     "pygments_dark_style": "a11y-dark",
 }
-html_sidebars = {"index": [], "start": []}
+html_sidebars = {page: [] for page in ("index", "start", "results", "changelog", "security", "contributing")}
