@@ -107,4 +107,4 @@ def test_probabilities_exist_only_where_the_model_has_them():
         _ = FAST.predict_proba
     log_linear = unkernel.compile(unkernel.PolyLogisticRegression().fit(X, Y), measure=False)
     assert log_linear.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(60))
-    assert type(log_linear).predict_proba.__doc__.startswith("The probability of each class")
+    assert type(log_linear).predict_proba.__doc__.startswith("Predict the probability of each class")

@@ -1,4 +1,4 @@
-"""Engines: compiled, immutable views of models that score rows."""
+"""Compile models into fast classifiers, and explain their predictions."""
 
 from typing import TYPE_CHECKING
 

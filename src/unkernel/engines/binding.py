@@ -31,21 +31,29 @@ def _check_probabilities(self: BoundRecord) -> None:
 
 
 class BoundRecord:
-    """A part of a record that many records share; made by ``RecordClassifier.bind``.
+    """Some columns of a record that many records share, as ``RecordClassifier.bind`` returns it.
 
-    Its methods take the other columns of records, and answer as the classifier does for both together, within
-    rounding. Not for two threads at a time.
+    Its methods take the other columns, and return what the classifier returns for all columns together,
+    within rounding. Do not use it from two threads at a time.
+
+    Parameters
+    ----------
+    classifier : RecordClassifier
+        The classifier.
+    shared : dict
+        The columns that are shared.
 
     Attributes
     ----------
     classifier : RecordClassifier
+        The classifier.
     shared : dict
-        The part that is shared.
-    sums_once : str
-        What is not computed again for each record: ``"linear"``: the scores of the shared features;
-        ``"pairs"``: also those of all their pairs, for models of degree 2; ``"nothing"``: the shared columns
-        are encoded once, and all features are scored, as for other kernels; ``"record"``: nothing, since a
-        step of the plan (a norm, a product) needs shared columns and others together.
+        The columns that are shared.
+    sums_once : {"linear", "pairs", "nothing", "record"}
+        What is computed only once: the scores of the shared features ("linear"); also those of all their
+        pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as for other kernels
+        ("nothing"); or nothing at all, because a step of the plan needs shared and other columns together
+        ("record").
     """
 
     def __init__(self, classifier: RecordClassifier, shared: Mapping[str, Any]) -> None:

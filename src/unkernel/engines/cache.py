@@ -12,18 +12,18 @@ _MOST_ROWS = 1 << 26
 
 
 class CacheInfo(NamedTuple):
-    """What ``cache_info()`` tells, as that of ``functools.lru_cache``.
+    """Numbers of cache hits and misses, as for ``functools.lru_cache``.
 
     Attributes
     ----------
     hits : int
-        Rows whose answer was remembered.
+        Rows that were found in the cache.
     misses : int
         Rows that were scored.
     maxsize : int
-        The most rows that are remembered; 0 where there is no cache.
+        Largest number of rows in the cache; 0 if there is no cache.
     currsize : int
-        The rows that are remembered now.
+        Number of rows in the cache.
     """
 
     hits: int

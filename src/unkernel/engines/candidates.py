@@ -22,26 +22,46 @@ _NEWER = ("grouped", "trie_nodes")  # fields that the first files did not have
 
 @dataclass(frozen=True)
 class Candidate:
-    """An engine that was tried.
+    """An engine that ``compile`` tried, with its size and its measured time.
 
     Attributes
     ----------
     engine : str
-    rare : int
-        Features of fewer support vectors than this were not expanded (``split``).
-    head_bytes, fused
-        The size of the dense table that was asked for, and the features that were fused into one.
-    grouped : int
-        Frequent features that were grouped: sums over the states of groups stand for their conjunctions.
-    trie_nodes : int
-        Nodes of the prefix trie.
-    nbytes : int
-        Bytes of the tables; -1 if they were not built.
-    microseconds : float
-        Per row of the sample, on one thread; -1 if not measured.
-    exact : bool
-    chosen : bool
-    note : str
+        Name of the engine.
+    rare : int, default=0
+        Features with fewer support vectors were not expanded, for "split".
+    head_bytes : float, default=0.0
+        Requested size of the dense table in bytes.
+    fused : int, default=0
+        Number of features that were merged into one.
+    grouped : int, default=0
+        Number of frequent features that were grouped; sums over the states of a group replace their
+        conjunctions.
+    trie_nodes : int, default=0
+        Number of nodes of the prefix trie.
+    nbytes : int, default=-1
+        Size of the tables in bytes; -1 if they were not built.
+    microseconds : float, default=-1.0
+        Time per row of the sample on one thread; -1 if not measured.
+    exact : bool, default=True
+        Whether the scores are exact.
+    chosen : bool, default=False
+        Whether this engine was chosen.
+    note : str, default=""
+        Why it was not built.
+
+    See Also
+    --------
+    unkernel.compile : Compile a model.
+    unkernel.CompiledClassifier : Its attribute ``candidates`` lists what was tried.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC, compile
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> fast = compile(PolySVC(C=10, gamma=1).fit(X, y), engine="expanded", measure=False)
+    >>> [(one.engine, one.exact) for one in fast.candidates if one.chosen]
+    [('expanded', True)]
     """
 
     engine: str
@@ -57,16 +77,44 @@ class Candidate:
     note: str = ""
 
     def untimed(self) -> Candidate:
-        """The same candidate without its measured time."""
+        """Return the candidate without its measured time.
+
+        Returns
+        -------
+        Candidate
+            A copy.
+        """
         return replace(self, microseconds=-1.0)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields by name."""
+        """Return the candidate as a JSON object.
+
+        Returns
+        -------
+        dict
+            The fields by name.
+        """
         return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Any) -> Candidate:
-        """Check the fields in a file; a ``ValueError`` if :meth:`to_json` did not write them."""
+        """Make a candidate from the JSON object in a file, and check it.
+
+        Parameters
+        ----------
+        stored : dict
+            The JSON object.
+
+        Returns
+        -------
+        Candidate
+            The candidate.
+
+        Raises
+        ------
+        ValueError
+            If the JSON object is not a candidate.
+        """
         types = {field.name: type(field.default) for field in fields(cls) if field.name != "engine"}
         if not isinstance(stored, dict) or {*stored, *_NEWER} != {*types, "engine"}:
             raise ValueError("the table of candidate engines is damaged")

@@ -46,44 +46,52 @@ def _check_probabilities(self: CompiledClassifier) -> None:
 
 
 class CompiledClassifier(CompiledEstimator):
-    """A model, ready to classify. Immutable, and safe to use from many threads.
+    """Compiled classifier of rows: immutable and safe to use from many threads.
 
-    Made by :func:`unkernel.compile` and :func:`unkernel.load`.
+    :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. They have the methods of a
+    scikit-learn classifier, and ``score_one`` and ``predict_one`` for single rows.
 
     Parameters
     ----------
     model : ConjunctionModel, KernelModel or LinearModel
-        What a learner's ``to_model()`` or ``read_model`` gives.
+        The model.
     tables : Tables, default=None
-        What ``compile`` made of it. Models of weights can do without.
-    candidates : sequence of Candidate
-        The engines among which it was chosen.
+        The tables that ``compile`` made; models of weights can do without.
+    candidates : sequence of Candidate, default=()
+        The engines that ``compile`` tried.
     cache : int, default=None
-        Remember the answers of at most this number of rows; None remembers none.
+        Number of rows whose scores are cached; None disables the cache.
 
     Attributes
     ----------
     model : ConjunctionModel, KernelModel or LinearModel
-    engine : str
-        Which engine answers.
-    exact : bool
-        Whether it gives the model's own scores; False only for ``"pruned"``.
+        The model.
+    tables : Tables or None
+        The compiled tables.
     candidates : sequence of Candidate
-    classes_ : ndarray
-    n_features_in_ : int
-    nbytes : int
-        Bytes that the compiled tables take.
-    trie : PrefixTrie or None
-        What frequent beginnings of rows add up to, where ``compile(trie=...)`` kept that.
+        The engines that ``compile`` tried.
+    cache : int or None
+        Number of rows whose scores are cached.
+
+    See Also
+    --------
+    compile : Compile a model.
+    unkernel.engines.RecordClassifier : Compiled classifier of raw records.
+    TreeClassifier : Compiled classifier of trees.
 
     Examples
     --------
-    >>> from unkernel import PolySVC
-    >>> clf = PolySVC(degree=2).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
-    >>> fast = CompiledClassifier(clf.to_model())
-    >>> fast.predict([[1, 0]])
-    array([1])
-    >>> fast.score_one([0, 1]) < 0  # the row that has columns 0 and 1
+    >>> from unkernel import PolySVC, compile
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> fast = compile(PolySVC(C=10, gamma=1).fit(X, y))
+    >>> fast.predict(X)
+    array([0, 1, 1, 0])
+
+    Predict one row, given as the list of its non-zero columns:
+
+    >>> fast.predict_one([0])
+    1
+    >>> fast.score_one([0, 1]) < 0
     True
     """
 
@@ -107,17 +115,17 @@ class CompiledClassifier(CompiledEstimator):
 
     @property
     def n_features_in_(self) -> int:
-        """Columns of the training rows, as far as the model knows them."""
+        """Number of features of the training rows, as far as the model knows it."""
         return self.model.n_features
 
     @property
     def chosen(self) -> Candidate | None:
-        """What was chosen among the candidates."""
+        """The candidate that ``compile`` chose."""
         return next((candidate for candidate in self.candidates if candidate.chosen), None)
 
     @property
     def engine(self) -> str:
-        """Which engine answers."""
+        """Name of the engine that computes the scores."""
         return self.chosen.engine if self.chosen else self._default_engine
 
     @cached_property
@@ -129,12 +137,12 @@ class CompiledClassifier(CompiledEstimator):
 
     @property
     def exact(self) -> bool:
-        """Whether the scores are the model's own."""
+        """Whether the scores are exactly those of the model; false only for the engine ``"pruned"``."""
         return self.chosen.exact if self.chosen else True
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the compiled tables, and of what the engine builds from them in memory."""
+        """Size of the compiled tables in memory, in bytes."""
         return int(self._engine.nbytes)
 
     @cached_property
@@ -157,7 +165,7 @@ class CompiledClassifier(CompiledEstimator):
 
     @property
     def trie(self) -> PrefixTrie | None:
-        """The prefix trie, where ``compile(trie=...)`` found that one pays, or was told to keep it."""
+        """The prefix trie, if ``compile(trie=...)`` kept one, otherwise None."""
         trie: PrefixTrie | None = self._once("_made_trie", self._make_trie)
         return trie
 
@@ -187,10 +195,25 @@ class CompiledClassifier(CompiledEstimator):
         return self.model
 
     def check_model(self, file: str, *, largest: float = np.inf) -> CompiledClassifier:
-        """Look at all numbers of the model that `file` holds; a ``FormatError`` if they cannot be.
+        """Check all numbers of the model.
 
-        Engines read tables of their own. A model of more than `largest` bytes is looked at when it is first
-        needed: to explain, to list weights, to be saved or compiled again.
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+        largest : float, default=inf
+            Larger models, in bytes, are checked when they are first needed: to explain, to list weights, to
+            be saved or compiled again.
+
+        Returns
+        -------
+        CompiledClassifier
+            The classifier itself.
+
+        Raises
+        ------
+        FormatError
+            If a number is impossible.
         """
         self._unchecked_file = file
         if self.model.nbytes <= largest:
@@ -198,10 +221,19 @@ class CompiledClassifier(CompiledEstimator):
         return self
 
     def check_answers(self, file: str) -> None:
-        """Compare engine and model on some rows; a ``FormatError`` of `file` if they differ.
+        """Compare the scores of the engine with those of the model on some rows.
 
-        An engine that says that it is approximate has no scores to compare with, and one of 16-bit weights
-        has no tables of its own.
+        Approximate engines and engines with 16-bit weights are not compared.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+
+        Raises
+        ------
+        FormatError
+            If the scores differ.
         """
         from unkernel.engines.verifying import check_answers
 
@@ -209,33 +241,59 @@ class CompiledClassifier(CompiledEstimator):
             check_answers(self.to_model(), self._engine, file, np.random.default_rng())
 
     def validate(self) -> CompiledClassifier:
-        """Build the engine now; damaged tables raise a ``ValueError``."""
+        """Build the engine now instead of at the first prediction.
+
+        Returns
+        -------
+        CompiledClassifier
+            The classifier itself.
+
+        Raises
+        ------
+        ValueError
+            If the tables are damaged.
+        """
         _ = self._engine
         return self
 
     # --- Many rows ------------------------------------------------------------------------------------
 
     def decision_function(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Scores of each row.
-
-        One number per row for two classes; one per class; or, for models of LIBSVM with more classes, one per
-        pair of classes, in LIBSVM's order. Those of a scikit-learn ``SVC`` have the shape that its
-        ``decision_function_shape`` says.
+        """Compute the decision function of each row.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Models from files that do not say how wide rows are take any number of columns.
+            The rows. Models from files that do not store the number of features take any number of columns.
         n_jobs : int, default=None
-            Threads; None means one, -1 all cores. The scores do not depend on it.
+            Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            One score per row for two classes; one per class; or, for models of LIBSVM with more than two
+            classes, one per pair of classes in LIBSVM's order. Models of scikit-learn's ``SVC`` follow its
+            ``decision_function_shape``.
         """
         return self.decision.decide(self._raw_scores(X, n_jobs))
 
     def predict(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """The class of each row (for regression models: the value).
+        """Predict the class of each row, or its value for regression models.
 
-        Engines stop adding as soon as nothing that is left can change the class, so this may take less time
-        than ``decision_function``; the classes are the same.
+        Engines stop as soon as the remaining terms cannot change the class, so this can be faster than
+        :meth:`decision_function`; the result is the same.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predictions.
         """
         if self.model.n_scores > _MANY_SCORES:
             return self._predict_some_at_a_time(self._checked_rows(X), n_jobs)
@@ -254,7 +312,20 @@ class CompiledClassifier(CompiledEstimator):
 
     @available_if(_check_probabilities)
     def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The probability of each class, where the model has parameters for them."""
+        """Predict the probability of each class, if the model has probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            The probabilities, in the order of ``classes_``.
+        """
         return self.decision.probabilities(self._raw_scores(X, n_jobs))
 
     def _raw_scores(
@@ -287,9 +358,22 @@ class CompiledClassifier(CompiledEstimator):
             )
 
     def score_csr(self, rows: CsrRows, threads: int, *, until_decided: bool = False) -> NDArray[np.float64]:
-        """The (rows, scores) of canonical rows, all finite.
+        """Compute the raw scores of rows in canonical form.
 
-        With ``until_decided``, only the sign of a single score and the largest of several are right.
+        Parameters
+        ----------
+        rows : CsrRows
+            The rows.
+        threads : int
+            Number of threads.
+        until_decided : bool, default=False
+            Whether to stop as soon as the class is decided. Then only the sign of a single score, or the
+            largest of several, is right.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            The scores, all finite.
         """
         score = self._engine.score_until_decided if until_decided else self._engine.score
         scores = np.asarray(score(rows, threads))
@@ -303,44 +387,54 @@ class CompiledClassifier(CompiledEstimator):
 
     @cached_property
     def score_one(self) -> Callable[..., Any]:
-        """``score_one(ids, values=None)``: the scores of one row, fast.
+        """Compute the decision function of one row: ``score_one(ids, values=None)``.
 
-        Parameters
-        ----------
-        ids : list of int, or buffer of int32 or int64
-            The columns that the row has, counted from 0, in any order; a numpy array, ``array.array`` or
-            bytes that hold 32-bit ints are read in place. Columns that the model does not know are welcome;
-            one that occurs twice counts once, unless there are values, which add up.
-        values : sequence of float, default=None
-            Theirs; all 1 by default.
+        ``ids`` lists the non-zero columns of the row, counted from 0, in any order: a list of int, or a
+        buffer (NumPy array, ``array.array`` or bytes) of 32-bit or 64-bit integers, which is read in place.
+        Columns that the model does not know are ignored. ``values`` gives their values, by default 1. A
+        column that occurs twice counts once, or with the sum of its values.
 
-        Returns
-        -------
-        float, or list of floats
-            What ``decision_function`` says of the row.
+        The result is a float, or a list of floats if :meth:`decision_function` returns several scores per
+        row.
         """
         return score_by(self._engine.one_row, self.decision)
 
     @cached_property
     def predict_one(self) -> Callable[..., Any]:
-        """``predict_one(ids, values=None)``: the class of one row (for regression models: the value), fast.
+        """Predict the class of one row: ``predict_one(ids, values=None)``.
 
-        Takes what ``score_one`` takes, and gives what ``predict`` says of the row, as a number or a str of
-        Python.
+        The arguments are those of :attr:`score_one`. The result is the class as a Python object, or the value
+        for regression models.
         """
         return predict_by(self._engine.one_row, self.decision)
 
     def worker(self) -> OneRowScorer:
-        """A scorer of single rows with memory of its own, for loops in a thread."""
+        """Return a scorer of single rows with its own buffers, for use in one thread.
+
+        Returns
+        -------
+        OneRowScorer
+            The scorer.
+        """
         return OneRowScorer(self._engine, self.decision)
 
     # --- Remembered answers ---------------------------------------------------------------------------
 
     def with_cache(self, rows: int | None) -> CompiledClassifier:
-        """The same classifier, which remembers the answers of at most this number of rows; None: of none.
+        """Return the same classifier with another cache of scores.
 
-        Answers are found again for rows that are equal in all columns and values, and are the same to the
-        last bit. Threads share them without waiting for each other. Files do not hold them.
+        The cache finds rows that are equal in all columns and values; cached scores are equal to the last
+        bit. Threads share the cache without locks. It is not stored in files.
+
+        Parameters
+        ----------
+        rows : int or None
+            Number of rows to cache; None disables the cache.
+
+        Returns
+        -------
+        CompiledClassifier
+            A classifier that shares the model and the tables.
         """
         check_cache(rows)
         tables = None if self.tables is None else self._grown_tables(self.tables)
@@ -349,34 +443,45 @@ class CompiledClassifier(CompiledEstimator):
         return made
 
     def cache_info(self) -> CacheInfo:
-        """How many rows were found in the cache, and how many were not."""
+        """Return the numbers of cache hits and misses.
+
+        Returns
+        -------
+        CacheInfo
+            A named tuple of hits, misses, maxsize and currsize.
+        """
         return cache_info_of(self._engine)
 
     def cache_clear(self) -> None:
-        """Forget all answers, and count from 0."""
+        """Empty the cache and reset its counters."""
         self._engine.clear_cache()
 
     # --- Why ------------------------------------------------------------------------------------------
 
     def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
-        """The conjunctions that made the decision, with what each added to the score.
+        """Explain the score of one row by its features and conjunctions.
 
         Parameters
         ----------
-        row : list of int, mapping of int to float, or array or sparse matrix of one row
-            The columns that the row has, counted from 0, or the row itself.
-        top : int, default=10
-            How many to list, the largest in size first; None lists all.
-        of : class, default=None
-            Explain the score of this class. None compares the winner with the runner-up where there are
-            more than two classes; the one score of two classes speaks for ``classes_[1]``.
+        row : list of int, dict of int to float, or array or sparse matrix of shape (1, n_features)
+            The row. A list of integers names the columns that are 1, a dict maps columns to values.
+        top : int or None, default=10
+            How many contributions to list, largest first; None lists all.
+        of : label, default=None
+            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
+            classes, and compares the predicted class with the runner-up if there are more.
         names : sequence or mapping, default=None
-            A name for each column; None takes the names that the model holds.
+            Names of the columns; by default those that the model holds.
 
         Returns
         -------
         Explanation
-            Its contributions, what is not listed (``rest``) and the ``intercept`` add up to ``score``.
+            The contributions; with ``rest`` and ``intercept`` they add up to the score.
+
+        Raises
+        ------
+        ValueError
+            If the engine is ``"pruned"``, whose scores are approximate.
         """
         if not self.exact:
             raise ValueError(
@@ -389,19 +494,19 @@ class CompiledClassifier(CompiledEstimator):
         return explain(self._checked_model, row, top, of=of, names=names)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
-        """The conjunctions with the largest weights, over all classes.
+        """List the features and conjunctions with the largest weights.
 
         Parameters
         ----------
         top : int, default=10
-            How many to list, the largest in size first.
+            How many to list, over all classes, largest absolute weight first.
 
         Returns
         -------
         list of Heavy
-            Each with the names of its features, its weight and the class that it speaks for. Where tables
-            stand for support vectors, conjunctions that are not in them (those of rare features for
-            ``"split"``, small ones for ``"pruned"``) are not listed.
+            Each with the names of its features, its weight and the class that it supports. For models of
+            support vectors, conjunctions that are not in the tables (those of rare features for ``"split"``,
+            those with small weights for ``"pruned"``) are not listed.
         """
         from unkernel.engines.explaining import heaviest
 
@@ -409,10 +514,19 @@ class CompiledClassifier(CompiledEstimator):
         return heaviest(self._checked_model, self.tables if from_tables else None, top)
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
-        """The conjunctions with the largest weights in the tables, as arrays, and how many of each size.
+        """Return the conjunctions with the largest weights in the tables, as arrays.
 
-        Conjunctions of rare features that an engine did not expand are not among them; engines that keep
-        support vectors alone have none.
+        Engines without conjunctions return none; rare features that were not expanded are left out.
+
+        Parameters
+        ----------
+        top : int
+            How many to return.
+
+        Returns
+        -------
+        dict
+            ``counts`` of conjunctions by size, and ``columns`` and ``weights`` of the largest.
         """
         if self._tables.layout != CONJUNCTIONS:
             return {"counts": [0] * 5, "columns": np.empty((0, 4), np.int64), "weights": np.empty((0, 1))}
@@ -420,12 +534,12 @@ class CompiledClassifier(CompiledEstimator):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """One row of weights per score; only where the model is linear."""
+        """Weights of the features, one row per score; only for linear models."""
         return self._linear_weights()[0]
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """What is added to each score; only where the model is linear."""
+        """Constants that are added to the scores; only for linear models."""
         return self._linear_weights()[1]
 
     def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -439,14 +553,30 @@ class CompiledClassifier(CompiledEstimator):
     # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compiled model to a ``.uk`` file, whole or not at all; ``unkernel.load`` maps it.
+        """Write the compiled classifier to a ``.uk`` file, which :func:`unkernel.load` maps into memory.
 
-        A model that ``compile`` never saw is written as it is, without tables.
+        The file is replaced in one step, or left unchanged if writing fails. A classifier that was not made
+        by ``compile`` is written without tables.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
         """
         container.write(path, *self.to_container())
 
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: the kind, arrays and settings."""
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The arrays of the model and its tables.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
         arrays, settings = model_part(self._checked_model)
@@ -459,7 +589,13 @@ class CompiledClassifier(CompiledEstimator):
         return COMPILED, arrays, settings
 
     def to_model(self) -> Model:
-        """The model that this was compiled from."""
+        """Return the model that this classifier was compiled from.
+
+        Returns
+        -------
+        ConjunctionModel, KernelModel or LinearModel
+            The model.
+        """
         return self._checked_model
 
     def _grown_tables(self, tables: Tables) -> Tables:

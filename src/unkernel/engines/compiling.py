@@ -52,73 +52,94 @@ def compile(
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> CompiledClassifier | TreeClassifier | RecordClassifier:
-    """Turn a model into a classifier that answers in microseconds.
+    """Compile a model into a classifier with an inference latency of microseconds.
+
+    Scores and predictions are exactly those of the model, except for ``engine="pruned"``.
 
     Parameters
     ----------
     source : path, model, fitted estimator or fitted pipeline
-        A file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel; what ``read_model``
-        returned; a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others; a ``PolySVC`` or
-        anything else that has ``to_model()``; a scikit-learn ``Pipeline`` that ends with one of these, whose
-        transformers become a plan: `sample` and `trie` are then records, and the answers on `sample`, or else
-        on records that are made up, are compared with the pipeline's own. Models of trees have an engine of
-        their own, without options.
-    engine : str, default="auto"
-        ``"inverted"``: for each feature the support vectors that have it; any kernel, any values.
-        ``"bitsliced"``: overlaps with all support vectors counted bit by bit; any kernel, binary features.
-        ``"expanded"``: one weight per conjunction; polynomial kernels up to degree 4.
-        ``"split"``: conjunctions of common features, support vectors of rare ones; polynomial kernels up to
-        degree 4, binary features.
-        ``"pruned"``: conjunctions of small weight are dropped. The only one that is approximate.
-        ``"int16"``: weights of pairs in 16 bits each; models of weights with several scores, as online
-        learners train them.
-        ``"auto"`` builds several exact ones, measures them and takes the fastest.
+        What to compile:
+
+        - a file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel;
+        - a model that ``read_model`` returned;
+        - a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others, see
+          :func:`unkernel.models.from_estimator`;
+        - a fitted ``PolySVC`` or another estimator with a method ``to_model``;
+        - a fitted scikit-learn ``Pipeline`` that ends with one of these. Its transformers are compiled too,
+          and the predictions on ``sample``, or on generated records, are compared with those of the pipeline.
+    engine : {"auto", "inverted", "bitsliced", "expanded", "split", "pruned", "int16"}, default="auto"
+        Engine that computes the scores.
+
+        - "inverted" lists the support vectors of each feature; any kernel, any values.
+        - "bitsliced" counts overlaps with all support vectors bit by bit; any kernel, binary features.
+        - "expanded" stores one weight per conjunction; polynomial kernels up to degree 4.
+        - "split" stores conjunctions of frequent features and the support vectors of rare ones; polynomial
+          kernels up to degree 4, binary features.
+        - "pruned" drops conjunctions with small weights. It is the only approximate engine.
+        - "int16" stores weights of pairs in 16 bits; models of weights with several scores, as online
+          learners train them.
+        - "auto" builds several exact engines, measures them and takes the fastest.
+
+        Tree models have one engine, without options.
     memory : int or str, default=None
-        Bytes that the tables may take, such as ``200_000_000`` or ``"200M"``; by default a quarter of what
-        is free. While they are built, up to two and a half times as much is in use.
+        Largest size of the tables in bytes, such as ``200_000_000`` or ``"200M"``; by default a quarter of
+        the free memory. While they are built, up to two and a half times as much is in use.
     sample : rows or path, default=None
-        Typical rows to measure on; by default the support vectors themselves.
+        Typical rows (records, for pipelines) to measure the engines on; by default the support vectors.
     rare : float, default=0.005
-        For ``"split"``: features of fewer support vectors than this are rare. Below 1 it is a share of them.
-        Memory and time depend on it, the result does not.
+        For "split": features that fewer support vectors have are rare. Below 1 it is a share of the support
+        vectors. It affects memory and time, not the result.
     threshold : float, default=None
-        For ``"pruned"``: conjunctions whose weight is smaller in size are dropped; for positive and negative
-        weights it is scaled by the share of support vectors of that sign.
+        For "pruned": conjunctions with a smaller absolute weight are dropped. For positive and negative
+        weights it is scaled by the share of support vectors with that sign.
     trie : rows or path, default=None
-        Rows of the task, without labels, to grow a prefix trie from: the sums of their frequent beginnings
-        are then looked up at once. For models of conjunctions of binary features. Tries of several sizes
-        are measured, on ``sample`` or on some of these rows that are left out, and none is kept where none
-        pays.
+        Unlabelled rows of the task from which to grow a prefix trie, which stores the sums of frequent
+        beginnings of rows. For conjunctions of binary features. Tries of several sizes are measured, on
+        ``sample`` or on held-out rows, and the fastest is kept if it is faster than no trie.
     trie_nodes : int, default=None
-        Keep a trie of at most this number of nodes, whether it pays or not.
+        Keep a trie of at most this number of nodes, without measuring.
     measure : bool, default=True
-        False chooses by rules instead of measured times: the same model and options then always give the
-        same tables, which may not be the fastest ones. A trie then needs `trie_nodes`.
+        Whether to choose the engine by measured time. False chooses by rules, so that the same model and
+        options always give the same tables; these may not be the fastest. A trie then needs ``trie_nodes``.
     cache : int, default=None
-        Remember the answers of at most this number of rows, and look up rows that are asked about again. It
-        pays where most rows were seen before; answers are the same to the last bit. Not stored in files:
-        ``unkernel.load(path).with_cache(n)`` has one again. ``cache_info()`` tells how often it helped.
+        Number of rows whose scores are cached. This helps if most rows occur again. The cache is not stored
+        in files: use ``unkernel.load(path).with_cache(n)``.
     classes : LabelEncoder or list, default=None
-        What the labels 0, 1, ... of the model stand for, where a ``LabelEncoder`` made them: answers are then
-        the original labels.
-    unknown_keys : str, default="ignore"
-        For pipelines: what to do with keys of a record, or columns of a table, that the model does not know:
-        ``"ignore"`` them, or raise an ``"error"`` that names the key. Stored in the file.
+        What the labels 0, 1, ... of the model stand for, if a ``LabelEncoder`` made them. The classifier then
+        returns the original labels.
+    unknown_keys : {"ignore", "error"}, default="ignore"
+        For pipelines: whether to ignore keys of a record, or columns of a table, that the model does not
+        know, or to raise an error. Stored in the file.
     n_jobs : int, default=None
-        Threads for building; None means one, -1 all cores.
+        Number of threads for building; None means 1 and -1 means all processors.
     on_progress : callable, default=None
         Called with a short description of each candidate before it is built.
 
     Returns
     -------
-    CompiledClassifier, RecordClassifier for pipelines, or TreeClassifier for models of trees
+    CompiledClassifier, RecordClassifier or TreeClassifier
+        A RecordClassifier for pipelines, a TreeClassifier for tree models.
+
+    Raises
+    ------
+    MemoryError
+        If no engine fits into ``memory``.
+    ValueError
+        If the model, a step of the pipeline or an option is not supported.
+
+    See Also
+    --------
+    load : Load a compiled classifier from a file.
+    CompiledClassifier : The compiled classifier of rows.
+    unkernel.engines.RecordClassifier : The compiled classifier of records.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.svm import SVC
     >>> import unkernel
-    >>> X, y = load_digits(return_X_y=True)
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> svc = SVC(kernel="poly", degree=2, coef0=1).fit(X > 7, y)
     >>> fast = unkernel.compile(svc)
     >>> bool((fast.predict(X > 7) == svc.predict(X > 7)).all())

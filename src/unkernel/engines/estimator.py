@@ -35,17 +35,28 @@ class CompiledEstimator(Reported, Shown):
 
     @property
     def decision(self) -> Decision:
-        """How scores become answers."""
+        """How scores become predictions."""
         decision: Decision = self.model.decision
         return decision
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes, in the model's own order."""
+        """The class labels, in the order of the model."""
         return self.decision.classes
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The answers of the model."""
+        """Predict the class of each example.
+
+        Parameters
+        ----------
+        X : examples
+            The examples.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted classes.
+        """
         raise NotImplementedError
 
     @property
@@ -53,17 +64,38 @@ class CompiledEstimator(Reported, Shown):
         return _TYPES.get(self.decision.scheme, "classifier")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """What it was made of, as scikit-learn asks for it."""
+        """Return the parameters of the constructor, as scikit-learn requires.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Has no effect.
+
+        Returns
+        -------
+        dict
+            The parameters by name.
+        """
         return {name: getattr(self, name) for name in self._parameter_names}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a classifier of this class from a ``.uk`` file; ``unkernel.load`` reads any.
+        """Read a classifier of this class from a ``.uk`` file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        classifier
+            The classifier.
 
         Raises
         ------
         FormatError
-            If the file is damaged, or holds something else.
+            If the file is damaged or holds something else. Use :func:`unkernel.load` for a file of any kind.
         """
         kind, arrays, settings = container.read(path)
         found = registry.kind_of(name_of(path), kind).load(name_of(path), arrays, settings)
@@ -72,17 +104,58 @@ class CompiledEstimator(Reported, Shown):
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """Raise an error: a compiled model does not change."""
+        """Raise an error, because compiled models are immutable.
+
+        Parameters
+        ----------
+        **params
+            Must be empty.
+
+        Returns
+        -------
+        classifier
+            The classifier itself.
+        """
         if params:
             raise TypeError("a compiled classifier does not change; compile the other model")
         return self
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Raise an error: a compiled model does not learn. Scikit-learn knows estimators by this method."""
+        """Raise an error, because compiled models cannot be fitted.
+
+        The method exists because scikit-learn recognises estimators by it.
+
+        Parameters
+        ----------
+        X : ignored
+            Not used.
+        y : ignored, default=None
+            Not used.
+
+        Returns
+        -------
+        classifier
+            Never returned.
+        """
         raise TypeError("a compiled classifier cannot be fitted; fit a model and compile it")
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of examples whose class is right (for regression models: R squared)."""
+        """Compute the accuracy of the predictions, or R squared for regression models.
+
+        Parameters
+        ----------
+        X : examples
+            The examples, in the form that ``predict`` takes.
+        y : array-like of shape (n_samples,)
+            The correct labels or values.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the examples.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         decision = self.decision
         if decision.ranking:
             raise ValueError(

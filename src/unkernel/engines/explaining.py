@@ -30,23 +30,35 @@ _WEIGHTS_AT_ONCE = 1 << 24  # of a model with very many scores
 
 @dataclass(frozen=True)
 class Heavy:
-    """A feature, a conjunction of features or a fragment of trees with a large weight in a model.
+    """A feature, conjunction or tree fragment with a large weight in a model.
 
     Attributes
     ----------
     label : str
-        The names of its features, joined by "and"; of trees, the fragment in brackets.
+        Names of the features, joined by "and"; for trees, the fragment in brackets.
     weight : float
-        What it adds to the score of ``for_class``. Of two classes it is positive, and ``for_class`` is the
-        class it speaks for; of more classes a negative weight speaks against ``for_class``.
-    for_class : object
-        The class; None for rankings and regression, where a positive weight speaks for larger scores.
-    columns : tuple of int, or None
-        Its columns, ascending and counted from 0; None for trees.
-    against : object
-        The other class, where a score compares two; else None.
-    channel : str or None
-        Of trees: which of an example's trees the fragment is in.
+        Contribution to the score of ``for_class``. For two classes it is positive and ``for_class`` is the
+        class that it supports; for more classes, a negative weight is evidence against ``for_class``.
+    for_class : label or None
+        The class; None for rankings and regression, where positive weights give larger scores.
+    columns : tuple of int or None, default=None
+        Columns of the features, ascending and counted from 0; None for trees.
+    against : label, default=None
+        The other class, if the score compares two.
+    channel : str or None, default=None
+        For trees, the channel that contains the fragment.
+
+    See Also
+    --------
+    unkernel.CompiledClassifier.heaviest : List the largest weights.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> heavy = PolySVC(C=10, gamma=1).fit(X, y).heaviest(1)[0]
+    >>> heavy.label, heavy.for_class
+    ('0 and 1', 0)
     """
 
     label: str
@@ -63,16 +75,29 @@ class Heavy:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a conjunction added to the scores of a row.
+    """Contribution of a conjunction to the scores of a row.
 
     Attributes
     ----------
     features : tuple of int
-        Its columns, ascending and counted from 0; one stands twice where a value counts squared.
+        Columns of the conjunction, ascending and counted from 0; a column occurs twice if its value is
+        squared.
     names : tuple of str
-        Their names, as far as the caller or the model names them; else the columns as text.
-    value : float, or list of floats
-        One for each score of the model.
+        Names of the columns, or their numbers if they have no names.
+    value : float or list of float
+        The contribution to each score of the model.
+
+    See Also
+    --------
+    Explanation : All contributions to a score.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> explained = PolySVC(C=10, gamma=1).fit(X, y).explain([0, 1], names=["left", "right"])
+    >>> explained.contributions[0].names
+    ('left', 'right')
     """
 
     features: tuple[int, ...]
@@ -115,24 +140,41 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Explanation(Shown):
-    """A score and what it is made of: ``intercept``, ``contributions`` and ``rest`` add up to ``score``.
+    """Explanation of the score of a row: the conjunctions that contributed to it.
 
-    Printed, it shows the score of two classes, or those of the winner and of the runner-up among more.
+    ``intercept``, ``contributions`` and ``rest`` add up to ``score``. ``print`` shows the score of two
+    classes, or the scores of the predicted class and the runner-up.
 
     Attributes
     ----------
-    score : float, or list of floats
-        What the model says of the row: for models of pairs of classes, the scores of the pairs.
-    intercept : float, or list of floats
-        What every row gets.
+    score : float or list of float
+        Scores of the model; for models of pairs of classes, the scores of the pairs.
+    intercept : float or list of float
+        Contribution that every row gets.
     contributions : list of Contribution
-        Those that change most of what is compared first.
-    rest : float, or list of floats
-        The sum of those that are not listed.
+        The contributions, those with the largest effect on the comparison first.
+    rest : float or list of float
+        Sum of the contributions that are not listed.
     n_conjunctions : int
-        How many there are, listed or not.
+        Number of contributions, listed or not.
     comparison : Comparison
-        Which class the scores speak for, against which other, and which of the numbers are shown.
+        Which class the scores support, against which other, and which of the scores are shown.
+
+    See Also
+    --------
+    unkernel.CompiledClassifier.explain : Explain a prediction.
+    TreeExplanation : Explanation of the score of a tree.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> clf = PolySVC(C=10, gamma=1, tol=1e-9).fit(X, y)
+    >>> print(clf.explain([0, 1], top=1, names=["left", "right"]))
+    score -1 for 1 against 0
+                -1  (intercept)
+                -4  left and right
+                +4  (2 others)
     """
 
     score: float | list[float]
@@ -144,7 +186,7 @@ class Explanation(Shown):
 
     @property
     def for_class(self) -> Any:
-        """The class that the shown numbers speak for; None for rankings and regression."""
+        """The class that the scores support; None for rankings and regression."""
         return self.comparison.for_class
 
     @property
@@ -153,7 +195,13 @@ class Explanation(Shown):
         return self.comparison.against
 
     def to_frame(self) -> Any:
-        """The parts as a frame of pandas: the contributions, the intercept and the rest."""
+        """Return the contributions as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row per contribution, and rows for the intercept and the rest.
+        """
         parts = [(AND.join(part.names), part.value) for part in self.contributions]
         parts += [("(intercept)", self.intercept), ("(others)", self.rest)]
         scores = [f"for {self.for_class}" if self.for_class is not None else "score"]

@@ -14,20 +14,31 @@ MOST_LOOKED_AT = 1_000_000
 
 @dataclass(frozen=True)
 class Fragment:
-    """A piece of a tree that the kernel counts, and its part in a model or a decision.
+    """A fragment of a tree that the kernel counts, and its contribution.
 
     Attributes
     ----------
     text : str
-        In brackets; a node whose children do not belong to it is ``(NN ...)``.
+        The fragment in brackets; ``(NN ...)`` is a node whose children do not belong to it.
     value : float
-        What it added to the score; of a model, its weight.
+        Its contribution to the score; in a list of weights, its weight.
     weight : float
-        What one occurrence adds, before the tree's norm.
+        Contribution of one occurrence, before the tree is normalised.
     occurrences : float
-        How often the tree has it, divided by the tree's norm; 0 for a model.
+        Number of occurrences in the tree, divided by the norm of the tree; 0 in a list of weights.
     channel : str
-        Which of the example's trees it is in.
+        Channel of the tree that contains it.
+
+    See Also
+    --------
+    TreeExplanation : Explanation of the score of a tree.
+
+    Examples
+    --------
+    >>> from unkernel import TreeSVC
+    >>> clf = TreeSVC().fit(["(Q (WP who) (VBD wrote))", "(Q (WRB where) (VBZ is))"], ["person", "place"])
+    >>> clf.explain("(Q (WP who) (VBZ was))", top=1).fragments[0].text
+    '(WP who)'
     """
 
     text: str
@@ -39,26 +50,41 @@ class Fragment:
 
 @dataclass(frozen=True)
 class TreeExplanation(Shown):
-    """A score and what it is made of: ``intercept``, the values of ``fragments`` and ``rest`` add up to it.
+    """Explanation of the score of a tree: the fragments that contributed to it.
+
+    ``intercept``, the values of ``fragments`` and ``rest`` add up to ``score``.
 
     Attributes
     ----------
     score : float
-        Of ``for_class``; where ``against`` is one of more than two classes, less the score of that.
-    for_class : object
-        The class that the score speaks for.
-    against : object
-        The class that it is compared with: the other one of two, or the runner-up; None if there is none.
+        Score of ``for_class``, less the score of ``against`` if there are more than two classes.
+    for_class : label
+        The class that the score supports.
+    against : label or None
+        The class that it is compared with: the other one of two, or the runner-up.
     intercept : float
-        What every tree gets.
+        Contribution that every tree gets.
     fragments : list of Fragment
-        The largest in size first.
+        The fragments, largest absolute value first.
     rest : float
-        The sum of those that are not listed, and of the vectors where there are any.
+        Sum of the contributions of other fragments and of vectors.
     complete : bool
-        Whether no other fragment has a larger part; False where the search had to give up.
+        Whether it is certain that no other fragment has a larger contribution.
     scores : list of float
         All scores of the model.
+
+    See Also
+    --------
+    unkernel.TreeClassifier.explain : Explain a prediction.
+    Explanation : Explanation of the score of a row.
+
+    Examples
+    --------
+    >>> from unkernel import TreeSVC
+    >>> clf = TreeSVC().fit(["(Q (WP who) (VBD wrote))", "(Q (WRB where) (VBZ is))"], ["person", "place"])
+    >>> explained = clf.explain("(Q (WP who) (VBZ was))", top=1)
+    >>> explained.for_class, explained.against
+    ('person', 'place')
     """
 
     score: float
@@ -71,7 +97,13 @@ class TreeExplanation(Shown):
     scores: list[float]
 
     def to_frame(self) -> Any:
-        """The parts as a frame of pandas: the fragments, the intercept and the rest."""
+        """Return the contributions as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row per fragment, and rows for the intercept and the rest.
+        """
         parts = [(one.text, one.value) for one in self.fragments]
         parts += [("(intercept)", self.intercept), ("(others)", self.rest)]
         return frame_of([{"part": text, f"for {self.for_class}": value} for text, value in parts])

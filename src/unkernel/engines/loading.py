@@ -26,7 +26,37 @@ _CHECKED_BYTES = 1 << 24  # of a model beside its tables, that are looked at whe
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
-    """``unkernel.load`` for classifiers only: parsers and chunkers are an error."""
+    """Read a compiled classifier or a model of rows or trees from a ``.uk`` file.
+
+    This is :func:`unkernel.load` for classifiers only; files of parsers are errors.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    CompiledClassifier or TreeClassifier
+        The classifier.
+
+    Raises
+    ------
+    FormatError
+        If the file is damaged or holds something else.
+
+    See Also
+    --------
+    unkernel.load : Read a file of any kind.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC
+    >>> from unkernel.engines import load
+    >>> PolySVC(gamma=1).fit([[0, 1], [1, 0]], [0, 1]).save("model.uk")
+    >>> load("model.uk").predict([[1, 0]])
+    array([1])
+    """
     with allowance.reading(path):
         kind, arrays, settings = container.read(path)
         return classifier_from(name_of(path), arrays, settings, kind=kind)

@@ -14,7 +14,36 @@ _BY_SCORES = ("binary", "one_class", "one_vs_rest")  # the sign of the score, or
 
 
 class OneRowScorer:
-    """Scores single rows with memory of its own: one for each thread."""
+    """Scorer of single rows with its own buffers; use one per thread.
+
+    ``CompiledClassifier.worker`` makes such scorers.
+
+    Parameters
+    ----------
+    engine : Engine
+        The compiled engine.
+    decision : Decision
+        How scores become predictions.
+
+    Attributes
+    ----------
+    score_one : callable
+        ``score_one(ids, values=None)`` computes the decision function of one row.
+    predict_one : callable
+        ``predict_one(ids, values=None)`` predicts the class of one row.
+
+    See Also
+    --------
+    unkernel.CompiledClassifier.worker : Make a scorer.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC, compile
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> worker = compile(PolySVC(C=10, gamma=1).fit(X, y)).worker()
+    >>> worker.predict_one([1])
+    1
+    """
 
     def __init__(self, engine: Engine, decision: Decision) -> None:
         self._worker = engine.worker()

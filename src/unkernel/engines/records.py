@@ -36,26 +36,39 @@ def _check_probabilities(self: RecordClassifier) -> None:
 
 
 class RecordClassifier(CompiledEstimator):
-    """A pipeline, ready to classify raw records. Immutable.
+    """Compiled pipeline: an immutable classifier of raw records.
 
-    Made by :func:`unkernel.compile` from a fitted pipeline, and by :func:`unkernel.load`.
+    :func:`unkernel.compile` makes it from a fitted pipeline, and :func:`unkernel.load` reads it from a file.
 
     Parameters
     ----------
     plan : Plan
         How a record becomes a row.
     classifier : CompiledClassifier
-        What classifies the row.
+        The classifier of the rows.
 
     Attributes
     ----------
     plan : Plan
+        How a record becomes a row.
     classifier : CompiledClassifier
-    classes_ : ndarray
-    n_features_in_ : int
-        The number of columns of records.
-    feature_names_in_ : ndarray of str
-        Their names.
+        The classifier of the rows.
+
+    See Also
+    --------
+    unkernel.compile : Compile a pipeline.
+    unkernel.RecordEncoder : Encoder for pipelines.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from unkernel import PolySVC, RecordEncoder, compile
+    >>> people = [{"job": job, "city": city} for job in ("clerk", "pilot") for city in ("Rome", "Oslo")]
+    >>> encoder = RecordEncoder(min_count=1)
+    >>> pipeline = make_pipeline(encoder, PolySVC(C=10, gamma=1)).fit(people, ["no", "yes", "yes", "no"])
+    >>> fast = compile(pipeline)
+    >>> fast.predict_one({"job": "clerk", "city": "Oslo"})
+    'yes'
     """
 
     _parameter_names = ("plan", "classifier")
@@ -69,59 +82,104 @@ class RecordClassifier(CompiledEstimator):
 
     @property
     def decision(self) -> Decision:
-        """How scores become answers."""
+        """How scores become predictions."""
         return self.classifier.decision
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The classes."""
+        """The class labels."""
         return self.classifier.classes_
 
     @property
     def n_features_in_(self) -> int:
-        """The number of columns of records."""
+        """Number of columns of a record."""
         return len(self.plan.columns)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the columns of records."""
+        """Names of the columns of a record."""
         return np.array(list(self.plan.columns), dtype=object)
 
     @property
     def engine(self) -> str:
-        """Which engine answers."""
+        """Name of the engine that computes the scores."""
         return self.classifier.engine
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the compiled tables."""
+        """Size of the compiled tables in bytes."""
         return self.classifier.nbytes
 
     # --- Many records ---------------------------------------------------------------------------------
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The scores of each record, as the classifier of rows gives them.
+        """Compute the decision function of each record.
 
         Parameters
         ----------
-        X : frame, list of dicts, dict of columns, or array of two dimensions
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
         n_jobs : int, default=None
-            Threads; None means one, -1 all cores.
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_records,) or (n_records, n_outputs)
+            The scores, as from :meth:`CompiledClassifier.decision_function`.
         """
         return self.classifier.decision_function(self._rows(X, n_jobs), n_jobs=n_jobs)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """The class of each record (for regression models: the value)."""
+        """Predict the class of each record, or its value for regression models.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            The predictions.
+        """
         return self.classifier.predict(self._rows(X, n_jobs), n_jobs=n_jobs)
 
     @available_if(_check_probabilities)
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The probability of each class for each record, where the model has parameters for them."""
+        """Predict the probability of each class, if the model has probabilities.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_classes)
+            The probabilities, in the order of ``classes_``.
+        """
         found: NDArray[np.float64] = self.classifier.predict_proba(self._rows(X, n_jobs), n_jobs=n_jobs)
         return found
 
     def transform(self, X: Any, *, n_jobs: int | None = None) -> Any:
-        """The rows that the classifier is given, as a ``scipy.sparse.csr_matrix``."""
+        """Encode records as the rows that the classifier scores.
+
+        Parameters
+        ----------
+        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
+            The records.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (n_records, n_features)
+            The rows.
+        """
         return self._rows(X, n_jobs).to_scipy()
 
     def _rows(self, X: Any, n_jobs: int | None) -> Any:
@@ -135,16 +193,16 @@ class RecordClassifier(CompiledEstimator):
 
     @cached_property
     def score_one(self) -> Callable[[Any], Any]:
-        """``score_one(record)``: what ``decision_function`` says of one record, fast.
+        """Compute the decision function of one record: ``score_one(record)``.
 
-        A record is a dict, or a list of one value per column. Columns that the model does not know are
-        ignored, or an error, as ``compile`` was told by `unknown_keys`.
+        A record is a dict, or a list of one value per column. Whether unknown columns are ignored or raise an
+        error depends on the parameter ``unknown_keys`` of :func:`unkernel.compile`.
         """
         return self._score_by(self._scorer)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
-        """``predict_one(record)``: the class of one record, fast."""
+        """Predict the class of one record: ``predict_one(record)``."""
         return self._predict_by(self._scorer)
 
     def _score_by(self, scorer: Any) -> Callable[[Any], Any]:
@@ -173,41 +231,63 @@ class RecordClassifier(CompiledEstimator):
         return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record)))).tolist()[0]
 
     def bind(self, shared: Mapping[str, Any]) -> BoundRecord:
-        """Sum once what some columns contribute, to score many records that share them.
+        """Fix some columns, to score many records that share them faster.
 
         Parameters
         ----------
         shared : dict
-            Columns that all records have in common.
+            The columns that all records share.
 
         Returns
         -------
         BoundRecord
             Its ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take the other columns.
-            ``sums_once`` says what is summed.
+            Its attribute ``sums_once`` tells what is computed only once.
 
         Examples
         --------
-        >>> at_home = fast.bind({"user": "ann", "hour": 20})  # doctest: +SKIP
-        >>> at_home.score_one({"film": "Ran", "price": 3})  # doctest: +SKIP
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from unkernel import PolySVC, RecordEncoder, compile
+        >>> people = [{"job": job, "city": city} for job in ("clerk", "pilot") for city in ("Rome", "Oslo")]
+        >>> encoder = RecordEncoder(min_count=1)
+        >>> fast = compile(make_pipeline(encoder, PolySVC(C=10, gamma=1)).fit(people, [0, 1, 1, 0]))
+        >>> pilot = fast.bind({"job": "pilot"})
+        >>> pilot.predict_one({"city": "Rome"}), pilot.predict_one({"city": "Oslo"})
+        (1, 0)
         """
         from unkernel.engines.binding import BoundRecord
 
         return BoundRecord(self, shared)
 
     def with_cache(self, rows: int | None) -> RecordClassifier:
-        """The same classifier, which remembers the answers of at most this number of rows; None: of none.
+        """Return the same classifier with another cache of scores.
 
-        Records that become the same row have the same answer.
+        Records that are encoded as the same row share an entry.
+
+        Parameters
+        ----------
+        rows : int or None
+            Number of rows to cache; None disables the cache.
+
+        Returns
+        -------
+        RecordClassifier
+            A classifier that shares the model and the tables.
         """
         return RecordClassifier(self.plan, self.classifier.with_cache(rows))
 
     def cache_info(self) -> CacheInfo:
-        """How many rows were found in the cache, and how many were not."""
+        """Return the numbers of cache hits and misses.
+
+        Returns
+        -------
+        CacheInfo
+            A named tuple of hits, misses, maxsize and currsize.
+        """
         return self.classifier.cache_info()
 
     def cache_clear(self) -> None:
-        """Forget all answers, and count from 0."""
+        """Empty the cache and reset its counters."""
         self.classifier.cache_clear()
 
     @cached_property
@@ -217,7 +297,18 @@ class RecordClassifier(CompiledEstimator):
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, record: Any) -> list[float]:
-        """The probability of each class for one record."""
+        """Predict the probability of each class for one record.
+
+        Parameters
+        ----------
+        record : dict, or list of one value per column
+            The record.
+
+        Returns
+        -------
+        list of float
+            The probabilities, in the order of ``classes_``.
+        """
         scores = np.array([self._scorer.score(record)], dtype=np.float64).reshape(1, -1)
         probabilities: list[float] = self.decision.probabilities(scores)[0].tolist()
         return probabilities
@@ -225,15 +316,22 @@ class RecordClassifier(CompiledEstimator):
     # --- Why ------------------------------------------------------------------------------------------
 
     def explain_one(self, record: Any, top: int | None = 10, *, of: Any = None) -> Explanation:
-        """What decided, in the names and values of the record.
+        """Explain the score of one record by its columns and their conjunctions.
 
         Parameters
         ----------
         record : dict, or list of one value per column
-        top : int, default=10
-            How many conjunctions to list, the largest in size first; None lists all.
-        of : class, default=None
-            Explain the score of this class; None compares the winner with the runner-up.
+            The record.
+        top : int or None, default=10
+            How many contributions to list, largest first; None lists all.
+        of : label, default=None
+            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
+            classes, and compares the predicted class with the runner-up if there are more.
+
+        Returns
+        -------
+        Explanation
+            The contributions, with the names and values of the record.
         """
         ids, values = self.plan.encode_one(record)
         row = dict(zip(ids.tolist(), values.tolist(), strict=True))
@@ -242,17 +340,46 @@ class RecordClassifier(CompiledEstimator):
     explain = explain_one
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
-        """The conjunctions with the largest weights, over all classes."""
+        """List the features and conjunctions with the largest weights.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many to list, over all classes, largest absolute weight first.
+
+        Returns
+        -------
+        list of Heavy
+            Each with the names of its features, its weight and the class that it supports.
+        """
         return self.classifier.heaviest(top)
 
     # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write plan and classifier to one ``.uk`` file, whole or not at all."""
+        """Write the compiled pipeline to one ``.uk`` file.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
         container.write(path, *self.to_container())
 
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """What a file holds of it: the kind, arrays and settings."""
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The arrays of the plan, the model and its tables.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         arrays, plan = self.plan.to_container(_PLAN)
         kind, rows, settings = self.classifier.to_container()
         settings = _without_names(settings)
@@ -263,7 +390,27 @@ class RecordClassifier(CompiledEstimator):
     def from_container(
         cls, name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
     ) -> RecordClassifier:
-        """Check what the file `name` holds and make a classifier of it."""
+        """Make a classifier from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        RecordClassifier
+            The classifier.
+
+        Raises
+        ------
+        FormatError
+            If the arrays and settings do not make a classifier.
+        """
         inside = settings.get("classifier")
         if not isinstance(inside, dict) or not isinstance(inside.get("settings"), dict):
             raise FormatError(name, 0, 0, "the model of records has no classifier")
@@ -278,16 +425,49 @@ class RecordClassifier(CompiledEstimator):
         return cls(plan, classifier)
 
     def check_model(self, file: str) -> RecordClassifier:
-        """Look at all numbers of the model of rows; a ``FormatError`` of `file` if they cannot be."""
+        """Check all numbers of the model of rows.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+
+        Returns
+        -------
+        RecordClassifier
+            The classifier itself.
+
+        Raises
+        ------
+        FormatError
+            If a number is impossible.
+        """
         self.classifier.check_model(file)
         return self
 
     def check_answers(self, file: str) -> None:
-        """Compare engine and model on some rows; a ``FormatError`` of `file` if they differ."""
+        """Compare the scores of the engine with those of the model on some rows.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+
+        Raises
+        ------
+        FormatError
+            If the scores differ.
+        """
         self.classifier.check_answers(file)
 
     def to_model(self) -> Any:
-        """The model of rows inside."""
+        """Return the model of rows that the classifier was compiled from.
+
+        Returns
+        -------
+        ConjunctionModel, KernelModel or LinearModel
+            The model.
+        """
         return self.classifier.to_model()
 
     def __reduce__(self) -> tuple[Any, ...]:

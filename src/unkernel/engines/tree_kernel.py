@@ -18,27 +18,37 @@ from unkernel.models.tree import LEAST_DECAY, TREE_KERNELS, ExampleKernel
 
 
 class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A tree kernel: a function that gives kernel matrices, and a transformer that does so in pipelines.
+    """Tree kernel: a function that computes kernel matrices, and a transformer for pipelines.
 
     Parameters
     ----------
     kernel : {"sst", "st", "sst_bow", "ptk"}, default="sst"
-        What trees have in common that counts: connected pieces that keep whole productions ("sst"), whole
-        subtrees ("st"), those of "sst" and words, each of weight decay ("sst_bow"), or any connected pieces
-        ("ptk").
+        Which common fragments count: connected fragments with whole productions ("sst", subset trees),
+        complete subtrees ("st"), subset trees and words, each with the weight ``decay`` ("sst_bow"), or any
+        connected fragments ("ptk", partial trees).
     decay : float, default=0.4
-        lambda: what each production of a piece multiplies its weight by. In "ptk", what each child that a
-        piece skips multiplies it by, and (squared) each node that it ends in.
+        Factor (lambda) of the weight of a fragment for each of its productions. For "ptk", the factor for
+        each child that the fragment skips and, squared, for each node that it ends in.
     width_decay : float, default=0.4
-        mu, of "ptk": what each node of a piece multiplies its weight by. SVM-light-TK's ``-M``.
+        Factor (mu) of the weight of a fragment for each of its nodes, for "ptk"; ``-M`` of SVM-light-TK.
     normalize : bool, default=True
-        Whether K(A, B) is divided by sqrt(K(A, A) K(B, B)).
+        Whether to divide K(A, B) by sqrt(K(A, A) K(B, B)).
     n_jobs : int, default=None
-        Threads; None means one, -1 all cores. The values do not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The values do not depend on it.
+
+    Attributes
+    ----------
+    trees_ : Forest
+        The trees that :meth:`transform` compares with; only after :meth:`fit`.
+
+    See Also
+    --------
+    TreeSVC : Train with a tree kernel without computing a kernel matrix.
 
     Examples
     --------
     >>> from sklearn.svm import SVC
+    >>> from unkernel import TreeKernel
     >>> trees = ["(S (NP dogs) (VP bark))", "(S (NP cats) (VP bark))", "(NP (NP cats) (PP of))"]
     >>> K = TreeKernel("sst", decay=0.5)(trees)
     >>> K.round(3)
@@ -48,7 +58,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> SVC(kernel="precomputed").fit(K, [0, 0, 1]).predict(K)
     array([0, 0, 1])
 
-    As a step of a pipeline, so that a grid search can choose the decay:
+    Use it in a pipeline, so that a grid search can choose the decay:
 
     >>> from sklearn.pipeline import make_pipeline
     >>> make_pipeline(TreeKernel(), SVC(kernel="precomputed")).fit(trees, [0, 0, 1]).predict(trees)
@@ -79,23 +89,75 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
 
     def __call__(self, A: Any, B: Any = None) -> NDArray[np.float64]:
-        """The kernel of each tree of A with each of B (of A, if there is no B)."""
+        """Compute the kernel between all pairs of trees.
+
+        Parameters
+        ----------
+        A : list of trees, or Forest
+            Trees.
+        B : list of trees, or Forest, default=None
+            Other trees; None compares the trees of A with each other.
+
+        Returns
+        -------
+        ndarray of shape (n_trees_A, n_trees_B)
+            The kernel matrix.
+        """
         self._validate_params()
         left = as_forest(A)
         return self._matrix(left, None if B is None else as_forest(B))
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> TreeKernel:
-        """Store the trees that other trees will be compared with."""
+        """Store the trees that other trees will be compared with.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            Training trees.
+        y : ignored, default=None
+            Not used; present for compatibility with pipelines.
+
+        Returns
+        -------
+        TreeKernel
+            The transformer itself.
+        """
         self.trees_: Forest = as_forest(X)[:]  # a copy: the caller may extend the forest later
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> NDArray[np.float64]:
-        """The kernels of the trees with each other; the trees are stored."""
+        """Store the trees and compute the kernel between all pairs of them.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            Training trees.
+        y : ignored, default=None
+            Not used; present for compatibility with pipelines.
+        **_ : ignored
+            Not used; present for compatibility with pipelines.
+
+        Returns
+        -------
+        ndarray of shape (n_trees, n_trees)
+            The kernel matrix.
+        """
         return self._matrix(self.fit(X).trees_, None)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The kernel of each tree with each of the stored trees."""
+        """Compute the kernel of each tree with each stored tree.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            Trees.
+
+        Returns
+        -------
+        ndarray of shape (n_trees, n_stored_trees)
+            The kernel matrix.
+        """
         check_is_fitted(self)
         return self._matrix(as_forest(X), self.trees_)
 

@@ -27,21 +27,32 @@ _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay
 
 
 class TreeClassifier(CompiledEstimator):
-    """A model of trees, ready to classify. Immutable, and safe to use from many threads.
+    """Compiled classifier of trees: immutable and safe to use from many threads.
 
-    Made by :func:`unkernel.compile` and :func:`unkernel.load`. The support trees become weights of their
-    subtrees, so that a tree is scored by the subtrees that it has something in common with, and not by going
-    through the support trees one by one. The scores are the kernel sum's.
+    :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. The support trees are merged
+    into weights of their subtrees. A tree is scored by the subtrees that it shares with them, instead of by a
+    sum over all support trees; the scores are the same.
 
     Parameters
     ----------
     model : TreeModel
+        The model.
+
+    Attributes
+    ----------
+    model : TreeModel
+        The model.
+
+    See Also
+    --------
+    TreeSVC : Train a model of trees.
+    CompiledClassifier : Compiled classifier of rows.
 
     Examples
     --------
-    >>> from unkernel import TreeSVC
+    >>> from unkernel import TreeSVC, compile
     >>> trees = ["(S (NP dogs) (VP bark))", "(NP (NP cats) (PP of))"]
-    >>> fast = TreeClassifier(TreeSVC().fit(trees, ["S", "NP"]).to_model())
+    >>> fast = compile(TreeSVC().fit(trees, ["S", "NP"]))
     >>> fast.predict(["(S (NP cats) (VP bark))"])
     array(['S'], dtype='<U2')
     """
@@ -57,21 +68,27 @@ class TreeClassifier(CompiledEstimator):
 
     @property
     def engine(self) -> str:
-        """Which engine answers."""
+        """Name of the engine that computes the scores."""
         return "forest" if self.model.kernel.combination in ("trees", "sum") else "kernels"
 
     @property
     def exact(self) -> bool:
-        """Whether the scores are the model's own: always True."""
+        """Whether the scores are exactly those of the model; always true."""
         return True
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the weighted forest takes."""
+        """Size of the weighted forest in bytes."""
         return int(self._machine.nbytes) + self.model.support.nbytes
 
     def bytes_to_come(self) -> float:
-        """At most what the weighted forest will take: weights of subtrees, and the subtrees of each tree."""
+        """Return an upper bound of the memory that the weighted forest will take.
+
+        Returns
+        -------
+        float
+            The bound, in bytes.
+        """
         support = self.model.support
         entries = 0.0
         for roots in support.trees.values():
@@ -93,22 +110,54 @@ class TreeClassifier(CompiledEstimator):
     # --- Many trees -----------------------------------------------------------------------------------
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Scores of each tree: one number for two classes, else one per class.
+        """Compute the decision function of each tree.
 
         Parameters
         ----------
         X : list of trees, or Forest
+            The trees.
         n_jobs : int, default=None
-            Threads; None means one, -1 all cores. The scores do not depend on it.
+            Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_trees,) or (n_trees, n_classes)
+            One score per tree for two classes, otherwise one per class.
         """
         return self.decision.decide(self.raw_scores(X, n_jobs))
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """The class of each tree."""
+        """Predict the class of each tree.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            The trees.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_trees,)
+            The predicted classes.
+        """
         return self.decision.choose(self.raw_scores(X, n_jobs))
 
     def raw_scores(self, X: Any, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """The (trees, scores) of the model."""
+        """Compute all scores of the model for each tree.
+
+        Parameters
+        ----------
+        X : list of trees, or Forest
+            The trees.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of shape (n_trees, n_scores)
+            The scores.
+        """
         forest = as_forest(X)
         threads = thread_count(n_jobs)
         examples = self.model.kernel.examples(forest, like=self.model.support, threads=threads)
@@ -120,9 +169,19 @@ class TreeClassifier(CompiledEstimator):
     # --- One tree -------------------------------------------------------------------------------------
 
     def score_one(self, tree: str) -> float | list[float]:
-        """The scores of one tree in brackets, fast: what ``decision_function`` says of it.
+        """Compute the decision function of one tree.
 
-        Not from two threads at once: a :meth:`worker` for each.
+        Do not call this from two threads at once; use a :meth:`worker` for each thread.
+
+        Parameters
+        ----------
+        tree : str
+            The tree in brackets.
+
+        Returns
+        -------
+        float or list of float
+            What :meth:`decision_function` returns for the tree.
         """
         return self._one.score_one(tree)
 
@@ -131,28 +190,34 @@ class TreeClassifier(CompiledEstimator):
         return self.worker()
 
     def worker(self) -> OneTreeWorker:
-        """A scorer of single trees with memory of its own, for loops in a thread."""
+        """Return a scorer of single trees with its own buffers, for use in one thread.
+
+        Returns
+        -------
+        OneTreeWorker
+            The scorer; it has a method ``score_one``.
+        """
         return OneTreeWorker(self)
 
     # --- Why ------------------------------------------------------------------------------------------
 
     def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
-        """The fragments that made the decision, with what each added to the score.
+        """Explain the score of one tree by its fragments.
 
         Parameters
         ----------
         tree : tree
-            One, in any of the forms that ``predict`` takes a list of.
+            One tree, in any of the forms that :meth:`predict` takes.
         top : int, default=10
-            How many to list, the largest in size first.
-        of : class, default=None
-            Explain the score of this class. None explains the class that wins: of two classes by its score,
-            of more by the difference between its score and that of the runner-up.
+            How many fragments to list, largest first.
+        of : label, default=None
+            The class whose score to explain. None explains the predicted class, compared with the runner-up
+            if there are more than two classes.
 
         Returns
         -------
         TreeExplanation
-            Its ``intercept``, fragments and ``rest`` add up to ``score``.
+            The fragments; with ``rest`` and ``intercept`` they add up to the score.
         """
         from unkernel.engines.explaining import check_top, compared
 
@@ -172,19 +237,19 @@ class TreeClassifier(CompiledEstimator):
         )
 
     def heaviest(self, top: int = 10, *, of: Any = None) -> list[Heavy]:
-        """The fragments of the largest weight in the model, over all classes.
+        """List the fragments with the largest weights.
 
         Parameters
         ----------
         top : int, default=10
-            How many to list, the largest in size first.
-        of : class, default=None
-            List only those in the score of this class.
+            How many to list, largest absolute weight first.
+        of : label, default=None
+            Only fragments in the score of this class; None lists those of all classes.
 
         Returns
         -------
         list of Heavy
-            Each with the fragment in brackets, its weight and the class that it speaks for.
+            Each with the fragment in brackets, its weight and the class that it supports.
         """
         from unkernel.engines.explaining import Heavy, check_top, spoken_for
 
@@ -235,11 +300,25 @@ class TreeClassifier(CompiledEstimator):
     # --- Files ----------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        """Write the model to a ``.uk`` file, which :func:`unkernel.load` reads.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
         self.model.save(path)
 
     def to_model(self) -> TreeModel:
-        """The model that this was compiled from."""
+        """Return the model that this classifier was compiled from.
+
+        Returns
+        -------
+        TreeModel
+            The model.
+        """
         return self.model
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -337,19 +337,20 @@ class RowLearner(Learner):
 
         Parameters
         ----------
-        row : array-like of shape (n_features,), sparse row or list of int
-            The row; a list of integers gives the numbers of the features that are 1.
+        row : list of int, dict of int to float, or array or sparse matrix of shape (1, n_features)
+            The row. A list of integers names the columns that are 1, a dict maps columns to values.
         top : int or None, default=10
-            How many contributions to list; None lists all.
+            How many contributions to list, largest first; None lists all.
         of : label, default=None
-            The class whose score to explain; None explains the predicted class.
-        names : sequence of str, default=None
+            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
+            classes, and compares the predicted class with the runner-up if there are more.
+        names : sequence or mapping, default=None
             Names of the features; by default those that ``fit`` saw.
 
         Returns
         -------
         Explanation
-            The contributions, largest first; they add up to the score.
+            The contributions; with ``rest`` and ``intercept`` they add up to the score.
 
         See Also
         --------

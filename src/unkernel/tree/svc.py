@@ -498,17 +498,18 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         tree : tree
             A tree, in one of the forms that :meth:`fit` takes.
         top : int, default=10
-            How many fragments to list.
+            How many fragments to list, largest first.
         of : label, default=None
-            The class whose score to explain; None explains the predicted class.
+            The class whose score to explain. None explains the predicted class, compared with the runner-up
+            if there are more than two classes.
 
         Returns
         -------
         TreeExplanation
-            The fragments with the largest contributions.
+            The fragments; with ``rest`` and ``intercept`` they add up to the score.
 
         See Also
         --------
-        unkernel.TreeClassifier.explain : The same for compiled classifiers, with details.
+        unkernel.TreeClassifier.explain : The same for compiled classifiers.
         """
         return cast(TreeClassifier, self._ready()).explain(tree, top, of=of)
