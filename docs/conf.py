@@ -33,6 +33,7 @@ extensions = [
 ]
 exclude_patterns = ["pictures"]
 templates_path = ["_templates"]
+default_role = "literal"
 smartquotes = False  # they would make a dash of the hyphens of options
 
 # --- Pages -------------------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ class RankSVM(LinearLearner):
         The labels that :meth:`predict` returns; only after :meth:`fit_thresholds`.
     n_features_in_ : int
         Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if ``X`` had them.
     objective_ : float
         Primal objective.

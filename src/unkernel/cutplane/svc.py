@@ -141,7 +141,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         Intercepts.
     n_features_in_ : int
         Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if ``X`` had them.
     objective_ : float
         Primal objective, summed over the one-versus-rest problems.
