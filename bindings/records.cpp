@@ -216,6 +216,7 @@ class RecordScorer {
                                        JsonShape shape, std::size_t most) {
     if (scores_.size() != 1) throw std::invalid_argument("answers of one score, and there are several");
     std::string out(shape == JsonShape::list ? "[" : "");
+    out.reserve(text.size());
     const auto append = [&](const std::vector<double>& scores) {
       answers.append(scores[0], out);
       if (shape != JsonShape::one) out += shape == JsonShape::list ? ',' : '\n';

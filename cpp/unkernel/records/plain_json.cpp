@@ -117,8 +117,9 @@ bool PlainJson::read_number(double& number) {
   if (*digits == '0' && digits + 1 != end_ && data::is_digit(digits[1])) return false;
   const char* point = digits;
   while (point != end_ && data::is_digit(*point)) ++point;
-  if (point - digits > most_digits) return false;
-  if (point != end_ && *point == '.' && (point + 1 == end_ || !data::is_digit(point[1]))) return false;
+  const bool whole = point == end_ || (*point != '.' && *point != 'e' && *point != 'E');
+  if (whole && point - digits > most_digits) return false;
+  if (!whole && *point == '.' && (point + 1 == end_ || !data::is_digit(point[1]))) return false;
   const char* const behind = data::read_long_decimal(at_, end_, number);
   if (behind == nullptr || behind > end_) return false;
   at_ = behind;

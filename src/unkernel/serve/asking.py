@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+import numpy as np
 
 from unkernel._core import JsonShape
 from unkernel.serve import protocol
@@ -161,7 +162,7 @@ class Asking:
                     await asyncio.sleep(0)  # others have their turn
                 else:
                     yield await self._in_thread(lambda: _answered_lines(answerer, lines, line))  # noqa: B023
-                line += lines.count(b"\n")
+                line += _line_ends(lines)
         except RequestError as error:
             if line == 1:
                 raise
@@ -197,6 +198,11 @@ def _answered_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
             if text and not text.isspace()
         ]
         return _encode_lines(answers)
+
+
+def _line_ends(lines: bytes) -> int:
+    """How many there are; ``bytes.count`` takes as long for that as a model for its answers."""
+    return int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord("\n")))
 
 
 def _answer_to_line(answerer: Answerer, text: bytes, number: int) -> Any:

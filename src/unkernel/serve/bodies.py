@@ -95,17 +95,18 @@ async def _next_part(receive: Receive) -> Any:
 
 async def lines_of(receive: Receive, most: int) -> AsyncIterator[bytes]:
     """A stream's lines, as many at a time as have come; a RequestError if one is too long."""
-    held, more = bytearray(), True
+    held: list[bytes] = []  # parts of a line that has not ended
+    size, more = 0, True
     while more:
         message = await _next_part(receive)
-        begin = len(held)
-        held += message["body"]
-        more = message.get("more_body", False)
-        end = held.rfind(b"\n", begin) + 1 if more else len(held)  # what came before has no end of a line
-        if end:
-            yield bytes(held[:end])
-            del held[:end]
-        elif len(held) > most:
+        part, more = message["body"], message.get("more_body", False)
+        end = part.rfind(b"\n") + 1 if more else len(part)
+        if end or not more:
+            yield b"".join([*held, part[:end]])
+            held, size, part = [], 0, part[end:]
+        held.append(part)
+        size += len(part)
+        if size > most:
             raise _too_long(most, "a line")
 
 
