@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
@@ -77,6 +78,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 1,
+    "write_computation_times": False,  # its page would load scripts from elsewhere
     "abort_on_example_error": False,
 }
 
@@ -89,6 +91,7 @@ html_logo = html_favicon = "_static/logo.svg"
 MATHJAX = "sphinx-mathjax-offline/static/mathjax/tex-svg.js"
 html_static_path = ["_static", str(distribution("sphinx-mathjax-offline").locate_file(MATHJAX))]
 mathjax_path = "tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}}  # what its menu offers would be loaded from elsewhere
 html_css_files = ["unkernel.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -105,3 +108,12 @@ html_theme_options = {
     "pygments_dark_style": "a11y-dark",
 }
 html_sidebars = {page: [] for page in ("index", "start", "results", "changelog", "security", "contributing")}
+
+# Where the site is published, with a slash at the end. Readers can then switch to other versions, which
+# _static/versions.json.jinja lists.
+if site := os.environ.get("UNKERNEL_SITE"):
+    html_baseurl = site
+    html_context = {"site": site}
+    html_theme_options["switcher"] = {"json_url": f"{site}_static/versions.json", "version_match": version}
+    html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher"]
+    html_theme_options["check_switcher"] = False  # it is not there before the first build is published
