@@ -72,6 +72,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 	$(BIN)/python tools/pipelines_page.py --check
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
+	@rm -rf site docs/api/generated  # pages that are no longer made
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d build/docs docs site
 	$(PYTEST) -m docs tests/docs
 

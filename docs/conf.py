@@ -51,6 +51,7 @@ copybutton_line_continuation_character = "\\"
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name the types
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False  # the template of classes lists them
 numpydoc_xref_param_type = False
 
