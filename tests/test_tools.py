@@ -130,6 +130,25 @@ def test_links_are_turned_for_the_site() -> None:
     assert turn(outside, *included) == "a [b](https://example.org/x.md)"
 
 
+def test_pages_of_commands_say_what_their_help_says(tmp_path: Path) -> None:
+    pages = tool("command_pages", "docs/_ext")
+    (tmp_path / "former.rst").touch()
+    pages.write_pages(tmp_path)
+    names = {path.stem for path in tmp_path.iterdir()}
+    assert {"train", "train-poly", "tune-rank", "serve"} <= names
+    assert "former" not in names
+    page = (tmp_path / "train-poly.rst").read_text(encoding="utf-8")
+    assert ".. option:: -o, --output MODEL\n\n   Where the model goes" in page
+    assert "   $ unkernel train poly" in page
+    assert ":doc:`poly <train-poly>`" in (tmp_path / "train.rst").read_text(encoding="utf-8")
+
+
+def test_notes_of_options_become_sentences() -> None:
+    wording = tool("command_pages", "docs/_ext").wording
+    assert wording("default: (all cores); 1<=x<=1024") == "Default: all cores. 1 ≤ x ≤ 1024."
+    assert wording("default: (required)") == wording("required") == "Required."
+
+
 check_names = tool("check_names")
 HEIGHT = {"models": 0, "engines": 1, "cutplane": 2, "cli": 3}
 
