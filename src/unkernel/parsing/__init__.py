@@ -1,6 +1,6 @@
-"""Parsers and chunkers that decide with compiled models.
+"""Parse text: tokenizers, taggers, dependency parsers and chunkers.
 
-The models need numpy alone; only the estimators, which fit them, bring in scikit-learn.
+The trained models need only NumPy; the estimators, which train them, also need scikit-learn.
 """
 
 from typing import TYPE_CHECKING

@@ -32,27 +32,75 @@ class BaseParser(ModelEstimator[Source]):
 
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
-        """The classifiers that decide, by name."""
+        """The classifiers that make the decisions, by name."""
         parts: dict[str, CompiledClassifier] = self._fitted.parts_
         return parts
 
     def class_names(self, part: str) -> list[str]:
-        """The names of the classes that a classifier of ``parts_`` chooses among."""
+        """Return the names of the classes of one of the classifiers.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        list of str
+            The names.
+        """
         names: list[str] = self._fitted.class_names(part)
         return names
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """A function from the columns of a classifier of ``parts_`` to their names."""
+        """Return a function that names the features of one of the classifiers.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        callable
+            A function from the number of a column to its name.
+        """
         names: Callable[[int], str] = self._fitted.feature_names(part)
         return names
 
     def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """:meth:`ParserModel.explain`."""
+        """Explain how sentences are analysed, decision by decision.
+
+        Parameters
+        ----------
+        source : path, open file, corpus, or lists of words
+            The sentences, as ``parse`` takes them.
+        tags : lists of str, default=None
+            Parts of speech, if the sentences are lists of words.
+        top : int or None, default=10
+            How many conjunctions of features to list per decision; None lists all.
+
+        Returns
+        -------
+        list of ExplainedDecision
+            The decisions, each with the conjunctions that separated the chosen class from the runner-up.
+        """
         explained: list[ExplainedDecision] = self._fitted.explain(source, tags, top=top)
         return explained
 
     def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
-        """:meth:`ParserModel.heaviest`."""
+        """List the conjunctions of features with the largest weights.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many to list for each kind of decision, such as moves and labels.
+
+        Returns
+        -------
+        list of HeavyConjunction
+            Kind by kind, largest absolute weight first.
+        """
         found: list[HeavyConjunction] = self._fitted.heaviest(top)
         return found
 

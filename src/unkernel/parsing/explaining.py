@@ -17,14 +17,26 @@ from unkernel.engines.tables import CONJUNCTIONS
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a conjunction of features added to two scores.
+    """Contribution of a conjunction of features to the scores of two classes.
 
     Attributes
     ----------
     features : tuple of str
-        Such as ``("stack.xpos=NN", "input.word=of")``.
-    chosen, runner_up : float
-        What it added to the score of the winner and of the runner-up.
+        Names of the features, such as ``("stack.xpos=NN", "input.word=of")``.
+    chosen : float
+        Contribution to the score of the chosen class.
+    runner_up : float
+        Contribution to the score of the runner-up.
+
+    See Also
+    --------
+    ExplainedDecision : A decision with its evidence.
+
+    Examples
+    --------
+    >>> from unkernel.parsing import Evidence
+    >>> print(Evidence(("stack.xpos=NN", "input.word=of"), chosen=1.5, runner_up=-0.5))
+    +1.5 -0.5  stack.xpos=NN & input.word=of
     """
 
     features: tuple[str, ...]
@@ -39,15 +51,37 @@ class Evidence:
 class HeavyConjunction(Heavy):
     """A conjunction of features with a large weight in a parser.
 
-    Its ``label`` is such as ``"stack.xpos=NN & input.word=of"``, and ``for_class`` the name of the class
-    whose score it changes most.
-
     Attributes
     ----------
-    features : tuple of str
-        The names of its features, such as ``("stack.xpos=NN", "input.word=of")``.
-    part : str
-        The classifier of ``parts_`` that has it.
+    label : str
+        Names of the features, joined by "and".
+    weight : float
+        The weight.
+    for_class : str
+        The class whose score it changes most.
+    columns : tuple of int or None, default=None
+        Columns of the features.
+    against : str, default=None
+        The other class, if the score compares two.
+    channel : str or None, default=None
+        Not used by parsers.
+    features : tuple of str, default=()
+        Names of the features, such as ``("stack.xpos=NN", "input.word=of")``.
+    part : str, default=""
+        Name of the classifier in ``parts_``.
+
+    See Also
+    --------
+    ArcEagerModel.heaviest : List the largest weights of a parser.
+
+    Examples
+    --------
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import Chunker
+    >>> text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
+    >>> heavy = Chunker(degree=1).fit(text).heaviest(1)[0]
+    >>> heavy.part, len(heavy.features)
+    ('tags', 1)
     """
 
     features: tuple[str, ...] = ()
@@ -56,33 +90,53 @@ class HeavyConjunction(Heavy):
 
 @dataclass(frozen=True)
 class ExplainedDecision:
-    """A decision of a parser. ``intercept``, ``evidence`` and ``rest`` add up to the two scores.
+    """A decision of a parser and the conjunctions of features that led to it.
+
+    ``intercept``, ``evidence`` and ``rest`` add up to the scores of the chosen class and the runner-up.
 
     Attributes
     ----------
     sentence : int
-        Counted from 0.
+        Number of the sentence, counted from 0.
     kind : {"move", "label", "dependency", "tag"}
+        What was decided.
     words : tuple of int
-        The words (or bunsetsu) in question, counted from 1: the top of the stack and the next word of a move;
-        head and dependent of a label; modifier and candidate of a dependency; the word of a tag.
+        The words (or bunsetsu) that it concerns, counted from 1: the top of the stack and the next word for a
+        move; head and dependent for a label; modifier and candidate for a dependency; the word for a tag.
     forms : tuple of str
-        How they are written.
+        The words as they are written.
     part : str
-        Which classifier of ``parts_`` decided.
-    chosen, runner_up : str
-        The winner, and the best of the others that were possible (of tags: that scored less); an empty text
-        if there was none.
+        Name of the classifier in ``parts_``.
+    chosen : str
+        The chosen class.
+    runner_up : str
+        The best of the other possible classes (for tags: with a lower score); empty if there is none.
     scores : dict of str to float
-        Of all classes. Two classes have one score: that of the first is its negative.
+        Scores of all classes. With two classes, the score of the first is the negative of the second.
     barred : tuple of str
-        Classes of a higher score that were not possible.
+        Classes with a higher score that were not possible.
     evidence : list of Evidence
-        The largest differences first.
-    intercept, rest : Evidence
-        What every decision gets, and the sum of all that is not listed; they have no features.
+        The conjunctions, largest differences first.
+    intercept : Evidence
+        Contribution that every decision gets.
+    rest : Evidence
+        Sum of the contributions that are not listed.
     n_conjunctions : int
-        How many there are, listed or not.
+        Number of conjunctions, listed or not.
+
+    See Also
+    --------
+    ArcEagerModel.explain : Explain the decisions of a parser.
+    Evidence : Contribution of one conjunction.
+
+    Examples
+    --------
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import Chunker
+    >>> text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
+    >>> decision = Chunker().fit(text).explain([["She", "saw"]], tags=[["PRP", "VBD"]])[0]
+    >>> decision.forms, decision.chosen, decision.runner_up
+    (('She',), 'B-NP', 'B-VP')
     """
 
     sentence: int
@@ -101,13 +155,13 @@ class ExplainedDecision:
 
     @property
     def question(self) -> str:
-        """The words, as what they are to each other."""
+        """The words that the decision concerns."""
         joint = {"move": " | ", "label": " → ", "dependency": " → "}.get(self.kind, " ")
         return joint.join(self.forms)
 
     @property
     def answer(self) -> str:
-        """The winner and the runner-up, with their scores."""
+        """The chosen class and the runner-up, with their scores."""
         words = f"{self.chosen} {self.scores[self.chosen]:+.6g}"
         return words + (f", {self.runner_up} {self.scores[self.runner_up]:+.6g}" if self.runner_up else "")
 

@@ -35,7 +35,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
 
     @property
     def kind(self) -> str:
-        """The kind of its files."""
+        """Kind of the ``.uk`` files."""
         return self.model_class.kind
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -49,54 +49,129 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
 
     @property
     def n_features_(self) -> int:
-        """The number of features that training has seen often enough."""
+        """Number of features of the fitted model."""
         return int(self._fitted.n_features_)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all compiled tables."""
+        """Size of all compiled tables in bytes."""
         return int(self._fitted.nbytes)
 
     def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
-        """``evaluate`` of the model; by default with the threads of the estimator."""
+        """Analyse annotated sentences and compare the result with the correct annotation.
+
+        Parameters
+        ----------
+        source : path, open file or corpus
+            Sentences with the correct annotation.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator.
+
+        Returns
+        -------
+        TreeResult, BunsetsuResult, ChunkResult, TagResult or TextResult
+            The accuracy and the speed.
+        """
         return self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
 
     def report(self, source: Any, **options: Any) -> Page:
-        """``report`` of the model."""
+        """Evaluate on annotated sentences and write an HTML report.
+
+        Parameters
+        ----------
+        source : path, open file or corpus
+            Sentences with the correct annotation.
+        **options
+            Passed on to :func:`unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
+
+        Returns
+        -------
+        Report
+            The report: notebooks display it, ``save`` writes it to a file.
+        """
         page: Page = self._fitted.report(source, **options)
         return page
 
     # --- Files ----------------------------------------------------------------------------------------
 
     def to_model(self) -> Any:
-        """What was learned; it needs numpy alone."""
+        """Return the fitted model, which needs only NumPy.
+
+        Returns
+        -------
+        model
+            The model; :func:`unkernel.load` returns the same from a file.
+        """
         return self._fitted
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        """Write the fitted model to a ``.uk`` file, which :func:`unkernel.load` reads.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
         self._fitted.save(path)
 
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """The content of its file: kind, arrays and settings."""
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         content: tuple[str, Arrays, dict[str, Any]] = self._fitted.to_container()
         return content
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file of this kind into an estimator that can be fitted again.
+        """Read a saved model as an estimator that can be fitted again.
 
-        ``unkernel.load`` reads files of any kind and returns the model alone.
+        :func:`unkernel.load` reads files of any kind and returns the model alone.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of this class.
 
         Raises
         ------
         FormatError
-            If the file is of another kind, or is damaged.
+            If the file is damaged or holds another kind of model.
         """
         return cls._of(cls.model_class.load(path), name_of(path))
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:
-        """Check the content of the file `name` and make an estimator of it."""
+        """Make an estimator from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        estimator
+            A fitted estimator of this class.
+        """
         return cls._of(cls.model_class.from_container(name, arrays, settings), name)
 
     @classmethod
@@ -128,21 +203,27 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     # --- Training -------------------------------------------------------------------------------------
 
     def fit(self, source: Source, *, dev: Source | None = None) -> Self:
-        """Learn from sentences with the right answers.
+        """Fit the model to annotated sentences.
 
         Parameters
         ----------
         source : path, open file or corpus
-            Plain or compressed. :class:`BunsetsuParser` reads the format of KNP and CaboCha, :class:`Chunker`
-            one word per line, its part of speech in the second column, if there are any, and its tag in the
-            last. All others read CoNLL-U: :class:`ArcEagerParser` learns from its trees (for CoNLL-X, give
-            the result of :func:`~unkernel.data.read_conllx`), :class:`Tagger` from the columns of tags that
-            it has, :class:`Tokenizer` from its text, and :class:`TextParser` from all of these. Its text is
-            that of the comments ``# text``, or else of the forms, with blanks where ``SpaceAfter=No`` is
-            missing; ``# newpar`` and ``# newdoc`` begin paragraphs.
+            Training sentences, plain or compressed. :class:`BunsetsuParser` reads the format of KNP and
+            CaboCha. :class:`Chunker` reads one word per line, with its tag in the last column and,
+            optionally, its part of speech in the second. All others read CoNLL-U: :class:`ArcEagerParser`
+            learns from its trees (for CoNLL-X, pass the result of :func:`~unkernel.data.read_conllx`),
+            :class:`Tagger` from its columns of tags, :class:`Tokenizer` from its text, and
+            :class:`TextParser` from all of these. The text is that of the comments ``# text`` or, without
+            them, the forms, joined by spaces except after ``SpaceAfter=No``; ``# newpar`` and ``# newdoc``
+            begin paragraphs.
         dev : path, open file or corpus, default=None
-            Other sentences, to measure on when training has ended: see ``dev_result_``. What is learnt
-            online, as all that reads CoNLL-U is by default, keeps its best epoch by them.
+            Development sentences. The fitted model is evaluated on them (``dev_result_``), and online
+            learners keep the epoch that is best on them.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         fitted: Self = self.fit_reporting(source, dev)
         return fitted
@@ -151,7 +232,22 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     def fit_reporting(
         self, source: Source, dev: Source | None = None, *, on_progress: OnStep | None = None
     ) -> Self:
-        """``fit``, with a callback that gets every :class:`~unkernel.parsing.Step`."""
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        source : path, open file or corpus
+            Training sentences, as in :meth:`fit`.
+        dev : path, open file or corpus, default=None
+            Development sentences.
+        on_progress : callable, default=None
+            Called with a :class:`~unkernel.parsing.Step` after each step of the training.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
         report = self._reporter(on_progress)
         self._check_parameters()
         corpus = self._corpus(source)

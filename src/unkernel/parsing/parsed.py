@@ -15,19 +15,32 @@ Corpus = Treebank | BunsetsuCorpus | ChunkCorpus
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    """Some sentences of a stream, with answers.
+    r"""Some analysed sentences of a stream, as :func:`parse_stream` yields them.
 
     Attributes
     ----------
     data : bytes
-        The lines that were read, byte for byte but for the answers; of raw text, CoNLL-U.
+        The lines that were read, with the annotation filled in; for raw text, CoNLL-U.
     n_sentences : int
-        Sentences that were answered.
+        Number of sentences that were analysed.
     n_words : int
-        Their words, or bunsetsu.
+        Number of their words or bunsetsu.
     skipped : list of FormatError
-        What is wrong with those that were not; their lines are in `data` as they were read, but for those of
-        raw text.
+        The errors of malformed sentences. Their lines are in ``data`` as they were read, except for raw text.
+
+    See Also
+    --------
+    parse_stream : Parse a file of any length.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import Chunker, parse_stream
+    >>> text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
+    >>> part = next(parse_stream(Chunker().fit(text), io.BytesIO(b"She PRP\nsaw VBD\n\n")))
+    >>> part.n_words, part.corpus[0].tags
+    (2, ['B-NP', 'B-VP'])
     """
 
     data: bytes
@@ -38,5 +51,5 @@ class Parsed:
 
     @property
     def corpus(self) -> Corpus:
-        """The sentences that were answered."""
+        """The analysed sentences as a corpus."""
         return self._read(self.data)

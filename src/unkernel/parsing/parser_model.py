@@ -18,20 +18,54 @@ if TYPE_CHECKING:
 
 
 class ParserModel(SavedModel):
-    """What a parser or chunker has learned; immutable, and safe to use from many threads.
+    """Base class of trained parsers, taggers and chunkers.
 
-    Subclasses implement what :class:`SavedModel` asks for, and :meth:`_decided` for explanations.
+    Models are immutable and safe to use from many threads. They need only NumPy.
+
+    See Also
+    --------
+    ArcEagerModel : Dependency parser.
+    BunsetsuModel : Japanese dependency parser.
+    ChunkModel : Chunker.
+    TaggerModel : Tagger.
+
+    Examples
+    --------
+    >>> from unkernel.parsing import ArcEagerModel, ParserModel
+    >>> issubclass(ArcEagerModel, ParserModel)
+    True
     """
 
     @abstractmethod
     def class_names(self, part: str) -> list[str]:
-        """The names of the classes that a classifier of ``parts_`` chooses among."""
+        """Return the names of the classes of one of the classifiers.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        list of str
+            The names.
+        """
 
     @abstractmethod
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """A function from the columns of a classifier of ``parts_`` to their names.
+        """Return a function that names the features of one of the classifiers.
 
-        Parts of one kind, such as ``"labels"``, have the same columns.
+        Classifiers of one kind, such as ``"labels"``, share their features.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        callable
+            A function from the number of a column to its name.
         """
 
     @abstractmethod
@@ -40,33 +74,55 @@ class ParserModel(SavedModel):
 
     @abstractmethod
     def tag_faults(self, corpus: Any) -> list[TagFault]:
-        """What is wrong with the tags of a corpus: they are missing, or many were not in training."""
+        """Check whether a corpus has the tags that the model needs.
+
+        Parameters
+        ----------
+        corpus : corpus
+            The sentences.
+
+        Returns
+        -------
+        list of TagFault
+            One entry for each column of tags that is missing or has many values that training did not see.
+        """
 
     @abstractmethod
     def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
         """The text of a corpus with the answers in it."""
 
     def check_tags(self, corpus: Any) -> None:
-        """Raise ValueError if a corpus lacks the tags that training had; warn if many are unknown."""
+        """Raise an error if a corpus lacks tags that the model needs, and warn if many are unknown.
+
+        Parameters
+        ----------
+        corpus : corpus
+            The sentences.
+
+        Raises
+        ------
+        ValueError
+            If tags are missing.
+        """
         check_faults(corpus.name, self.tag_faults(corpus))
 
     def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """Why sentences get the answers that they get, decision by decision.
+        """Explain how sentences are analysed, decision by decision.
 
         Parameters
         ----------
         source : path, open file, corpus, or lists of words
-            As ``parse`` takes it.
+            The sentences, as ``parse`` takes them.
         tags : lists of str, default=None
-            The parts of speech of lists of words.
-        top : int, default=10
-            The number of conjunctions of features to list for each decision, those first that made the
-            largest difference between the winner and the runner-up; None lists all.
+            Parts of speech, if the sentences are lists of words.
+        top : int or None, default=10
+            How many conjunctions of features to list per decision, those first that made the largest
+            difference between the chosen class and the runner-up; None lists all.
 
         Returns
         -------
         list of ExplainedDecision
-            In the order in which they were made (for chunkers: in the order of the text).
+            The decisions in the order in which they were made (for chunkers: in the order of the text).
         """
         from unkernel.parsing.explaining import explained
 
@@ -87,17 +143,17 @@ class ParserModel(SavedModel):
         ]
 
     def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
-        """The conjunctions of features with the largest weights.
+        """List the conjunctions of features with the largest weights.
 
         Parameters
         ----------
         top : int, default=10
-            The number of conjunctions for each kind of decisions, such as moves and labels.
+            How many to list for each kind of decision, such as moves and labels.
 
         Returns
         -------
         list of HeavyConjunction
-            Kind by kind; the largest weights first.
+            Kind by kind, largest absolute weight first.
         """
         from unkernel.parsing.explaining import heavy_conjunctions
 

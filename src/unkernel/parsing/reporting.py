@@ -10,16 +10,30 @@ from unkernel._core import Progress
 
 @dataclass(frozen=True)
 class Step:
-    """How far training has come.
+    """Progress of a training.
 
     Attributes
     ----------
     words : str
-        What has just been done; empty in the middle of a step.
-    share : float or None
-        The share of all steps that is done, where their number is known.
-    progress : Progress or None
-        The progress of a solver, in the middle of a step.
+        What was done; empty within a step.
+    share : float or None, default=None
+        Share of all steps that are done, if their number is known.
+    progress : Progress or None, default=None
+        State of the solver within a step.
+
+    See Also
+    --------
+    ArcEagerParser.fit_reporting : Train with a callback.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import Tokenizer
+    >>> steps = []
+    >>> bank = Treebank.from_words([["Dogs", "bark"]])
+    >>> tokenizer = Tokenizer(epochs=1).fit_reporting(bank, on_progress=steps.append)
+    >>> steps[0].words.split(",")[0]
+    '1 sentences'
     """
 
     words: str

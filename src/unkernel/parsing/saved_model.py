@@ -40,31 +40,70 @@ class SavedFile(ABC):
 
     @abstractmethod
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """The content of its file: kind, arrays and settings."""
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
 
     @classmethod
     @abstractmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Check the content of the file `name` and make one of it."""
+        """Make a model from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        model
+            A model of this class.
+        """
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a ``.uk`` file, whole or not at all; ``unkernel.load`` reads it."""
+        """Write a ``.uk`` file, which :func:`unkernel.load` reads.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
         container.write(path, *self.to_container())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
-        """Read a file of this kind; ``unkernel.load`` reads those of any kind.
+        """Read a file of this kind; :func:`unkernel.load` reads files of any kind.
 
         Parameters
         ----------
-        path : path
+        path : str or path-like
+            The file.
         limit : int or str, default=None
-            Bytes of memory that may be taken, as ``unkernel.load`` has it.
+            Largest amount of memory in bytes that the model may take, as for :func:`unkernel.load`.
+
+        Returns
+        -------
+        model
+            A model of this class.
 
         Raises
         ------
         FormatError
-            If the file is of another kind, or is damaged.
+            If the file is damaged or holds another kind of model.
         """
         name = name_of(path)
         with allowance.reading(path, limit):
@@ -94,34 +133,44 @@ class SavedModel(Shown, SavedFile):
     @property
     @abstractmethod
     def parts_(self) -> dict[str, CompiledClassifier]:
-        """The classifiers that decide, by name."""
+        """The classifiers that make the decisions, by name."""
 
     @property
     @abstractmethod
     def n_features_(self) -> int:
-        """The number of features."""
+        """Number of features."""
 
     @abstractmethod
     def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
-        """Answer, and compare with the answers that the text has."""
-
-    def report(self, source: Any, **options: Any) -> Page:
-        """How well sentences are answered: a page of HTML that a notebook shows, or a file keeps.
+        """Analyse annotated sentences and compare the result with the correct annotation.
 
         Parameters
         ----------
-        source : what ``evaluate`` takes
-            Sentences with the right answers.
+        source : path, open file or corpus
+            Sentences with the correct annotation.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        TreeResult, BunsetsuResult, ChunkResult, TagResult or TextResult
+            The accuracy and the speed.
+        """
+
+    def report(self, source: Any, **options: Any) -> Page:
+        """Evaluate on annotated sentences and write an HTML report.
+
+        Parameters
+        ----------
+        source : path, open file or corpus
+            Sentences with the correct annotation.
         **options
-            Those of :func:`unkernel.report.report`, such as ``top``, ``mistakes`` and ``title``.
+            Passed on to :func:`unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
 
         Returns
         -------
         Report
-
-        Examples
-        --------
-        >>> load("en.uk").report("test.conllu").save("report.html")  # doctest: +SKIP
+            The report: notebooks display it, ``save`` writes it to a file.
         """
         page: Page = showing.ask("report", {self.estimator: self}, source, **options)
         return page
@@ -142,15 +191,47 @@ class SavedModel(Shown, SavedFile):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all compiled tables."""
+        """Size of all compiled tables in bytes."""
         return sum(part.nbytes for part in self.parts_.values())
 
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The arrays of the model.
+        settings : dict
+            Everything else, ready for JSON.
+        """
         arrays, settings = self._stored()
         return self.kind, arrays, settings | {_PARAMETERS: self.parameters}
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
+        """Make a model from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays.
+        settings : dict
+            The settings.
+
+        Returns
+        -------
+        model
+            A model of this class.
+
+        Raises
+        ------
+        FormatError
+            If the arrays and settings do not make a model.
+        """
         parameters = container.setting(name, settings, _PARAMETERS, dict, lambda _: True)
         current = {
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN
@@ -165,7 +246,13 @@ class SavedModel(Shown, SavedFile):
         return model
 
     def check_columns(self) -> None:
-        """Raise ValueError if a classifier has columns that no feature has."""
+        """Check that every column of the classifiers has a feature.
+
+        Raises
+        ------
+        ValueError
+            If a classifier has more columns than there are features.
+        """
         for name, part in self.parts_.items():
             if part.n_features_in_ > max(self.n_features_, 1):  # a classifier has one column at least
                 raise ValueError(

@@ -55,44 +55,50 @@ def parse_stream(
     n_jobs: int | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[Parsed]:
-    r"""Answer for the sentences of a file of any length, or of a pipe, as they come.
+    r"""Parse the sentences of a file of any length, or of a pipe, as they arrive.
 
     Parameters
     ----------
-    parser : a fitted parser, tagger or chunker, or what ``unkernel.load`` gives
-        A :class:`TextParser` and a :class:`Tokenizer` take raw text, paragraph by paragraph: what is between
-        blank lines, or a megabyte without any.
+    parser : fitted parser, tagger or chunker, or a model that ``unkernel.load`` returned
+        What analyses the sentences. A :class:`TextParser` and a :class:`Tokenizer` take raw text by
+        paragraphs: text between blank lines, or a megabyte without any.
     source : path or open file
-        Plain or compressed. Of a pipe, an unbuffered binary file does not wait for more than there is.
+        Plain or compressed. For a pipe, pass an unbuffered binary file, which does not wait for more than
+        there is.
     format : {"conllu", "conllx"}, default="conllu"
-        Of treebanks.
+        Format of treebanks.
     on_error : {"raise", "skip"}, default="raise"
-        What becomes of bad sentences. "raise": the answers before the first are given, then FormatError is
-        raised. "skip": all pass through as they are, and are listed. Paragraphs of raw text that are not
-        UTF-8 cannot pass through, and are left out.
+        What to do with malformed sentences. "raise" yields the sentences before the first one and then raises
+        a FormatError. "skip" passes malformed sentences through and lists them; paragraphs of raw text that
+        are not UTF-8 are left out.
     given : {"text", "tokens", "tags"}, default="text"
-        What a :class:`TextParser` is given: raw text, or a treebank of words, or of words with tags.
+        What a :class:`TextParser` gets: raw text, a treebank of words, or of words with tags.
     n_jobs : int, default=None
-        Threads; by default those of the parser. The answers do not depend on it.
-    block_bytes : int, default=1 MiB
-        About how much is answered at a time, at most.
+        Number of threads; None means that of the parser. The result does not depend on it.
+    block_bytes : int, default=1048576
+        Approximate number of bytes that are analysed at a time.
 
-    Yields
-    ------
-    Parsed
+    Returns
+    -------
+    iterator of Parsed
+        The analysed sentences, some at a time.
 
     Raises
     ------
+    FormatError
+        If a sentence is malformed, with ``on_error="raise"``.
     ValueError
-        Where the text has no tags and the training text had them, from its beginning or for a thousand words
-        and more. Many tags that were not in training are a ``UserWarning``, given once.
+        If the text lacks tags that the parser needs. Many unknown tags cause a ``UserWarning``, given once.
+
+    See Also
+    --------
+    Parsed : What the iterator yields.
 
     Examples
     --------
     >>> import io
     >>> from unkernel.data import ChunkCorpus
-    >>> from unkernel.parsing import Chunker
-    >>> from unkernel.parsing.streams import parse_stream
+    >>> from unkernel.parsing import Chunker, parse_stream
     >>> text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
     >>> stream = io.BytesIO(b"She PRP\nsaw VBD\n\n")
     >>> [part.data for part in parse_stream(Chunker().fit(text), stream)]

@@ -46,81 +46,89 @@ TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": 
 
 
 class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
-    """Finds the dependency tree of a sentence in one pass from left to right, greedily or with a beam.
+    """Transition-based dependency parser (arc-eager), greedy or with beam search.
 
-    Words go over a stack, and a classifier on conjunctions of features decides at each step whether to shift
-    the next word, to pop one, or to make an arc; a second one labels the arcs (Nivre 2003; Chang et al. 2010,
-    section 5). Every input gets one tree with one root. Arcs that cross are learnt as lifted ones and put
-    back after parsing (Nivre and Nilsson 2005).
+    The parser reads a sentence from left to right. At each step a classifier on conjunctions of features
+    decides whether to shift the next word, to reduce the stack or to make an arc; a second classifier labels
+    the arcs [1]_ [2]_. Every sentence gets one tree with one root. Crossing arcs are lifted for training and
+    restored after parsing [3]_.
 
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
-        The largest number of features in a conjunction.
+        Largest number of features in a conjunction.
     learner : {"online", "svm", "logistic"}, default="online"
-        ``"online"`` is an averaged perceptron that follows its own mistakes while it learns (a dynamic
-        oracle); the others learn from the right moves only: :class:`~unkernel.PolySVC`, one class against the
-        rest, and :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
+        Learning algorithm. "online" is an averaged perceptron that explores its own mistakes during training
+        (a dynamic oracle). The others learn from the correct moves: :class:`~unkernel.PolySVC`, one versus
+        the rest, and :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
     templates : {"default", "rich", "chang"} or path, default="default"
-        Which features there are: ours, more of ours (more accurate and slower by a third), those of Table 8
-        of Chang et al., or a file of your own (docs/parsing.md).
+        Feature templates: the default set, a larger and slower set, those of [2]_ (Table 8), or a file of
+        your own.
     beam : int, default=1
-        How many sequences of moves are followed at once, up to 64, both in training and in parsing. 1 is
-        greedy; with 8, a parser of English was 1.6 points more accurate, and took eight times as long. For
-        ``learner="online"``.
+        Number of sequences of moves that are followed at once, up to 64, in training and in parsing. 1 is
+        greedy; wider beams are more accurate and take time in proportion. Only for ``learner="online"``.
     epochs : int, default=10
-        Passes of the online learner over the treebank. With a `dev` treebank the best of them is kept. With
-        a beam, the first half is greedy.
+        Number of passes of the online learner over the treebank. With a ``dev`` treebank the best epoch is
+        kept. With a beam, the first half of the epochs is greedy.
     runs : int, default=2
-        How often the online learner starts again, with the sentences in another order; the result has the
-        mean of the weights of all runs. One run takes half the time; on English, two were .4 points better
-        on the dev part and no better on the test part.
+        Number of times that the online learner starts again, with another order of the sentences. The weights
+        are the mean over all runs.
     exploration : float, default=0.9
-        The probability with which the online learner follows its own wrong move.
+        Probability with which the online learner follows its own wrong move.
     min_count : int, default=2
-        Features that occur less often in training are left out.
+        Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=4
-        Conjunctions that the online learner corrected less often are left out.
+        Smallest number of updates of a conjunction by the online learner; those with fewer are dropped.
     clusters : WordClusters, path or None, default=None
-        A file of text without trees, or clusters of words that were learnt from it, as :class:`Tagger` takes
-        them: they tell of words that the treebank does not have.
+        Word clusters, or a file of text without trees to learn them from. They help with words that the
+        treebank does not contain. See :class:`Tagger` for the kinds of files.
     split : {"labels", "both", "none"}, default="labels"
         Which classifiers are split into one for each part of speech: that of the dependent for labels, that
-        of the next word (`xpos`) for moves, as in Chang et al.
+        of the next word (``xpos``) for moves, as in [2]_.
     C : float, default=0.1
-        Weight of the losses, for ``"svm"`` and ``"logistic"``.
+        Weight of the loss, for ``learner="svm"`` and ``learner="logistic"``.
     tol : float, default=0.01
-        The relative duality gap at which their training stops.
+        Relative duality gap at which their training stops.
     engine : str, default="auto"
-        As for :func:`unkernel.compile`, but chosen by rules instead of measurements. All but ``"auto"`` and
-        ``"expanded"`` need support vectors: ``learner="svm"`` and a degree above 1.
+        Engine of the compiled classifiers, as for :func:`unkernel.compile`, but chosen by rules instead of
+        measurements. All engines except "auto" and "expanded" need support vectors: ``learner="svm"`` and a
+        degree above 1.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Order in which training visits sentences.
+        Seed of the order in which sentences are visited.
     verbose : int, default=0
-        1 prints a line per epoch; 2 also one per part.
+        1 prints one line per epoch; 2 also one per classifier.
 
     Attributes
     ----------
     model_ : ArcEagerModel
-        All that was learned.
-    labels_ : list of str
-        The relations that it can assign.
-    n_features_ : int
-        Features of moves and of labels, together.
-    move_classifiers_, label_classifiers_ : list of CompiledClassifier or None
-        One for each part; None for parts that have a single class.
+        The fitted model.
     epochs_ : list of dict
-        What each epoch of each run of the online learner saw: shares of wrong moves and labels (of wrong
-        sentences, if it had a beam) and, with a `dev` treebank, ``uas`` and ``las``.
+        Statistics of each epoch of each run of the online learner: shares of wrong moves and labels (of wrong
+        sentences, with a beam) and, with a ``dev`` treebank, ``uas`` and ``las``.
     best_epochs_ : list of int
         The epoch of each run that was kept.
     dev_result_ : TreeResult or None
+        Result on the ``dev`` treebank.
+
+    See Also
+    --------
+    TextParser : Parser of raw text, which also tokenizes and tags.
+    ArcEagerModel : The fitted model.
+    unkernel.data.read_conllu : Read a treebank.
+
+    References
+    ----------
+    .. [1] J. Nivre, "An efficient algorithm for projective dependency parsing", IWPT 2003.
+    .. [2] Y.-W. Chang, C.-J. Hsieh, K.-W. Chang, M. Ringgaard and C.-J. Lin, "Training and testing low-degree
+       polynomial data mappings via linear SVM", Journal of Machine Learning Research 11, 2010.
+    .. [3] J. Nivre and J. Nilsson, "Pseudo-projective dependency parsing", ACL 2005.
 
     Examples
     --------
     >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import ArcEagerParser
     >>> bank = Treebank.from_words(
     ...     [["They", "saw", "it"], ["Dogs", "bark"]],
     ...     [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]],
@@ -263,19 +271,19 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
 
     @property
     def labels_(self) -> list[str]:
-        """The relations that it can assign."""
+        """The dependency relations that the parser can assign."""
         labels: list[str] = self._fitted.labels_
         return labels
 
     @property
     def move_classifiers_(self) -> list[CompiledClassifier | None]:
-        """The classifiers of moves, one for each part."""
+        """The classifiers of moves, one per part; None for parts with a single class."""
         classifiers: list[CompiledClassifier | None] = self._fitted.move_classifiers_
         return classifiers
 
     @property
     def label_classifiers_(self) -> list[CompiledClassifier | None]:
-        """The classifiers of labels, one for each part."""
+        """The classifiers of labels, one per part; None for parts with a single class."""
         classifiers: list[CompiledClassifier | None] = self._fitted.label_classifiers_
         return classifiers
 
@@ -289,6 +297,23 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
         xpos: Sequence[Sequence[str]] | None = None,
         n_jobs: int | None = None,
     ) -> Treebank:
-        """:meth:`ArcEagerModel.parse`; by default with the threads of the parser."""
+        """Find the dependency trees of sentences.
+
+        Parameters
+        ----------
+        source : path, open file, Treebank or lists of words
+            The sentences. Heads and relations that they have are replaced; every other byte is unchanged.
+        tags : lists of str, default=None
+            Universal parts of speech, if the sentences are lists of words.
+        xpos : lists of str, default=None
+            The treebank's own parts of speech, if the sentences are lists of words.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator. The result does not depend on it.
+
+        Returns
+        -------
+        Treebank
+            The sentences with their trees.
+        """
         parsed: Treebank = self._fitted.parse(source, tags, xpos=xpos, n_jobs=self._jobs(n_jobs))
         return parsed

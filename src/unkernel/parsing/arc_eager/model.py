@@ -79,26 +79,46 @@ def new_spec(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArcEagerModel(ParserModel):
-    """Finds dependency trees. :class:`ArcEagerParser` fits it, and ``unkernel.load`` reads it from a file.
+    """Trained dependency parser, as :class:`ArcEagerParser` fits it and :func:`unkernel.load` reads it.
 
     Attributes
     ----------
     spec : ArcEagerSpec
-        Everything but the weights: strings, labels, features, and which classifier decides what.
+        Everything except the weights: strings, labels, features, and which classifier decides what.
     templates : str
-        The text of the feature templates.
+        Text of the feature templates.
     beam : int
-        How many sequences of moves are followed at once.
+        Number of sequences of moves that are followed at once.
     clusters : WordClusters or None
-        The clusters of words that it knows.
-    move_classifiers_, label_classifiers_ : list of CompiledClassifier or None
-        One for each part; None for parts that have a single class.
+        Word clusters, if the parser uses them.
+    move_classifiers_ : list of CompiledClassifier or None
+        Classifiers of moves, one per part; None for parts with a single class.
+    label_classifiers_ : list of CompiledClassifier or None
+        Classifiers of labels, one per part; None for parts with a single class.
     parameters : dict
-        The parameters of the estimator that fitted it.
-    labels_ : list of str
-        The relations that it can assign.
-    n_features_ : int
-        Features of moves and of labels, together.
+        Parameters of the estimator that was fitted.
+
+    See Also
+    --------
+    ArcEagerParser : The estimator.
+
+    Examples
+    --------
+    >>> import unkernel
+    >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import ArcEagerParser
+    >>> bank = Treebank.from_words(
+    ...     [["They", "saw", "it"], ["Dogs", "bark"]],
+    ...     [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]],
+    ...     heads=[[2, 0, 2], [2, 0]],
+    ...     deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]],
+    ... )
+    >>> ArcEagerParser(min_count=1, min_updates=1).fit(bank).save("parser.uk")
+    >>> model = unkernel.load("parser.uk")
+    >>> model.labels_
+    ['nsubj', 'root', 'obj']
+    >>> model.evaluate(bank).las
+    100.0
     """
 
     kind = "arc_eager_parser"
@@ -116,18 +136,23 @@ class ArcEagerModel(ParserModel):
         check_beam(self.beam)
 
     def with_beam(self, beam: int) -> Self:
-        """The same parser, with another width of the search.
+        """Return the same parser with another beam width.
 
         Parameters
         ----------
         beam : int
-            How many sequences of moves are followed at once, up to 64. Narrow ones are faster; those much
-            narrower than in training are less accurate.
+            Number of sequences of moves that are followed at once, up to 64. Narrower beams are faster; beams
+            much narrower than in training are less accurate.
+
+        Returns
+        -------
+        ArcEagerModel
+            A parser that shares the classifiers.
 
         Raises
         ------
         ValueError
-            If it was trained without a beam: its scores cannot be added up and compared.
+            If the parser was trained without a beam, so that its scores cannot be compared over sequences.
         """
         check_beam(beam)
         if beam > 1 and self.parameters.get("beam", 1) == 1:
@@ -139,17 +164,17 @@ class ArcEagerModel(ParserModel):
 
     @property
     def labels_(self) -> list[str]:
-        """The relations that it can assign."""
+        """The dependency relations that the parser can assign."""
         return list(self.spec.labels)
 
     @property
     def n_features_(self) -> int:
-        """Features of moves and of labels, together."""
+        """Number of features of moves and labels."""
         return int(self.spec.move_columns + self.spec.arc_columns)
 
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
-        """The classifiers that decide, such as ``"moves.0"``, without the parts that have a single class."""
+        """The classifiers by name, such as ``"moves.0"``, without parts that have a single class."""
         named = [("moves", self.move_classifiers_), ("labels", self.label_classifiers_)]
         return {
             f"{name}.{number}": part
@@ -159,14 +184,36 @@ class ArcEagerModel(ParserModel):
         }
 
     def class_names(self, part: str) -> list[str]:
-        """The moves or relations that a part chooses among."""
+        """Return the moves or relations that a classifier chooses among.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        list of str
+            The names.
+        """
         kind, _, number = part.partition(".")
         if kind == "moves":
             return [_MOVES[move] for move in self.spec.move_classes[int(number)]]
         return [self.spec.labels[label] for label in self.spec.arc_classes[int(number)]]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """The names of a part's columns, such as ``stack.xpos=NN``."""
+        """Return a function that names the features of a classifier, such as ``stack.xpos=NN``.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        callable
+            A function from the number of a column to its name.
+        """
         kind = part.partition(".")[0]
         return ArcFeatureNames(kind, self.templates, self.spec.stored(), self.spec.labels)
 
@@ -180,37 +227,42 @@ class ArcEagerModel(ParserModel):
         xpos: Sequence[Sequence[str]] | None = None,
         n_jobs: int | None = None,
     ) -> Treebank:
-        """Find the trees of sentences.
+        """Find the dependency trees of sentences.
 
         Parameters
         ----------
         source : path, open file, Treebank or lists of words
-            Heads and relations that it has are replaced; every other byte stays.
-        tags, xpos : lists of str, default=None
-            For lists of words: their universal parts of speech and the treebank's own.
+            The sentences. Heads and relations that they have are replaced; every other byte is unchanged.
+        tags : lists of str, default=None
+            Universal parts of speech, if the sentences are lists of words.
+        xpos : lists of str, default=None
+            The treebank's own parts of speech, if the sentences are lists of words.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all. The answers do not depend on it.
+            Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
         Returns
         -------
         Treebank
+            The sentences with their trees.
         """
         bank = treebank_of(source, tags, xpos)
         self.check_tags(bank)
         return bank._with_trees(*self._answers(bank, n_jobs), self.labels_)
 
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
-        """Parse a treebank and compare with the trees it has.
+        """Parse a treebank and compare the result with its trees.
 
         Parameters
         ----------
         source : path, open file or Treebank
+            Sentences with correct trees.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all.
+            Number of threads; None means 1 and -1 means all processors.
 
         Returns
         -------
         TreeResult
+            The accuracy and the speed.
         """
         bank = with_gold_trees(source)
         self.check_tags(bank)
@@ -220,7 +272,18 @@ class ArcEagerModel(ParserModel):
         return result_of(bank, bank._with_trees(*answers, self.labels_), seconds)
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
-        """No word has a tag of a kind that training had, or many are unknown."""
+        """Check whether a treebank has the parts of speech that the parser needs.
+
+        Parameters
+        ----------
+        corpus : Treebank
+            The sentences.
+
+        Returns
+        -------
+        list of TagFault
+            One entry for each column that is missing or has many values that training did not see.
+        """
         found = []
         upos, upos_names = map(np.asarray, corpus.symbols("upos"))
         for column, attribute in _TAG_COLUMNS.items():

@@ -38,70 +38,84 @@ def default_cost(learner: str, degree: int) -> float:
 
 
 class BunsetsuParser(BaseParser[BunsetsuSource]):
-    """A dependency parser for Japanese: Sassano's linear-time algorithm, deciding with a polynomial kernel.
+    r"""Dependency parser for Japanese bunsetsu, with Sassano's linear-time algorithm.
 
-    From left to right, it is decided of pairs of bunsetsu whether the left one depends on the right one; so
-    every bunsetsu but the last gets a head to its right, and dependencies do not cross.
+    From left to right, a classifier with a polynomial kernel decides for pairs of bunsetsu whether the left
+    one depends on the right one. Every bunsetsu except the last gets a head to its right, and dependencies do
+    not cross.
 
     Parameters
     ----------
     degree : {1, 2, 3, 4}, default=2
-        The largest number of features in a conjunction. Degree 4 is trained by LIBSVM, which takes very long
-        for more than some ten thousand decisions.
+        Largest number of features in a conjunction. Degree 4 is trained by LIBSVM, which is slow for more
+        than some ten thousand decisions.
     C : float, default=None
-        Weight of the losses. By default 0.1, 0.0025, 0.00006 and 0.000003 for degrees 1 to 4, and 1 for
-        ``learner="logistic"``; those of degrees 2 and 3 were the best on newspaper text.
+        Weight of the loss. By default 0.1, 0.0025, 0.00006 and 0.000003 for degrees 1 to 4, and 1 for
+        ``learner="logistic"``.
     learner : {"svm", "logistic"}, default="svm"
-        "svm": the kernel ``(<x, z> + 1) ** degree`` and the hinge loss. "logistic": a log-linear model over
-        conjunctions with an l1 penalty, up to degree 3.
+        Learning algorithm. "svm" uses the kernel ``(<x, z> + 1) ** degree`` and the hinge loss, "logistic" a
+        log-linear model on conjunctions with an l1 penalty, up to degree 3.
     engine : str, default="auto"
-        What decisions are made with; see :func:`unkernel.compile`. "expanded" is the papers' SVM-KE, "pruned"
-        their SVM-HKE, and "inverted" their PKI; all but "pruned" decide exactly as the model does. Those but
-        "auto" and "expanded" need support vectors: ``learner="svm"`` and a degree above 1. "auto" goes by
-        rules instead of measuring, so that the same sentences always give the same file.
+        Engine of the compiled classifier, see :func:`unkernel.compile`. "expanded" is SVM-KE, "pruned"
+        SVM-HKE and "inverted" PKI in the papers. All engines except "auto" and "expanded" need support
+        vectors: ``learner="svm"`` and a degree above 1. "auto" chooses by rules, so that the same sentences
+        always give the same file.
     memory : int or str, default="280M"
-        Bytes that the engine's tables may take.
+        Largest size of the compiled tables in bytes.
     rare : float, default=0.005
-        Features that fewer support vectors have are summed up by the support vectors themselves where that is
-        faster; a share of them, or a number. Memory and time depend on it, the result does not.
+        Features that fewer support vectors have may be summed over support vectors; a share of them, or a
+        number. It affects memory and time, not the result.
     threshold : float, default=None
-        For ``engine="pruned"``: weights that are smaller are dropped.
+        Weights with a smaller absolute value are dropped, for ``engine="pruned"``.
     trie : path, file object or BunsetsuCorpus, default=None
-        Sentences to grow a prefix trie from; only their bunsetsu matter. Whether one pays, and which layout
-        is the fastest beside it, is measured, and may differ from run to run; the answers do not.
+        Sentences to grow a prefix trie from; their dependencies do not matter. Whether the trie is faster is
+        measured and may differ from run to run; the predictions do not.
     trie_nodes : int, default=None
-        Keep a trie of at most so many nodes, whether it pays or not. Nothing is measured then.
+        Keep a trie of at most this number of nodes, without measuring.
     templates : "default", path or sequence of str, default=None
-        Names of templates of features, such as ``"modifier.content.lemma"``, or a file of them
-        (docs/bunsetsu.md); ``"default"`` and None are ``TEMPLATES``.
+        Feature templates, such as ``"modifier.content.lemma"``, or a file of them; None and "default" use the
+        default set.
     min_count : int, default=1
-        Features that fewer decisions of the training set have are dropped.
+        Smallest number of training decisions with a feature; rarer features are ignored.
     tol : float, default=0.01
-        How near to the optimum training ends, see :class:`~unkernel.PolySVC`.
+        Relative duality gap at which training stops.
     n_jobs : int, default=None
-        Threads; None is 1 and -1 is all. No result depends on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Seed of the order in which rows are visited in training.
+        Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 says what was learned; 2 adds the progress of training.
+        1 prints what was learned; 2 adds the progress of training.
 
     Attributes
     ----------
     model_ : BunsetsuModel
-        All that was learned.
-    classifier_ : CompiledClassifier
-        What decides; above 0 means that the left bunsetsu depends on the right one.
-    n_features_ : int
-    n_decisions_ : int
-        Decisions of the training set.
+        The fitted model.
     dev_result_ : BunsetsuResult or None
-        Where ``fit`` was given ``dev``.
+        Result on the ``dev`` sentences.
+
+    See Also
+    --------
+    BunsetsuModel : The fitted model.
+    unkernel.data.read_bunsetsu : Read sentences.
+
+    References
+    ----------
+    .. [1] M. Sassano, "Linear-time dependency analysis for Japanese", COLING 2004.
+    .. [2] N. Yoshinaga and M. Kitsuregawa, "Polynomial to linear: efficient classification with conjunctive
+       features", EMNLP 2009.
 
     Examples
     --------
-    >>> parser = BunsetsuParser(degree=3).fit("train.knp")  # doctest: +SKIP
-    >>> parser.parse("test.knp").write("parsed.knp")  # doctest: +SKIP
-    >>> print(parser.evaluate("test.knp"))  # doctest: +SKIP
+    >>> import io
+    >>> from unkernel.data import read_bunsetsu
+    >>> from unkernel.parsing import BunsetsuParser
+    >>> read = ["本 ほん 本 名詞 普通名詞 * *", "* 2 -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS"]
+    >>> lines = ["* 0 2D", "私 わたし 私 名詞 普通名詞 * *", "* 1 2D", *read]
+    >>> lines += ["* 0 1D", "古い ふるい 古い 形容詞 * イ形容詞 基本形", "* 1 2D", *read, ""]
+    >>> corpus = read_bunsetsu(io.BytesIO("\n".join(lines).encode()))
+    >>> parser = BunsetsuParser(C=1.0).fit(corpus)
+    >>> [sentence.heads for sentence in parser.parse(corpus)]
+    [(2, 2, -1), (1, 2, -1)]
     """
 
     model_class = BunsetsuModel
@@ -229,27 +243,64 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
 
     @property
     def classifier_(self) -> CompiledClassifier:
-        """What decides."""
+        """The classifier; positive scores mean that the left bunsetsu depends on the right one."""
         classifier: CompiledClassifier = self._fitted.classifier_
         return classifier
 
     @property
     def n_decisions_(self) -> int:
-        """Decisions of the training set."""
+        """Number of decisions in the training set."""
         return int(self._fitted.n_decisions_)
 
     def feature_name(self, column: int) -> str:
-        """The name of a column of :meth:`decisions`, such as ``"modifier.content.surface=本"``."""
+        """Return the name of a column of :meth:`decisions`.
+
+        Parameters
+        ----------
+        column : int
+            Number of the column.
+
+        Returns
+        -------
+        str
+            The name, such as ``"modifier.content.surface=本"``.
+        """
         return str(self._fitted.feature_name(column))
 
     def decisions(self, source: BunsetsuSource) -> tuple[Any, NDArray[np.int8]]:
-        """The decisions that lead to the heads of sentences: a CSR matrix of features, and 1 for depends."""
+        """Return the decisions that lead to the heads of sentences, as rows for a classifier.
+
+        Parameters
+        ----------
+        source : path, open file or BunsetsuCorpus
+            Sentences with heads.
+
+        Returns
+        -------
+        X : scipy.sparse.csr_matrix
+            One row of features per decision.
+        y : ndarray of int8
+            1 if the left bunsetsu depends on the right one.
+        """
         return _matrix(self._fitted.decision_rows(source), self.n_features_)
 
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
-        """:meth:`BunsetsuModel.parse`; by default with the threads of the parser."""
+        """Find the heads of the bunsetsu of sentences.
+
+        Parameters
+        ----------
+        source : path, open file or BunsetsuCorpus
+            The sentences.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator. The result does not depend on it.
+
+        Returns
+        -------
+        BunsetsuCorpus
+            The sentences with their heads, all of type D.
+        """
         parsed: BunsetsuCorpus = self._fitted.parse(source, n_jobs=self._jobs(n_jobs))
         return parsed
 

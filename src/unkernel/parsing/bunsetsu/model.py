@@ -32,18 +32,35 @@ DecisionRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BunsetsuModel(ParserModel):
-    """Finds the heads of bunsetsu. :class:`BunsetsuParser` fits it, and ``unkernel.load`` reads it.
+    r"""Trained parser of bunsetsu, as :class:`BunsetsuParser` fits it and :func:`unkernel.load` reads it.
 
     Attributes
     ----------
     features : BunsetsuFeatures
-        The features that training has seen often enough.
+        The features.
     classifier_ : CompiledClassifier
-        What decides; above 0 means that the left bunsetsu depends on the right one.
+        The classifier; positive scores mean that the left bunsetsu depends on the right one.
     n_decisions_ : int
-        Decisions of the training set.
+        Number of decisions in the training set.
     parameters : dict
-        The parameters of the estimator that fitted it.
+        Parameters of the estimator that was fitted.
+
+    See Also
+    --------
+    BunsetsuParser : The estimator.
+
+    Examples
+    --------
+    >>> import io
+    >>> from unkernel.data import read_bunsetsu
+    >>> from unkernel.parsing import BunsetsuParser
+    >>> read = ["本 ほん 本 名詞 普通名詞 * *", "* 2 -1D", "読む よむ 読む 動詞 * 子音動詞マ行 基本形", "EOS"]
+    >>> lines = ["* 0 2D", "私 わたし 私 名詞 普通名詞 * *", "* 1 2D", *read]
+    >>> lines += ["* 0 1D", "古い ふるい 古い 形容詞 * イ形容詞 基本形", "* 1 2D", *read, ""]
+    >>> corpus = read_bunsetsu(io.BytesIO("\n".join(lines).encode()))
+    >>> model = BunsetsuParser(C=1.0).fit(corpus).to_model()
+    >>> model.n_decisions_, model.evaluate(corpus).dependency_accuracy
+    (2, 100.0)
     """
 
     kind = "bunsetsu_parser"
@@ -56,40 +73,75 @@ class BunsetsuModel(ParserModel):
 
     @property
     def n_features_(self) -> int:
-        """Features that training has seen often enough."""
+        """Number of features."""
         return int(self.features.columns)
 
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
-        """The one classifier that decides, by name."""
+        """The classifier, by its name ``"depends"``."""
         return {_DECIDES: self.classifier_}
 
     def class_names(self, part: str) -> list[str]:
-        """Whether the left bunsetsu depends on the right one, or waits for another."""
+        """Return the names of the two classes.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        list of str
+            "waits" (for a later bunsetsu) and "depends".
+        """
         return ["waits", "depends"]
 
     def feature_name(self, column: int) -> str:
-        """The name of a column, such as ``"modifier.content.surface=本"``."""
+        """Return the name of a column.
+
+        Parameters
+        ----------
+        column : int
+            Number of the column.
+
+        Returns
+        -------
+        str
+            The name, such as ``"modifier.content.surface=本"``.
+        """
         return str(self.features.column_name(column))
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """The names of columns: :meth:`feature_name`."""
+        """Return a function that names the features of the classifier.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        callable
+            The method :meth:`feature_name`.
+        """
         return self.feature_name
 
     # --- Answers --------------------------------------------------------------------------------------
 
     def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
-        """The sentences with the heads that the parser finds, all of type D.
+        """Find the heads of the bunsetsu of sentences.
 
         Parameters
         ----------
         source : path, open file or BunsetsuCorpus
+            The sentences.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all. The answers do not depend on it.
+            Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
         Returns
         -------
         BunsetsuCorpus
+            The sentences with their heads, all of type D.
         """
         check_is_no_sentence(source)
         corpus = bunsetsu_corpus(source)
@@ -97,17 +149,19 @@ class BunsetsuModel(ParserModel):
         return corpus.with_heads(self._heads(corpus, n_jobs))
 
     def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuResult:
-        """Parse sentences and compare with the heads that they have.
+        """Parse sentences and compare the result with their heads.
 
         Parameters
         ----------
         source : path, open file or BunsetsuCorpus
+            Sentences with correct heads.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all.
+            Number of threads; None means 1 and -1 means all processors.
 
         Returns
         -------
         BunsetsuResult
+            The accuracy and the speed.
         """
         corpus = measurable(source)
         self.check_tags(corpus)
@@ -117,21 +171,39 @@ class BunsetsuModel(ParserModel):
         return result_of(corpus, heads, seconds)
 
     def decision_rows(self, source: BunsetsuSource) -> DecisionRows:
-        """The decisions that lead to the heads of sentences.
+        """Return the decisions that lead to the heads of sentences.
+
+        Parameters
+        ----------
+        source : path, open file or BunsetsuCorpus
+            Sentences with heads.
 
         Returns
         -------
-        offsets, columns : ndarray
-            The rows of features, as in a CSR matrix.
-        labels : ndarray
-            1 where the left bunsetsu depends on the right one.
+        offsets : ndarray of int64
+            Where the rows of features begin, as in a CSR matrix.
+        columns : ndarray of int32
+            The features of the rows.
+        labels : ndarray of int8
+            1 if the left bunsetsu depends on the right one.
         """
         corpus = bunsetsu_corpus(source)
         offsets, columns, labels = self.features.decisions(corpus._text, corpus.heads)
         return np.asarray(offsets), np.asarray(columns), np.asarray(labels)
 
     def tag_faults(self, corpus: BunsetsuCorpus) -> list[TagFault]:
-        """Many function words have parts of speech that were not in training."""
+        """Check whether the parts of speech of a corpus are those of the training sentences.
+
+        Parameters
+        ----------
+        corpus : BunsetsuCorpus
+            The sentences.
+
+        Returns
+        -------
+        list of TagFault
+            One entry if many function words have parts of speech that training did not see.
+        """
         count, asked, examples = self.features.unknown_pos(corpus._text, most_examples=6)
         if count < max(MANY * asked, 1):
             return []

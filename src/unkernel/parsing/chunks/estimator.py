@@ -44,65 +44,69 @@ def default_gamma(features: SequenceFeatures) -> float:
 
 
 class Chunker(BaseParser[ChunkSource]):
-    """Finds phrases: tags words one after another, each answer a feature of the next ones.
+    """Chunker in the manner of YamCha: a kernel machine tags words one after another.
 
-    The way of Kudo and Matsumoto (2001): a kernel machine scores tags by the words and parts of speech around
-    a word and by the tags of the two words read before. A beam search finds a most probable tagging of the
-    whole sentence. Tags are always valid: one that cannot stand beside the one before is never given.
+    A classifier scores the tags of a word by the words and parts of speech around it and by the tags of the
+    two words before it [1]_. A beam search finds the most probable sequence of tags for the whole sentence.
+    Tags that cannot follow one another are never assigned.
 
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
-        The largest number of features in a conjunction.
+        Largest number of features in a conjunction.
     C : float, default=1.0
-        Weight of the losses; larger fits the training text more closely.
+        Weight of the loss; larger values fit the training text more closely.
     gamma : float or None, default=None
-        Factor of the inner product in the kernel ``(gamma <x, z> + 1) ** degree``. None is 0.1 for templates
-        with parts of speech and 0.05 for others, which have more features that say the same.
+        Factor of the inner product in the kernel ``(gamma <x, z> + 1) ** degree``. None means 0.1 for
+        templates with parts of speech and 0.05 for others.
     learner : {"svm", "logistic"}, default="svm"
-        :class:`~unkernel.PolySVC`, one class against the rest, or
+        Learning algorithm: :class:`~unkernel.PolySVC`, one versus the rest, or
         :class:`~unkernel.PolyLogisticRegression` with an l1 penalty.
     templates : {"default", "words", "yamcha"} or path, default="default"
-        Which features there are: ours, those of the paper, or a file of your own (docs/chunking.md).
-        ``"words"`` needs no parts of speech; ``"default"`` is the same for a text that has none.
+        Feature templates: the default set, a set without parts of speech, those of [1]_, or a file of your
+        own. "default" becomes "words" for a text without parts of speech.
     direction : {"forward", "backward"}, default="forward"
-        Whether sentences are read from their first word on or from their last.
+        Whether to read sentences from their first word or from their last.
     scheme : {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES"}, default="IOB2"
-        How chunks are written as tags inside. Answers are in IOB2 always, and texts may be in any.
+        Tag scheme that is used internally. Texts may use any scheme; the output uses IOB2.
     beam : int, default=4
-        How many taggings of the words read so far are kept, 1 to 64. With 1, a tag once given is never
-        revised: faster, and less accurate.
+        Number of tag sequences that are followed at once, 1 to 64. 1 is greedy: faster and less accurate.
     min_count : int, default=1
-        Features that occur less often in the training text are left out.
+        Smallest number of occurrences of a feature in training; rarer features are ignored.
     engine : str, default="auto"
-        As for :func:`unkernel.compile`, but for ``"auto"``, which does not measure: it is ``"split"`` for
-        support vectors and ``"expanded"`` for weights. Those but ``"auto"`` and ``"expanded"`` need support
+        Engine of the compiled classifier, as for :func:`unkernel.compile`. "auto" does not measure: it is
+        "split" for support vectors and "expanded" for weights. All others except "expanded" need support
         vectors: ``learner="svm"`` and a degree above 1.
     tol : float, default=0.01
-        Training stops at this relative duality gap.
+        Relative duality gap at which training stops.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Seed of the order in which rows are visited in training.
+        Seed of the order in which rows are visited.
     verbose : int, default=0
-        1 says what was learned; 2 adds the progress of training.
+        1 prints what was learned; 2 adds the progress of training.
 
     Attributes
     ----------
-    classes_ : ndarray of str
-        The tags, in the scheme that is used inside.
-    types_ : list of str
-        The types of chunks.
-    n_features_ : int
-    classifier_ : CompiledClassifier
     model_ : ChunkModel
-        All that was learned.
+        The fitted model.
     dev_result_ : ChunkResult or None
-        How good it is on the text that ``fit`` was given as `dev`.
+        Result on the ``dev`` text.
+
+    See Also
+    --------
+    ChunkModel : The fitted model.
+    unkernel.data.read_chunks : Read a text with tags.
+    compare_chunks : Compare two taggings.
+
+    References
+    ----------
+    .. [1] T. Kudo and Y. Matsumoto, "Chunking with support vector machines", NAACL 2001.
 
     Examples
     --------
     >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import Chunker
     >>> words = [["He", "sees", "her"], ["She", "saw", "the", "old", "man"]]
     >>> pos = [["PRP", "VBZ", "PRP"], ["PRP", "VBD", "DT", "JJ", "NN"]]
     >>> tags = [["B-NP", "B-VP", "B-NP"], ["B-NP", "B-VP", "B-NP", "I-NP", "I-NP"]]
@@ -226,7 +230,7 @@ class Chunker(BaseParser[ChunkSource]):
 
     @property
     def classes_(self) -> NDArray[np.str_]:
-        """The tags, in the scheme that is used inside."""
+        """The tags, in the scheme that is used internally."""
         classes: NDArray[np.str_] = self._fitted.classes_
         return classes
 
@@ -238,7 +242,7 @@ class Chunker(BaseParser[ChunkSource]):
 
     @property
     def classifier_(self) -> CompiledClassifier:
-        """What decides."""
+        """The classifier of tags."""
         classifier: CompiledClassifier = self._fitted.classifier_
         return classifier
 
@@ -251,6 +255,22 @@ class Chunker(BaseParser[ChunkSource]):
         *,
         n_jobs: int | None = None,
     ) -> ChunkCorpus:
-        """:meth:`ChunkModel.parse`; by default with the threads of the chunker."""
+        """Find the chunks of a text.
+
+        Parameters
+        ----------
+        source : path, open file, ChunkCorpus or lists of words
+            The text. If it has as many columns as the training text, the last one is replaced; otherwise the
+            tags become a new last column.
+        tags : lists of str, default=None
+            Parts of speech, if the text consists of lists of words.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator. The result does not depend on it.
+
+        Returns
+        -------
+        ChunkCorpus
+            The text with tags in IOB2.
+        """
         parsed: ChunkCorpus = self._fitted.parse(source, tags, n_jobs=self._jobs(n_jobs))
         return parsed

@@ -69,28 +69,47 @@ def compiled(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChunkModel(ParserModel):
-    """Finds chunks. :class:`Chunker` fits it, and ``unkernel.load`` reads it from a file.
+    """Trained chunker, as :class:`Chunker` fits it and :func:`unkernel.load` reads it.
 
     Attributes
     ----------
     templates : str
-        The text of the feature templates.
+        Text of the feature templates.
     features : SequenceFeatures
-        The features that training has seen often enough.
+        The features.
     types : list of str
         The types of chunks.
     classes : ndarray of int32
-        The tags that the classifier decides among, as numbers in ``chunk_tag_names(types)``.
-    scheme, direction : str
+        The tags that the classifier chooses among, as indices into ``tag_names``.
+    scheme : str
+        Tag scheme that is used internally.
+    direction : {"forward", "backward"}
+        Direction in which sentences are read.
     columns : int
-        Columns of the training text, the tag included.
+        Number of columns of the training text, including the tags.
     beam : int
-        How many taggings of the words read so far are kept.
+        Number of tag sequences that are followed at once.
     engine : str
-        The engine that the classifier was compiled to.
+        Engine of the classifier.
     classifier_ : CompiledClassifier
+        The classifier of tags.
     parameters : dict
-        The parameters of the estimator that fitted it.
+        Parameters of the estimator that was fitted.
+
+    See Also
+    --------
+    Chunker : The estimator.
+
+    Examples
+    --------
+    >>> import unkernel
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import Chunker
+    >>> text = ChunkCorpus.from_words([["He", "left"]], [["PRP", "VBD"]], tags=[["B-NP", "B-VP"]])
+    >>> Chunker().fit(text).save("chunker.uk")
+    >>> model = unkernel.load("chunker.uk")
+    >>> model.types_, model.evaluate(text).f1
+    (['NP', 'VP'], 100.0)
     """
 
     kind = "chunker"
@@ -114,17 +133,17 @@ class ChunkModel(ParserModel):
 
     @property
     def tag_names(self) -> list[str]:
-        """The names of all tags that these types have, by number."""
+        """Names of all tags of these types of chunks."""
         return chunk_tag_names(self.types)
 
     @property
     def n_features_(self) -> int:
-        """Features that training has seen often enough."""
+        """Number of features."""
         return int(self.features.features)
 
     @property
     def classes_(self) -> NDArray[np.str_]:
-        """The tags, in the scheme that is used inside."""
+        """The tags, in the scheme that is used internally."""
         return np.array(self.tag_names)[self.classes]
 
     @property
@@ -134,15 +153,37 @@ class ChunkModel(ParserModel):
 
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
-        """The one classifier that decides, by name."""
+        """The classifier, by its name ``"tags"``."""
         return {_TAGS: self.classifier_}
 
     def class_names(self, part: str) -> list[str]:
-        """The tags, in the scheme that is used inside."""
+        """Return the tags, in the scheme that is used internally.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        list of str
+            The tags.
+        """
         return [str(tag) for tag in self.classes_]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """The names of columns, such as ``word[-1]=the``."""
+        """Return a function that names the features, such as ``word[-1]=the``.
+
+        Parameters
+        ----------
+        part : str
+            Name of the classifier in ``parts_``.
+
+        Returns
+        -------
+        callable
+            A function from the number of a column to its name.
+        """
         tags = self.class_names(part)
         return ChunkFeatureNames(self.templates, self.features.arrays(), self.n_features_, tags)
 
@@ -160,12 +201,12 @@ class ChunkModel(ParserModel):
         Parameters
         ----------
         source : path, open file, ChunkCorpus or lists of words
-            A text of as many columns as the training text has tags in its last column, which are replaced;
-            one of fewer columns gets tags as a new last column.
+            The text. If it has as many columns as the training text, the last one is replaced; otherwise the
+            tags become a new last column.
         tags : lists of str, default=None
-            The parts of speech of lists of words.
+            Parts of speech, if the text consists of lists of words.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all. The answers do not depend on it.
+            Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
         Returns
         -------
@@ -177,17 +218,19 @@ class ChunkModel(ParserModel):
         return corpus._with_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
-        """Find the chunks of a text that has tags, and compare by the rules of CoNLL-2000.
+        """Find the chunks of a tagged text and compare them by the rules of CoNLL-2000.
 
         Parameters
         ----------
         source : path, open file or ChunkCorpus
+            A text with correct tags.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all.
+            Number of threads; None means 1 and -1 means all processors.
 
         Returns
         -------
         ChunkResult
+            The accuracy and the speed.
         """
         corpus = measurable(source)
         self.check_tags(corpus)
@@ -197,7 +240,18 @@ class ChunkModel(ParserModel):
         return result_of(corpus, found, self.types, time.process_time() - start)
 
     def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
-        """The parts of speech are missing, or many were not in training."""
+        """Check whether a text has the parts of speech that the chunker needs.
+
+        Parameters
+        ----------
+        corpus : ChunkCorpus
+            The text.
+
+        Returns
+        -------
+        list of TagFault
+            One entry if parts of speech are missing or many of them are unknown.
+        """
         check_pos(self.features, corpus)
         known = self.features.known(0)
         if known is None or not corpus.n_words:
@@ -207,7 +261,20 @@ class ChunkModel(ParserModel):
         return [] if fault is None else [fault]
 
     def tags(self, corpus: ChunkCorpus, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """The tags of all words in IOB2, as numbers in ``tag_names``."""
+        """Find the tags of all words in IOB2.
+
+        Parameters
+        ----------
+        corpus : ChunkCorpus
+            The text.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
+
+        Returns
+        -------
+        ndarray of int32
+            One number per word, an index into ``tag_names``.
+        """
         check_pos(self.features, corpus)
         found = chunk_text(
             corpus._text,

@@ -17,8 +17,26 @@ from unkernel.parsing.scoring import per_second, percentage
 
 @dataclass(frozen=True)
 class ChunkCounts:
-    """Chunks that were found, those that are right, and those that are both: the same words, the same type.
+    """Numbers of chunks that were found, that should be found, and that are correct.
 
+    A chunk is correct if its words and its type are.
+
+    Attributes
+    ----------
+    found : int
+        Number of chunks in the output.
+    right : int
+        Number of chunks in the annotated text.
+    correct : int
+        Number of chunks in both.
+
+    See Also
+    --------
+    ChunkResult : Accuracy of a chunker.
+
+    Examples
+    --------
+    >>> from unkernel.parsing import ChunkCounts
     >>> counts = ChunkCounts(found=4, right=5, correct=3)
     >>> counts.precision, counts.recall
     (75.0, 60.0)
@@ -32,37 +50,65 @@ class ChunkCounts:
 
     @property
     def precision(self) -> float:
-        """Of 100 chunks that were found, how many are right."""
+        """Percentage of the found chunks that are correct."""
         return _percent(self.correct, self.found)
 
     @property
     def recall(self) -> float:
-        """Of 100 right chunks, how many were found."""
+        """Percentage of the annotated chunks that were found."""
         return _percent(self.correct, self.right)
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall, in percent."""
         return _percent(2 * self.correct, self.found + self.right)
 
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What ``Chunker.evaluate`` says. Shares are in percent, as the task's own scorer gives them.
+    """Accuracy and speed of a chunker, by the rules of the CoNLL-2000 shared task.
 
     Attributes
     ----------
-    f1, precision, recall : float
-        Of chunks: one is right if its first word, its last word and its type are.
+    f1 : float
+        Harmonic mean of precision and recall of chunks, in percent. A chunk is correct if its first word, its
+        last word and its type are.
+    precision : float
+        Percentage of the found chunks that are correct.
+    recall : float
+        Percentage of the annotated chunks that were found.
     accuracy : float
-        The share of words whose tag is right, in IOB2.
+        Percentage of words with the correct tag, in IOB2.
     per_type : mapping of str to ChunkCounts
-        The same for each type of chunks.
-    found, right, correct : int
-        Chunks in the answers, in the text, and in both.
-    sentences, tokens : int
-    sentences_per_second, tokens_per_second : float
-        By the CPU time of the answers, without reading files; NaN where nothing was timed.
+        The counts for each type of chunks.
+    found : int
+        Number of chunks in the output.
+    right : int
+        Number of chunks in the annotated text.
+    correct : int
+        Number of chunks in both.
+    sentences : int
+        Number of sentences.
+    tokens : int
+        Number of words.
+    sentences_per_second : float
+        Sentences per second of CPU time, without reading files; NaN if time was not measured.
+    tokens_per_second : float
+        Words per second of CPU time.
+
+    See Also
+    --------
+    ChunkModel.evaluate : Evaluate a chunker.
+    compare_chunks : Compare two taggings.
+
+    Examples
+    --------
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import compare_chunks
+    >>> right = ChunkCorpus.from_words([["He", "gave", "up"]], tags=[["B-NP", "B-VP", "B-PRT"]])
+    >>> result = compare_chunks(right, right.with_tags(["B-NP", "B-VP", "I-VP"]))
+    >>> result.found, result.right, result.correct
+    (2, 3, 1)
     """
 
     f1: float
@@ -79,7 +125,13 @@ class ChunkResult:
     tokens_per_second: float
 
     def to_frame(self) -> Any:
-        """The types as a frame of pandas, one row each."""
+        """Return the accuracy of the types as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row per type.
+        """
         return frame_of(
             [
                 {"type": name, "precision": one.precision, "recall": one.recall, "f1": one.f1} | asdict(one)
@@ -115,22 +167,36 @@ def _percent(part: int, whole: int) -> float:
 
 
 def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
-    """Score the tags of one corpus against those of another of the same sentences.
+    """Compare two taggings of the same sentences by the rules of CoNLL-2000.
 
     Parameters
     ----------
-    right, found : ChunkCorpus
-        In any of the schemes: tags are read as the task's scorer reads them.
+    right : ChunkCorpus
+        The text with correct tags, in any of the schemes.
+    found : ChunkCorpus
+        The text with the tags to evaluate, in any of the schemes.
 
     Returns
     -------
     ChunkResult
+        The accuracy.
+
+    Raises
+    ------
+    ValueError
+        If the sentences have different lengths.
+
+    See Also
+    --------
+    ChunkModel.evaluate : Evaluate a chunker.
 
     Examples
     --------
-    >>> from unkernel.data.text.chunks import ChunkCorpus
+    >>> from unkernel.data import ChunkCorpus
+    >>> from unkernel.parsing import compare_chunks
     >>> right = ChunkCorpus.from_words([["He", "gave", "up"]], tags=[["B-NP", "B-VP", "B-PRT"]])
-    >>> compare_chunks(right, right.with_tags(["B-NP", "B-VP", "I-VP"])).recall.__round__(1)
+    >>> found = right.with_tags(["B-NP", "B-VP", "I-VP"])
+    >>> round(compare_chunks(right, found).recall, 1)
     33.3
     """
     if not np.array_equal(right.offsets, found.offsets):

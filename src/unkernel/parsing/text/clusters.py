@@ -46,20 +46,32 @@ def plain_form(word: str) -> str:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordClusters(SavedFile):
-    """Words that stand between the same neighbours, in clusters.
+    """Clusters of words that occur between the same neighbours.
 
-    They tell a :class:`Tagger` of words that its treebank does not have. They are those of a class bigram
-    model, found by the exchange algorithm (Martin, Liermann & Ney 1998).
+    They tell a :class:`Tagger` or a parser about words that its treebank does not contain. They are the
+    classes of a class bigram model, found by the exchange algorithm [1]_. ``clusters[word]`` is the number of
+    the cluster of a word, or None.
 
     Attributes
     ----------
     words : list of str
-        In lower case, with 0 for digits; frequent ones first.
+        The words in lower case, with 0 for digits, most frequent first.
     clusters : ndarray of int32
-        The cluster of each.
+        The cluster of each word.
+
+    See Also
+    --------
+    Tagger : Tagger that can use clusters.
+    ArcEagerParser : Parser that can use clusters.
+
+    References
+    ----------
+    .. [1] S. Martin, J. Liermann and H. Ney, "Algorithms for bigram and trigram word clustering", Speech
+       Communication 24, 1998.
 
     Examples
     --------
+    >>> from unkernel.parsing import WordClusters
     >>> text = ["the cat sleeps", "a cat runs", "the dog runs", "a dog sleeps"] * 9
     >>> clusters = WordClusters.learn(text, n_clusters=3)
     >>> clusters["runs"] == clusters["sleeps"], clusters["Cat"] == clusters["dog"], clusters["fish"]
@@ -107,20 +119,21 @@ class WordClusters(SavedFile):
         Parameters
         ----------
         *texts : path, open file, Treebank, or sentences
-            A file has one sentence per line, with blanks between words, or is CoNLL-U if its name says so;
-            it may be compressed. Sentences are lists of words, or texts with blanks between words.
+            Texts. A file has one sentence per line, with spaces between words, or is CoNLL-U if its name says
+            so; it may be compressed. Sentences are lists of words, or strings with spaces between words.
         n_clusters : int, default=256
+            Number of clusters.
         min_count : int, default=3
-            Words that occur less often get no cluster.
+            Smallest number of occurrences of a word; rarer words get no cluster.
         epochs : int, default=20
-            How often all words are visited at most; training ends earlier where few still move.
+            Largest number of passes over all words; training ends earlier when few words move.
         on_progress : callable, default=None
-            Called with a line of text after each of them.
+            Called with a line of text after each pass.
 
         Returns
         -------
         WordClusters
-            The same texts give the same clusters.
+            The clusters; the same texts always give the same clusters.
         """
         for name, value in (("n_clusters", n_clusters), ("min_count", min_count), ("epochs", epochs)):
             if not isinstance(value, Integral) or value < 1:
@@ -138,24 +151,78 @@ class WordClusters(SavedFile):
         return cls(words, np.asarray(learner.clusters()))
 
     def to_lexicon(self) -> Lexicon:
-        """As features find them."""
+        """Return the words and the numbers of their clusters as strings.
+
+        Returns
+        -------
+        words : list of str
+            The words.
+        clusters : list of str
+            Their clusters.
+        """
         return self.words, [str(one) for one in self.clusters.tolist()]
 
     @classmethod
     def from_lexicon(cls, lexicon: Lexicon) -> Self:
-        """What :meth:`to_lexicon` gave; ValueError if it is damaged."""
+        """Make clusters from what :meth:`to_lexicon` returned.
+
+        Parameters
+        ----------
+        lexicon : (list of str, list of str)
+            The words and their clusters.
+
+        Returns
+        -------
+        WordClusters
+            The clusters.
+
+        Raises
+        ------
+        ValueError
+            If the lexicon is damaged.
+        """
         words, clusters = lexicon
         return cls(words, np.array(clusters, np.int32))
 
     # --- Files ----------------------------------------------------------------------------------------
 
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """The content of its file: kind, arrays and settings."""
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The words and their clusters.
+        settings : dict
+            Always empty.
+        """
         return self.kind, {"words": packed_strings(self.words), "clusters": self.clusters}, {}
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Check the content of the file `name` and make clusters of it."""
+        """Make clusters from the arrays and settings of a file, and check them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the file in error messages.
+        arrays : dict of str to ndarray
+            The arrays.
+        settings : dict
+            Not used.
+
+        Returns
+        -------
+        WordClusters
+            The clusters.
+
+        Raises
+        ------
+        FormatError
+            If the arrays are damaged.
+        """
         clusters = container.proper_array(name, arrays, "clusters", [np.dtype("<i4")], 1)
         try:
             return cls(unpacked_strings(name, arrays, "words"), np.array(clusters))

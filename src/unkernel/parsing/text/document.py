@@ -10,15 +10,18 @@ from unkernel.parsing.text.gold_text import gold_tokens, original_text
 
 
 class Document(Treebank):
-    """The sentences of a text, as :meth:`TextParserModel.parse` gives them.
+    """A parsed text: a treebank that can restore its text and be converted for other libraries.
 
-    Attributes
-    ----------
-    text : str
-        The text that was parsed, with all its blanks.
+    :meth:`TextParserModel.parse` returns documents.
+
+    See Also
+    --------
+    unkernel.data.Treebank : The base class.
+    TextParser : Parse raw text.
 
     Examples
     --------
+    >>> from unkernel.parsing import Document
     >>> doc = Document.from_words([["Dogs", "bark"]], [["NOUN", "VERB"]], heads=[[2, 0]])
     >>> doc[0].forms, doc.text
     (['Dogs', 'bark'], 'Dogs bark ')
@@ -26,23 +29,35 @@ class Document(Treebank):
 
     @property
     def text(self) -> str:
+        """The text that was parsed, with all its blanks."""
         return original_text(self)
 
     def to_conllu(self) -> str:
-        """The sentences in CoNLL-U, multiword tokens and blanks included."""
+        """Return the sentences in CoNLL-U, including multiword tokens and blanks.
+
+        Returns
+        -------
+        str
+            The text in CoNLL-U.
+        """
         return self.to_bytes().decode()
 
     def to_spacy(self, vocab: Any = None) -> Any:
-        """The same as a ``spacy.tokens.Doc``.
+        """Convert the document to a ``spacy.tokens.Doc``.
 
-        Its tokens are the words: a multiword token is several of them, without blanks between, so that the
-        text of the ``Doc`` may differ where words are not parts of their token (French ``du``). Several
-        blanks, and line ends, become one blank.
+        The tokens of the ``Doc`` are the words. A multiword token becomes several of them, without spaces
+        between, so the text can differ where words are not parts of their token (French ``du``). Sequences of
+        blanks and line breaks become one space.
 
         Parameters
         ----------
         vocab : spacy.vocab.Vocab, default=None
-            That of a pipeline; a new one by default.
+            Vocabulary of a pipeline; None makes a new one.
+
+        Returns
+        -------
+        spacy.tokens.Doc
+            The document.
 
         Raises
         ------

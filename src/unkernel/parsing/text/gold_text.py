@@ -204,7 +204,7 @@ def plain_text(bank: Treebank) -> str:
 
     >>> bank = Treebank.from_words([["Dogs", "bark"], ["They", "bark"]])
     >>> plain_text(bank)
-    'Dogs bark They bark\\n'
+    'Dogs bark They bark\n'
     """
     pieces = []
     for number, sentence in enumerate(gold_sentences(bank)):
@@ -219,9 +219,31 @@ _ESCAPES = {"s": " ", "t": "\t", "n": "\n", "r": "\r", "0": "\0", "p": "|", "\\"
 
 
 def original_text(bank: Treebank) -> str:
-    r"""The text that a tokenizer made these sentences of, with all its blanks.
+    """Restore the text that a tokenizer split, with all its blanks.
 
-    Blanks are those of ``SpacesBefore=`` and ``SpacesAfter=``, none for ``SpaceAfter=No``, or else one.
+    Blanks are taken from ``SpacesBefore=`` and ``SpacesAfter=``. There is none after ``SpaceAfter=No``, and
+    otherwise one space.
+
+    Parameters
+    ----------
+    bank : Treebank
+        Sentences, as :meth:`Tokenizer.tokenize` returns them.
+
+    Returns
+    -------
+    str
+        The text.
+
+    See Also
+    --------
+    TokenizerModel.tokenize : Split a text.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import original_text
+    >>> original_text(Treebank.from_words([["Dogs", "bark"]]))
+    'Dogs bark '
     """
     pieces = []
     for sentence in bank:

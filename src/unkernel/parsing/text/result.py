@@ -53,12 +53,27 @@ def _measurable(bank: Treebank) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Score:
-    """How many of some things were found.
+    """Precision, recall and F1 of one measure.
 
     Attributes
     ----------
-    n_gold, n_found, n_right : int
-        How many there are in the treebank and in the answer, and how many of these are right.
+    n_gold : int
+        Number of items in the annotated text.
+    n_found : int
+        Number of items in the output.
+    n_right : int
+        Number of correct items in the output.
+
+    See Also
+    --------
+    TextResult : The scores of all measures.
+
+    Examples
+    --------
+    >>> from unkernel.parsing import Score
+    >>> score = Score(n_gold=5, n_found=4, n_right=3)
+    >>> score.precision, score.recall
+    (75.0, 60.0)
     """
 
     n_gold: int
@@ -67,17 +82,17 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """Percentage of those in the answer that are right."""
+        """Percentage of the items in the output that are correct."""
         return percentage(self.n_right, self.n_found)
 
     @property
     def recall(self) -> float:
-        """Percentage of those in the treebank that were found."""
+        """Percentage of the annotated items that were found."""
         return percentage(self.n_right, self.n_gold)
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both, in percent."""
+        """Harmonic mean of precision and recall, in percent."""
         return percentage(2 * self.n_right, self.n_found + self.n_gold)
 
     def __str__(self) -> str:
@@ -86,22 +101,48 @@ class Score:
 
 @dataclass(frozen=True)
 class TextResult:
-    """What :func:`compare_text` found; all figures are percentages and F1 scores.
+    """Accuracy and speed of a parser of raw text, with the measures of the CoNLL 2018 shared task.
 
     Attributes
     ----------
-    tokens, sentences, words : Score
-        Of the splitting. A multiword token is one token and several words.
-    upos, xpos, ufeats, all_tags : Score
-        Words with the right universal tag, the treebank's own one, universal features, and all three.
+    tokens : Score
+        Tokens; a multiword token is one token and several words.
+    sentences : Score
+        Sentences.
+    words : Score
+        Words.
+    upos : Score
+        Words with the correct universal part of speech.
+    xpos : Score
+        Words with the correct part of speech of the treebank.
+    ufeats : Score
+        Words with the correct universal features.
+    all_tags : Score
+        Words for which these three are correct.
     lemmas : Score
-        Words with the right dictionary form; a word that has none in the treebank counts as right.
-    uas, las : Score
-        Words with the right head, and with the right head and relation, without what follows its colon.
-    seconds : float
+        Words with the correct lemma; words without one in the treebank count as correct.
+    uas : Score
+        Words with the correct head.
+    las : Score
+        Words with the correct head and relation, without subtypes of relations.
+    seconds : float, default=nan
         CPU time; NaN if it was not measured.
-    measured : tuple of str
-        The scores of what was to be found, and is in the treebank; others say nothing.
+    measured : tuple of str, default=all
+        Names of the scores that are meaningful: those that were predicted and are in the treebank.
+
+    See Also
+    --------
+    compare_text : Compare two treebanks of the same text.
+    TextParserModel.evaluate : Evaluate a parser.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import compare_text
+    >>> gold = Treebank.from_words([["can", "not"], ["go"]], [["AUX", "PART"], ["VERB"]])
+    >>> result = compare_text(gold, Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]]))
+    >>> result.words.n_right, list(result.scores())
+    (1, ['tokens', 'sentences', 'words', 'upos'])
     """
 
     tokens: Score
@@ -119,14 +160,27 @@ class TextResult:
 
     @property
     def words_per_second(self) -> float:
+        """Number of words per second of CPU time."""
         return per_second(self.words.n_found, self.seconds)
 
     def scores(self) -> dict[str, Score]:
-        """The scores of what was to be found, by name."""
+        """Return the meaningful scores by name.
+
+        Returns
+        -------
+        dict of str to Score
+            The scores in ``measured``.
+        """
         return {name: getattr(self, name) for name in self.measured}
 
     def to_frame(self) -> Any:
-        """The scores of what was to be found as a frame of pandas, one row each."""
+        """Return the meaningful scores as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row per score.
+        """
         return frame_of(
             [
                 {"measure": name, "precision": one.precision, "recall": one.recall, "f1": one.f1}
@@ -138,7 +192,13 @@ class TextResult:
         return ", ".join(f"{TITLES[name]} {score.f1:.2f}" for name, score in self.scores().items())
 
     def table(self) -> str:
-        """One line per measure, with precision and recall."""
+        """Return the meaningful scores as a text table.
+
+        Returns
+        -------
+        str
+            One line per score, with precision, recall and F1.
+        """
         lines = ["            precision   recall       F1"]
         for name, score in self.scores().items():
             shares = (score.precision, score.recall, score.f1)
@@ -185,30 +245,38 @@ def compare_text(
     seconds: float = float("nan"),
     measures: Sequence[str] = ALL_MEASURES,
 ) -> TextResult:
-    """Compare two treebanks of the same text, which may be split in different ways.
+    """Compare two annotations of the same text, which may be split differently.
 
     Parameters
     ----------
-    gold, found : path, open file or Treebank
-        The right answer, and what was found.
-    seconds : float, optional
-        How long that took.
-    measures : sequence of str, optional
-        The scores that the result shows, of those that the treebank has the right answers of: without
-        XPOS in it, none of XPOS.
+    gold : path, open file or Treebank
+        The correct annotation.
+    found : path, open file or Treebank
+        The annotation to evaluate.
+    seconds : float, default=nan
+        CPU time that it took, for the result.
+    measures : sequence of str, default=all
+        Names of the scores that the result should contain. Scores that the treebank has no annotation for are
+        left out.
 
     Returns
     -------
     TextResult
+        The accuracy.
 
     Raises
     ------
     ValueError
-        The texts differ in more than blanks.
+        If the texts differ in more than blanks.
+
+    See Also
+    --------
+    TextParserModel.evaluate : Evaluate a parser.
 
     Examples
     --------
     >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import compare_text
     >>> gold = Treebank.from_words([["can", "not"], ["go"]], [["AUX", "PART"], ["VERB"]])
     >>> found = Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]])
     >>> result = compare_text(gold, found)

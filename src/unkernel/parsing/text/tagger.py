@@ -46,57 +46,64 @@ _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
 
 
 class Tagger(ClusterParameter, BaseParser[TreebankSource]):
-    """Finds parts of speech, morphological features and lemmas of words.
+    """Tagger of parts of speech, morphological features and lemmas.
 
-    Columns are filled one after the other, each word by word: universal parts of speech, then the treebank's
-    own, features and lemmas. A later column sees all earlier ones and chooses among the values that occurred
-    with them. An averaged perceptron on conjunctions of features learns them, from its own mistakes.
+    Columns are filled one after another: universal parts of speech, the treebank's own parts of speech,
+    features and lemmas. A later column uses all earlier ones and chooses among the values that occurred with
+    them. The classifiers are averaged perceptrons on conjunctions of features that learn from their own
+    mistakes.
 
     Parameters
     ----------
     columns : sequence of {"upos", "xpos", "feats", "lemma"} or None, default=None
-        What to find; None is all that the treebank has.
+        Columns to predict; None means all that the treebank has.
     degree : {1, 2, 3}, default=2
-        The largest number of features in a conjunction.
+        Largest number of features in a conjunction.
     epochs : int, default=8
-        Passes over the treebank. With a `dev` treebank the best of them is kept.
+        Number of passes over the treebank. With a ``dev`` treebank the best epoch is kept.
     runs : int, default=1
-        How often training starts again, with the sentences in another order; the result has the mean of all.
+        Number of times that training starts again, with another order of the sentences. The weights are the
+        mean over all runs.
     min_count : int, default=2
-        Features that occur less often in training are left out.
+        Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=4
-        Conjunctions that were corrected less often are left out.
+        Smallest number of updates of a conjunction; those with fewer are dropped.
     clusters : WordClusters, path or None, default=None
-        A file of text without tags, or clusters of words that were learnt from it: they tell of words that
-        the treebank does not have. A path is that of a ``.uk`` file of clusters, or of text to learn them
-        from, with the words of the treebank: one sentence per line, with blanks between words, or CoNLL-U.
+        Word clusters, or a file of text without tags to learn them from. They help with words that the
+        treebank does not contain. A path names a ``.uk`` file of clusters, or text: one sentence per line,
+        with spaces between words, or CoNLL-U. The words of the treebank are added to the text.
     n_jobs : int or None, default=None
-        Threads; None is 1 and -1 is all. The result does not depend on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Order in which training visits sentences.
+        Seed of the order in which sentences are visited.
     verbose : int, default=0
-        1 prints a line per epoch.
+        1 prints one line per epoch.
 
     Attributes
     ----------
     model_ : TaggerModel
-        All that was learned.
-    columns_ : list of str
-        The columns that it fills.
+        The fitted model.
     dev_result_ : TagResult or None
+        Result on the ``dev`` treebank.
+
+    See Also
+    --------
+    TextParser : Parser of raw text, which contains a tagger.
+    TaggerModel : The fitted model.
+    WordClusters : Clusters of words.
 
     Examples
     --------
     >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import Tagger
     >>> bank = Treebank.from_words(
-    ...     [["They", "saw", "dogs"], ["Dogs", "bark"]],
-    ...     [["PRON", "VERB", "NOUN"], ["NOUN", "VERB"]],
-    ...     lemmas=[["they", "see", "dog"], ["dog", "bark"]],
+    ...     [["They", "saw", "dogs"], ["Dogs", "bark"]] * 5,
+    ...     [["PRON", "VERB", "NOUN"], ["NOUN", "VERB"]] * 5,
+    ...     lemmas=[["they", "see", "dog"], ["dog", "bark"]] * 5,
     ... )
-    >>> tagger = Tagger(min_count=1, min_updates=1).fit(bank)
-    >>> sentence = tagger.tag([["Dogs", "saw", "them"]])[0]
-    >>> sentence.upos[:2], sentence.lemmas[:2]
-    (['NOUN', 'VERB'], ['dog', 'see'])
+    >>> sentence = Tagger().fit(bank).tag([["They", "bark"]])[0]
+    >>> sentence.upos, sentence.lemmas
+    (['PRON', 'VERB'], ['they', 'bark'])
     """
 
     model_class = TaggerModel
@@ -169,12 +176,25 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource]):
 
     @property
     def columns_(self) -> list[str]:
-        """The columns that it fills."""
+        """The columns that the tagger fills."""
         columns: list[str] = self._fitted.columns_
         return columns
 
     def tag(self, source: TreebankSource | Sequence[Sequence[str]], *, n_jobs: int | None = None) -> Treebank:
-        """:meth:`TaggerModel.tag`; by default with the threads of the tagger."""
+        """Predict the tags and lemmas of words.
+
+        Parameters
+        ----------
+        source : path, open file, Treebank or lists of words
+            The sentences. Existing values of the columns are replaced; every other byte is unchanged.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator. The result does not depend on it.
+
+        Returns
+        -------
+        Treebank
+            The sentences with their tags.
+        """
         tagged: Treebank = self._fitted.tag(source, n_jobs=self._jobs(n_jobs))
         return tagged
 

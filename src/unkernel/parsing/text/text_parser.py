@@ -32,47 +32,58 @@ _SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of tr
 
 
 class TextParser(ModelEstimator[TreebankSource]):
-    """Makes trees of raw text: a :class:`Tokenizer`, a :class:`Tagger` and an :class:`ArcEagerParser` in one.
+    """Parser of raw text: a tokenizer, a tagger and a dependency parser in one.
 
-    All three learn from one treebank. The parser learns from tags that are as good as those of new text:
-    those of taggers that have not seen the sentence (jack-knifing).
+    All three are trained on one treebank. The parser is trained on predicted tags, which are as accurate as
+    those of new text: each sentence is tagged by a tagger that was trained without it (jack-knifing).
 
     Parameters
     ----------
-    tokenizer, tagger, parser : Tokenizer, Tagger and ArcEagerParser, default=None
-        Parts with parameters of your own; None is one as it comes. They are copied, and not changed.
+    tokenizer : Tokenizer, default=None
+        A tokenizer with parameters of your choice, which is copied; None uses the defaults.
+    tagger : Tagger, default=None
+        A tagger with parameters of your choice, which is copied; None uses the defaults.
+    parser : ArcEagerParser, default=None
+        A parser with parameters of your choice, which is copied; None uses the defaults.
     clusters : WordClusters, path or None, default=None
-        A file of text without tags, or clusters of words that were learnt from it, for the tagger and the
-        parser: as :class:`Tagger` takes them.
+        Word clusters, or a file of text without tags to learn them from, for the tagger and the parser. See
+        :class:`Tagger` for the kinds of files.
     folds : int, default=4
-        The number of taggers that tag the treebank for the parser, each without the sentences it tags; 1
-        gives the parser the right tags, which is quicker and less accurate.
+        Number of taggers that tag the treebank for the parser, each trained without the sentences that it
+        tags. 1 trains the parser on the correct tags, which is faster and less accurate.
     n_jobs : int or None, default=None
-        Threads of answers; None is 1 and -1 is all. Nothing depends on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     verbose : int, default=0
-        1 prints a line per epoch of each part.
+        1 prints one line per epoch of each part.
 
     Attributes
     ----------
     model_ : TextParserModel
-        All that was learned.
+        The fitted model.
     dev_result_ : TextResult or None
-        What is reached on the text of the `dev` treebank.
+        Result on the text of the ``dev`` treebank.
+
+    See Also
+    --------
+    TextParserModel : The fitted model.
+    Document : A parsed text.
 
     Examples
     --------
+    >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import TextParser
     >>> bank = Treebank.from_words(
-    ...     [["They", "saw", "it", "."], ["Dogs", "bark", "."]] * 9,
-    ...     [["PRON", "VERB", "PRON", "PUNCT"], ["NOUN", "VERB", "PUNCT"]] * 9,
-    ...     heads=[[2, 0, 2, 2], [2, 0, 2]] * 9,
-    ...     deprels=[["nsubj", "root", "obj", "punct"], ["nsubj", "root", "punct"]] * 9,
+    ...     [["They", "saw", "it"], ["Dogs", "bark"]] * 9,
+    ...     [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]] * 9,
+    ...     heads=[[2, 0, 2], [2, 0]] * 9,
+    ...     deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]] * 9,
     ... )
     >>> nlp = TextParser().fit(bank)
-    >>> doc = nlp.parse("Dogs saw it .  They bark .")
+    >>> doc = nlp.parse("Dogs saw it  They bark")
     >>> doc[0].upos, doc[0].heads
-    (['NOUN', 'VERB', 'PRON', 'PUNCT'], [2, 0, 2, 2])
+    (['NOUN', 'VERB', 'PRON'], [2, 0, 2])
     >>> doc.text
-    'Dogs saw it .  They bark .'
+    'Dogs saw it  They bark'
     """
 
     model_class = TextParserModel
@@ -148,24 +159,78 @@ class TextParser(ModelEstimator[TreebankSource]):
     # --- What was learned -----------------------------------------------------------------------------
 
     def parse(self, text: str, *, n_jobs: int | None = None) -> Document:
-        """:meth:`TextParserModel.parse`; by default with the threads of the parser."""
+        """Split a text into sentences and words, and find their tags, lemmas and trees.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator. The result does not depend on it.
+
+        Returns
+        -------
+        Document
+            The parsed text; every character of the text is in it.
+        """
         parsed: Document = self._fitted.parse(text, n_jobs=self._jobs(n_jobs))
         return parsed
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
-        """:meth:`TextParserModel.parse_many`; by default with the threads of the parser."""
+        """Parse many texts, in memory that does not grow with their number.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            The texts, which are read as they are needed.
+        n_jobs : int, default=None
+            Number of threads, each of which parses other texts; None means that of the estimator.
+
+        Returns
+        -------
+        generator of Document
+            The parsed texts, in the order of the texts.
+        """
         parsed: Generator[Document] = self._fitted.parse_many(texts, n_jobs=self._jobs(n_jobs))
         return parsed
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """:meth:`TextParserModel.explain`."""
+        """Explain how the words of a text get their tags and heads, decision by decision.
+
+        Parameters
+        ----------
+        source : str or Treebank
+            A text, or sentences that are split into words.
+        top : int or None, default=10
+            How many conjunctions of features to list per decision; None lists all.
+
+        Returns
+        -------
+        list of ExplainedDecision
+            The decisions of the tagger, then those of the parser.
+        """
         explained: list[ExplainedDecision] = self._fitted.explain(source, top=top)
         return explained
 
     def evaluate(
         self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
     ) -> TextResult:
-        """:meth:`TextParserModel.evaluate`; by default with the threads of the parser."""
+        """Parse the text of a treebank and compare the result with its annotation.
+
+        Parameters
+        ----------
+        source : path, open file or Treebank
+            Sentences with the correct annotation.
+        given : {"text", "tokens", "tags"}, default="text"
+            What to take from the treebank: only its text; its sentences and words; or also their tags.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator.
+
+        Returns
+        -------
+        TextResult
+            The accuracy and the speed.
+        """
         found: TextResult = self._fitted.evaluate(source, given=given, n_jobs=self._jobs(n_jobs))
         return found
 

@@ -59,19 +59,45 @@ class _MadeOnce(Generic[_Model]):
 
 
 class TextParserModel(SavedModel):
-    """From raw text to trees. :class:`TextParser` fits it, and ``unkernel.load`` reads it from a file.
+    """Trained parser of raw text, as :class:`TextParser` fits it and :func:`unkernel.load` reads it.
 
-    The file stays mapped: each of its models is checked and made ready when it is first needed, which takes
-    some tenths of a second. What is damaged then is a ``FormatError``; :meth:`check_model` looks at all.
+    A file stays mapped into memory. Each of its models is checked and prepared when it is first needed;
+    damage is reported as a ``FormatError`` then. :meth:`check_model` checks all of them at once.
+
+    Parameters
+    ----------
+    tokenizer : callable
+        Returns the tokenizer.
+    tagger : callable
+        Returns the tagger.
+    parser : callable
+        Returns the dependency parser.
+    parameters : dict
+        Parameters of the estimator that was fitted.
 
     Attributes
     ----------
-    tokenizer : TokenizerModel
-    tagger : TaggerModel
-    parser : ArcEagerModel
-        Each can be used, and saved, alone.
     parameters : dict
-        The parameters of the estimator that fitted it.
+        Parameters of the estimator that was fitted.
+
+    See Also
+    --------
+    TextParser : The estimator.
+
+    Examples
+    --------
+    >>> import unkernel
+    >>> from unkernel.data import Treebank
+    >>> from unkernel.parsing import TextParser
+    >>> bank = Treebank.from_words(
+    ...     [["They", "saw", "it"], ["Dogs", "bark"]] * 9,
+    ...     [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]] * 9,
+    ...     heads=[[2, 0, 2], [2, 0]] * 9,
+    ...     deprels=[["nsubj", "root", "obj"], ["nsubj", "root"]] * 9,
+    ... )
+    >>> TextParser().fit(bank).save("text.uk")
+    >>> unkernel.load("text.uk").parse("They bark")[0].heads
+    [2, 0]
     """
 
     kind = "text_parser"
@@ -94,29 +120,32 @@ class TextParserModel(SavedModel):
 
     @property
     def tokenizer(self) -> TokenizerModel:
+        """The tokenizer, which can be used and saved alone."""
         return self._tokenizer.get()
 
     @property
     def tagger(self) -> TaggerModel:
+        """The tagger, which can be used and saved alone."""
         return self._tagger.get()
 
     @property
     def parser(self) -> ArcEagerModel:
+        """The dependency parser, which can be used and saved alone."""
         return self._parser.get()
 
     @property
     def models(self) -> dict[str, SavedModel]:
-        """Its three models, by name."""
+        """The three models by name."""
         return {name: getattr(self, name) for name in _PARTS}
 
     @property
     def n_features_(self) -> int:
-        """Features of all parts, together."""
+        """Number of features of all models."""
         return sum(model.n_features_ for model in self.models.values())
 
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
-        """The classifiers that decide, such as ``"tagger.upos.0"``."""
+        """The classifiers by name, such as ``"tagger.upos.0"``."""
         return {
             f"{name}.{part}": classifier
             for name, model in self.models.items()
@@ -124,7 +153,18 @@ class TextParserModel(SavedModel):
         }
 
     def with_beam(self, beam: int) -> Self:
-        """The same, with a parser of another width: :meth:`ArcEagerModel.with_beam`."""
+        """Return the same model with another beam width of the parser.
+
+        Parameters
+        ----------
+        beam : int
+            The beam width, as for :meth:`ArcEagerModel.with_beam`.
+
+        Returns
+        -------
+        TextParserModel
+            A model that shares the classifiers.
+        """
         parser = self.parser.with_beam(beam)
         return type(self)(self._tokenizer.get, self._tagger.get, lambda: parser, self.parameters)
 
@@ -136,30 +176,32 @@ class TextParserModel(SavedModel):
         Parameters
         ----------
         text : str
-            Any text that :meth:`TokenizerModel.tokenize` takes; every character of it is in the answer.
+            The text, as for :meth:`TokenizerModel.tokenize`.
         n_jobs : int, default=None
-            Threads, as there.
+            Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
 
         Returns
         -------
         Document
+            The parsed text; every character of the text is in it.
         """
         return _document(self._answered_text(encoded(text), n_jobs))
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
-        """Parse one text after another, in memory that does not grow with their number.
+        """Parse many texts, in memory that does not grow with their number.
 
         Parameters
         ----------
         texts : iterable of str
-            Read as they are needed.
+            The texts, which are read as they are needed.
         n_jobs : int, default=None
-            Threads, each with texts of its own; None is 1 and -1 is all. The answers do not depend on it.
+            Number of threads, each of which parses other texts; None means 1 and -1 means all processors. The
+            results do not depend on it.
 
-        Yields
-        ------
-        Document
-            In the order of the texts; the same as :meth:`parse` gives.
+        Returns
+        -------
+        generator of Document
+            The parsed texts, in the order of the texts, as from :meth:`parse`.
         """
         if isinstance(texts, str):
             raise TypeError("texts are several: parse takes a single one")
@@ -178,20 +220,20 @@ class TextParserModel(SavedModel):
         return [_document(next(answers) + b"\n" if one else one) for one in split]
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """Why the words of a text get their tags and heads, decision by decision.
+        """Explain how the words of a text get their tags and heads, decision by decision.
 
         Parameters
         ----------
         source : str or Treebank
             A text, or sentences that are split into words.
-        top : int, default=10
-            The number of conjunctions of features to list for each decision; None lists all.
+        top : int or None, default=10
+            How many conjunctions of features to list per decision; None lists all.
 
         Returns
         -------
         list of ExplainedDecision
-            Those of the tagger, then those of the parser; their parts are called as in ``parts_``. Words
-            that training leaves no doubt about get their tags without a decision.
+            The decisions of the tagger, then those of the parser; their parts are named as in ``parts_``.
+            Words whose tag was always the same in training are tagged without a decision.
         """
         words = self.tokenizer.tokenize(source) if isinstance(source, str) else source
         if not words.n_words:
@@ -203,7 +245,18 @@ class TextParserModel(SavedModel):
         return [replace(one, part=f"{name}.{one.part}") for name, own in found.items() for one in own]
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
-        """None: words are all that it needs."""
+        """Return an empty list, because the model only needs words.
+
+        Parameters
+        ----------
+        corpus : Treebank
+            The sentences.
+
+        Returns
+        -------
+        list
+            Always empty.
+        """
         return []
 
     def _answered_text(self, text: bytes, n_jobs: int | None) -> bytes:
@@ -217,20 +270,22 @@ class TextParserModel(SavedModel):
     def evaluate(
         self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
     ) -> TextResult:
-        """Parse the text of a treebank, and compare.
+        """Parse the text of a treebank and compare the result with its annotation.
 
         Parameters
         ----------
         source : path, open file or Treebank
+            Sentences with the correct annotation.
         given : {"text", "tokens", "tags"}, default="text"
-            What is taken from the treebank: its text alone (that of its comments ``# text``, with a blank
-            line before each paragraph); its sentences and words; or their tags, too.
+            What to take from the treebank: only its text (that of its comments ``# text``, with a blank line
+            before each paragraph); its sentences and words; or also their tags.
         n_jobs : int, default=None
-            Threads; None is 1 and -1 is all.
+            Number of threads; None means 1 and -1 means all processors.
 
         Returns
         -------
         TextResult
+            The accuracy and the speed.
         """
         check_given(given)
         bank = measurable(source)
@@ -271,10 +326,21 @@ class TextParserModel(SavedModel):
         return cls(**models, parameters=parameters)
 
     def check_columns(self) -> None:
-        """Nothing: each model does so when it is made."""
+        """Do nothing: each model checks its columns when it is prepared."""
 
     def check_model(self, file: str) -> None:
-        """Make all models ready; a ``FormatError`` if one is damaged."""
+        """Prepare and check all three models.
+
+        Parameters
+        ----------
+        file : str
+            Name of the file in error messages.
+
+        Raises
+        ------
+        FormatError
+            If a model is damaged.
+        """
         _ = self.models
 
 

@@ -29,47 +29,54 @@ _BOUNDARIES, _SPLITS = 3, 2  # classes
 
 
 class Tokenizer(ModelEstimator[TreebankSource]):
-    """Splits plain text into sentences, tokens and words, as a treebank does.
+    """Tokenizer: splits plain text into sentences, tokens and words, as a treebank does.
 
-    After each character a token may end, or a sentence with it. Where training saw no choice, as between two
-    letters of English, no decision is made; elsewhere a classifier on conjunctions of features decides, an
-    averaged perceptron: the characters around, the token so far, the words before and after, and how these
-    were used. Blank lines always end a sentence. Multiword tokens (``don't``, French ``du``) are split as in
-    training; unknown ones by their endings.
+    After each character a token or a sentence may end. Where training never saw a choice, as between two
+    letters in English, no decision is made. Elsewhere an averaged perceptron on conjunctions of features
+    decides: the characters around, the token so far, the words before and after, and how these were used in
+    training. Blank lines always end a sentence. Multiword tokens (``don't``, French ``du``) are split as in
+    training, unknown ones by their endings.
 
     Parameters
     ----------
     degree : {1, 2, 3}, default=2
-        The largest number of features in a conjunction.
+        Largest number of features in a conjunction.
     epochs : int, default=8
-        Passes over the decisions. With a `dev` treebank the best of them is kept.
+        Number of passes over the decisions. With a ``dev`` treebank the best epoch is kept.
     runs : int, default=2
-        How often training starts again, with the decisions in another order; the result has the mean of the
-        weights of all runs.
+        Number of times that training starts again, with another order of the decisions. The weights are the
+        mean over all runs.
     min_count : int, default=1
-        Features that occur less often in training are left out.
+        Smallest number of occurrences of a feature in training; rarer features are ignored.
     min_updates : int, default=2
-        Conjunctions that were corrected less often are left out.
+        Smallest number of updates of a conjunction; those with fewer are dropped.
     n_jobs : int or None, default=None
-        Threads of answers; None is 1 and -1 is all. Nothing depends on it.
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
     random_state : int, RandomState or None, default=0
-        Order in which training visits decisions.
+        Seed of the order in which decisions are visited.
     verbose : int, default=0
-        1 prints a line per epoch.
+        1 prints one line per epoch.
 
     Attributes
     ----------
     model_ : TokenizerModel
-        All that was learned.
+        The fitted model.
     dev_result_ : TextResult or None
+        Result on the text of the ``dev`` treebank.
+
+    See Also
+    --------
+    TextParser : Parser of raw text, which contains a tokenizer.
+    TokenizerModel : The fitted model.
 
     Examples
     --------
     >>> from unkernel.data import Treebank
-    >>> bank = Treebank.from_words([["Dogs", "bark", "."], ["They", "saw", "it", "."]] * 9)
+    >>> from unkernel.parsing import Tokenizer
+    >>> bank = Treebank.from_words([["Dogs", "bark"], ["They", "saw", "it"]] * 9)
     >>> tokenizer = Tokenizer(min_count=1).fit(bank)
-    >>> [sentence.forms for sentence in tokenizer.tokenize("They bark . Dogs saw it .")]
-    [['They', 'bark', '.'], ['Dogs', 'saw', 'it', '.']]
+    >>> [sentence.forms for sentence in tokenizer.tokenize("They bark Dogs saw it")]
+    [['They', 'bark'], ['Dogs', 'saw', 'it']]
     """
 
     model_class = TokenizerModel
@@ -168,7 +175,20 @@ class Tokenizer(ModelEstimator[TreebankSource]):
     # --- What was learned -----------------------------------------------------------------------------
 
     def tokenize(self, text: str, *, n_jobs: int | None = None) -> Treebank:
-        """:meth:`TokenizerModel.tokenize`; by default with the threads of the tokenizer."""
+        """Split a text into sentences, tokens and words.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        n_jobs : int, default=None
+            Number of threads; None means that of the estimator. The result does not depend on it.
+
+        Returns
+        -------
+        Treebank
+            Sentences with the columns ID, FORM and MISC.
+        """
         tokenized: Treebank = self._fitted.tokenize(text, n_jobs=self._jobs(n_jobs))
         return tokenized
 
