@@ -59,7 +59,7 @@ papers: $(STAMPS)/package $(STAMPS)/bench ## the tables and figures of the five 
 	@for paper in $(PAPERS); do $(BIN)/python benchmarks/paper_$$paper.py $(if $(QUICK),--quick) --save || exit 1; done
 	@$(BIN)/python benchmarks/papers.py
 
-lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may import whom
+lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, imports and docstrings
 	$(BIN)/ruff check --extend-exclude $(STUB),build
 	$(BIN)/ruff format --check --extend-exclude $(STUB),build
 	$(BIN)/clang-format --dry-run -Werror $(CXX_FILES)
@@ -69,6 +69,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, and who may
 		|| { cat build/lint-imports.txt; exit 1; }
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/python tools/check_names.py
+	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/python tools/pipelines_page.py --check
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples

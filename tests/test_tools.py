@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from unkernel import PolySVC
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -233,3 +236,47 @@ def test_a_release_has_one_version(
 @pytest.mark.parametrize("arguments", [[], ["1.2.3"], ["v1.2"], ["v1.2.3", "v1.2.4"]])
 def test_a_release_is_a_tag(arguments: list[str]) -> None:
     assert check_release.main(arguments) == 2
+
+
+# --- Docstrings -----------------------------------------------------------------------------------------
+
+
+def documented(summary: str, *sections: str) -> Callable[[int], int]:
+    def double(number: int) -> int:
+        return 2 * number
+
+    double.__qualname__ = double.__name__ = "double"
+    double.__doc__ = "\n\n".join([summary, *sections]) + "\n"
+    return double
+
+
+PARAMETERS = "Parameters\n----------\nnumber : int\n    A number."
+RETURNS = "Returns\n-------\nint\n    Twice the number."
+SEE_ALSO = "See Also\n--------\nabs : Another function."
+EXAMPLES = "Examples\n--------\n>>> double(2)\n4"
+
+
+@pytest.mark.parametrize(
+    ("value", "codes"),
+    [
+        (documented("Double a number.", PARAMETERS, RETURNS, SEE_ALSO, EXAMPLES), []),
+        (documented("Double a number.", RETURNS, SEE_ALSO, EXAMPLES), ["PR01"]),
+        (documented("Double a number.", PARAMETERS, SEE_ALSO, EXAMPLES), ["RT01"]),
+        (documented("Double a number.", PARAMETERS, RETURNS), ["EX01", "SA01"]),
+        (documented("Doubles a number.", PARAMETERS, RETURNS, SEE_ALSO, EXAMPLES), ["SS05"]),
+        (documented("Double it.", PARAMETERS.replace("r : int", "r"), RETURNS, SEE_ALSO, EXAMPLES), ["PR04"]),
+    ],
+)
+def test_docstrings_that_lack_something(value: Callable[[int], int], codes: list[str]) -> None:
+    pytest.importorskip("numpydoc")
+    check = tool("check_docstrings")
+    found = check.problems(f"{value.__module__}.double", value, check.wanted_checks())
+    assert sorted(line.split()[1] for line in found) == codes
+
+
+def test_members_of_a_class_are_those_of_the_package() -> None:
+    pytest.importorskip("numpydoc")
+    check = tool("check_docstrings")
+    names = [where.rpartition(".")[2] for where, _ in check.members(PolySVC)]
+    assert {"fit", "predict", "path", "save", "coef_"} <= set(names)
+    assert not {"get_params", "set_fit_request", "_train"} & set(names)

@@ -1,7 +1,8 @@
 """Kernel machines at linear speed.
 
-Train polynomial-kernel and tree-kernel SVMs in about the time a linear model takes, and compile any such
-model, of ours or of other programs, into an exact classifier that answers in microseconds.
+Train polynomial-kernel, ranking and tree-kernel support vector machines in about the time of a linear model,
+and compile any of these models, or one of another program, into an exact classifier with an inference latency
+of microseconds.
 
 >>> from unkernel import PolySVC, PolyLogisticRegression, CuttingPlaneSVC, RankSVM, TreeSVC, TreeKernel
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees

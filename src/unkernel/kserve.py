@@ -1,7 +1,7 @@
-"""A predictor of KServe: ``python -m unkernel.kserve --model_name income --model_dir /mnt/models``.
+"""KServe predictor: ``python -m unkernel.kserve --model_name income --model_dir /mnt/models``.
 
 The folder holds one ``.uk`` file. Requests of version 1 have a list of ``instances`` (records, rows, trees or
-texts), those of version 2 the tensors that ``unkernel serve`` has.
+texts), those of version 2 the tensors of ``unkernel serve``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,25 @@ _TEXT = "BYTES"
 
 
 class UnkernelModel(KServeModel):  # type: ignore[misc]
-    """Serves one ``.uk`` file.
+    """KServe model that serves one ``.uk`` file.
 
     Parameters
     ----------
     name : str
+        Name of the model in addresses.
     path : str or Path
-        The file, or a folder that holds one such file.
+        The file, or a folder that holds one ``.uk`` file.
+
+    See Also
+    --------
+    main : Serve a model from the command line.
+    unkernel.serve.serve : The server of unkernel itself.
+
+    Examples
+    --------
+    >>> from unkernel.kserve import UnkernelModel  # doctest: +SKIP
+    >>> UnkernelModel("income", "/mnt/models").load()  # doctest: +SKIP
+    True
     """
 
     _answerer: Answerer
@@ -46,7 +58,18 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         self.ready = False
 
     def load(self) -> bool:
-        """Read the file; not mapped, as it may be written over while it is served."""
+        """Read the file; it is not mapped into memory, because it may be replaced while it is served.
+
+        Returns
+        -------
+        bool
+            Whether the model is ready.
+
+        Raises
+        ------
+        kserve.errors.ModelMissingError
+            If the folder does not hold exactly one ``.uk`` file.
+        """
         found = sorted(self._path.glob("*.uk")) if self._path.is_dir() else [self._path]
         if len(found) != 1 or not found[0].is_file():
             raise ModelMissingError(f"{self._path}: expected one .uk file, and there are {len(found)}")
@@ -55,11 +78,23 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         return self.ready
 
     def get_input_types(self) -> list[dict[str, Any]]:
-        """What requests of version 2 hold."""
+        """Describe the inputs of requests of version 2.
+
+        Returns
+        -------
+        list of dict
+            Name, data type and shape of each input.
+        """
         return [tensor.to_json() for tensor in self._answerer.inputs]
 
     def get_output_types(self) -> list[dict[str, Any]]:
-        """What answers of version 2 hold."""
+        """Describe the outputs of responses of version 2.
+
+        Returns
+        -------
+        list of dict
+            Name, data type and shape of each output.
+        """
         return [tensor.to_json() for tensor in self._answerer.outputs]
 
     async def predict(
@@ -68,7 +103,27 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         headers: dict[str, str] | None = None,
         response_headers: dict[str, str] | None = None,
     ) -> dict[str, Any] | InferResponse:
-        """Answer a request of either version."""
+        """Answer a request of version 1 or 2.
+
+        Parameters
+        ----------
+        payload : dict or kserve.InferRequest
+            The request.
+        headers : dict, default=None
+            Not used.
+        response_headers : dict, default=None
+            Not used.
+
+        Returns
+        -------
+        dict or kserve.InferResponse
+            The response, of the same version.
+
+        Raises
+        ------
+        kserve.errors.InvalidInput
+            If an input is missing or malformed.
+        """
         if isinstance(payload, InferRequest):
             return self._infer(payload)
         instances = payload.get("instances")
@@ -107,7 +162,17 @@ def _decoded(given: Any) -> np.ndarray[Any, Any]:
 
 
 def main() -> None:
-    """Serve the model that the command line names."""
+    """Serve the model that the command line names.
+
+    See Also
+    --------
+    UnkernelModel : The model that is served.
+
+    Examples
+    --------
+    >>> import unkernel.kserve  # doctest: +SKIP
+    >>> unkernel.kserve.main()  # doctest: +SKIP
+    """
     parser = argparse.ArgumentParser(parents=[model_server.parser])
     parser.add_argument("--model_dir", default="/mnt/models", help="A folder that holds one .uk file.")
     given = parser.parse_args()

@@ -1,6 +1,6 @@
-"""A flavour of MLflow: models of unkernel are saved, logged and loaded as they are, without pickle.
+"""MLflow flavour: save, log and load models of unkernel without pickle.
 
->>> import unkernel.mlflow  # doctest: +SKIP
+>>> import mlflow, unkernel.mlflow  # doctest: +SKIP
 >>> unkernel.mlflow.log_model(fast, name="income")  # doctest: +SKIP
 >>> unkernel.mlflow.load_model("models:/income/1").predict_one(record)  # doctest: +SKIP
 >>> mlflow.pyfunc.load_model("models:/income/1").predict(frame)  # doctest: +SKIP
@@ -46,21 +46,36 @@ def save_model(
     signature: ModelSignature | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> None:
-    """Save a model as a folder of MLflow.
+    """Save a model as an MLflow model folder.
 
     Parameters
     ----------
     model : classifier, estimator or parser
-        What has a method ``save``: what ``unkernel.compile`` and ``unkernel.load`` return, or a fitted
+        A model with a method ``save``: what ``unkernel.compile`` and ``unkernel.load`` return, or a fitted
         estimator.
-    path : path
-        A folder that does not exist, or is empty.
+    path : str or path-like
+        A folder that does not exist or is empty.
     mlflow_model : mlflow.models.Model, default=None
-        What the flavour is added to.
+        The MLflow model to which the flavour is added; None makes a new one.
     signature : ModelSignature, default=None
-        None takes that of the model: its columns, or the width of its rows.
+        The signature; None infers it from the columns of the model or the width of its rows.
     metadata : dict, default=None
-        What else MLflow keeps of the model.
+        Metadata that MLflow stores with the model.
+
+    Raises
+    ------
+    FileExistsError
+        If the folder is not empty.
+
+    See Also
+    --------
+    log_model : Log a model to a run.
+    load_model : Load a model.
+
+    Examples
+    --------
+    >>> import unkernel.mlflow  # doctest: +SKIP
+    >>> unkernel.mlflow.save_model(fast, "income-model")  # doctest: +SKIP
     """
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,26 +98,85 @@ def save_model(
 
 
 def log_model(model: Any, name: str | None = None, **options: Any) -> ModelInfo:
-    """Log a model to MLflow; `options` are those of :func:`save_model` and of ``mlflow.models.Model.log``."""
+    """Log a model to MLflow.
+
+    Parameters
+    ----------
+    model : classifier, estimator or parser
+        The model, as for :func:`save_model`.
+    name : str, default=None
+        Name of the logged model.
+    **options
+        Passed on to :func:`save_model` and ``mlflow.models.Model.log``.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+        Information about the logged model.
+
+    See Also
+    --------
+    save_model : Save a model to a folder.
+    load_model : Load a model.
+
+    Examples
+    --------
+    >>> import unkernel.mlflow  # doctest: +SKIP
+    >>> unkernel.mlflow.log_model(fast, name="income")  # doctest: +SKIP
+    """
     return Model.log(artifact_path=None, name=name, flavor=sys.modules[__name__], model=model, **options)
 
 
 def load_model(model_uri: str, dst_path: str | None = None) -> Any:
-    """Load a model as ``unkernel.load`` does, from wherever MLflow keeps it.
+    """Load a model from MLflow, as :func:`unkernel.load` loads a file.
 
     Parameters
     ----------
     model_uri : str
-        Such as ``"models:/income/1"``, ``"runs:/…/income"`` or a folder.
+        Address of the model, such as ``"models:/income/1"``, ``"runs:/…/income"`` or a folder.
     dst_path : str, default=None
-        Where files from elsewhere are put.
+        Folder for downloaded files; None uses a temporary one.
+
+    Returns
+    -------
+    classifier or parser
+        The model.
+
+    See Also
+    --------
+    log_model : Log a model to a run.
+
+    Examples
+    --------
+    >>> import unkernel.mlflow  # doctest: +SKIP
+    >>> unkernel.mlflow.load_model("models:/income/1").predict_one(record)  # doctest: +SKIP
     """
     folder = artifacts.download_artifacts(artifact_uri=model_uri, dst_path=dst_path)
     return load(Path(folder) / _FILE)
 
 
 def signature_of(model: Any) -> ModelSignature:
-    """What a model takes and gives, in MLflow's words."""
+    """Describe the inputs of a model as an MLflow signature.
+
+    Parameters
+    ----------
+    model : classifier or parser
+        The model.
+
+    Returns
+    -------
+    mlflow.models.ModelSignature
+        The signature.
+
+    See Also
+    --------
+    save_model : Save a model with its signature.
+
+    Examples
+    --------
+    >>> import unkernel.mlflow  # doctest: +SKIP
+    >>> unkernel.mlflow.signature_of(fast).inputs  # doctest: +SKIP
+    """
     answerer = answerer_of(model)
     params = ParamSchema([ParamSpec("method", "string", _METHODS[0])]) if _is_classifier(answerer) else None
     return ModelSignature(inputs=_inputs(answerer), params=params)

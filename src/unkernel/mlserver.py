@@ -1,8 +1,8 @@
-"""A runtime of MLServer: :class:`UnkernelRuntime`.
+"""MLServer runtime for ``.uk`` files.
 
-``model-settings.json`` has ``"implementation": "unkernel.mlserver.UnkernelRuntime"``, and the parameter
-``uri`` names a ``.uk`` file, or a folder that holds ``model.uk``. Requests and answers have the
-tensors that ``unkernel serve`` has: one input per column of a record, or ``rows``, ``tree`` or ``text``.
+Set ``"implementation": "unkernel.mlserver.UnkernelRuntime"`` in ``model-settings.json``, and let the
+parameter ``uri`` name a ``.uk`` file or a folder that holds ``model.uk``. Requests and responses have the
+tensors of ``unkernel serve``: one input per column of a record, or ``rows``, ``tree`` or ``text``.
 """
 
 from __future__ import annotations
@@ -31,12 +31,33 @@ _TEXT = "BYTES"
 
 
 class UnkernelRuntime(MLModel):  # type: ignore[misc]
-    """Serves one ``.uk`` file."""
+    """MLServer runtime that serves one ``.uk`` file.
+
+    See Also
+    --------
+    unkernel.serve.serve : The server of unkernel itself.
+
+    Examples
+    --------
+    MLServer makes the runtime when ``model-settings.json`` names it:
+
+    >>> settings = {
+    ...     "name": "income",
+    ...     "implementation": "unkernel.mlserver.UnkernelRuntime",
+    ...     "parameters": {"uri": "income.uk"},
+    ... }
+    """
 
     _answerer: Answerer
 
     async def load(self) -> bool:
-        """Read the file; not mapped, as it may be written over while it is served."""
+        """Read the file; it is not mapped into memory, because it may be replaced while it is served.
+
+        Returns
+        -------
+        bool
+            Always true.
+        """
         path = await get_model_uri(self.settings, wellknown_filenames=_NAMES)
         self._answerer = answerer_of(load(path, mmap=False))
         self.inputs = [_described(tensor) for tensor in self._answerer.inputs]
@@ -44,7 +65,23 @@ class UnkernelRuntime(MLModel):  # type: ignore[misc]
         return True
 
     async def predict(self, payload: InferenceRequest) -> InferenceResponse:
-        """Answer a request of the Open Inference Protocol."""
+        """Answer a request of the Open Inference Protocol.
+
+        Parameters
+        ----------
+        payload : mlserver.types.InferenceRequest
+            The request.
+
+        Returns
+        -------
+        mlserver.types.InferenceResponse
+            The response.
+
+        Raises
+        ------
+        mlserver.errors.InferenceError
+            If an input is missing or malformed.
+        """
         given = {one.name: _decoded(one) for one in payload.inputs}
         try:
             found = self._answerer.infer(given)

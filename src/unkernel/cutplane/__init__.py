@@ -1,4 +1,4 @@
-"""Cutting planes: linear SVMs and ranking SVMs in time linear in the rows, also out of core."""
+"""Linear and ranking support vector machines, trained by cutting planes in memory or from files."""
 
 from typing import TYPE_CHECKING
 

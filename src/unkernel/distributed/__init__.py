@@ -1,4 +1,4 @@
-"""Training on the machines of a Dask cluster: the rows stay there, weights and gradients travel."""
+"""Train on a Dask cluster: the rows stay on the workers, weights and gradients are sent."""
 
 try:
     import dask.distributed  # noqa: F401

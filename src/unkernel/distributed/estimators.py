@@ -89,34 +89,77 @@ class _OnCluster:
 
 
 class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
-    """:class:`~unkernel.CuttingPlaneSVC` trained on the workers of a Dask cluster.
+    """Linear support vector classification on a Dask cluster.
 
-    The rows stay on the workers. Each pass sends the weights to them and sums their gradients, along trees;
-    the other objectives than the error rate also send 8 bytes per row each way. The answer has the same
-    certified gap as on one machine. When a worker is lost, Dask makes its rows again elsewhere and the run
-    goes on.
+    This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
+    the workers and sums their gradients along a tree; objectives other than the error rate also send 8 bytes
+    per row each way. The solution has the same certified gap as on one machine. If a worker is lost, Dask
+    restores its rows elsewhere and training continues.
 
     Parameters
     ----------
-    C, loss, objective, k, fit_intercept, intercept_scaling, tol, max_iter, max_cuts
-        As for ``CuttingPlaneSVC``.
-    class_weight, warm_start, checkpoint, verbose
-        As for ``CuttingPlaneSVC``. The checkpoint is a folder of the client's machine.
+    C : float, default=1.0
+        Weight of the loss; larger values fit the training set more closely.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        Loss of a row that violates the margin, for ``objective="error_rate"``.
+    objective : str, default="error_rate"
+        What is optimised: "error_rate", "roc_area", "f1", "break_even" or "precision_at_k".
+    k : int, default=None
+        Number of highest-scoring rows that count, for ``objective="precision_at_k"``.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    intercept_scaling : float, default=1.0
+        Value of the constant feature; the larger it is, the less the intercept is regularised.
+    tol : float, default=1e-3
+        Relative gap at which training stops.
+    max_iter : int, default=1000
+        Largest number of passes over the training set.
+    max_cuts : int, default=200
+        Largest number of cuts that are kept.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C for each class; "balanced" gives all classes the same total weight.
+    warm_start : bool, default=False
+        Whether the next ``fit`` starts from the weights of the previous one.
+    checkpoint : path, default=None
+        Folder on the machine of the client in which to keep the cuts during training.
     n_jobs : int or None, default=None
-        Threads that a worker uses for a task; None is as many as it has.
+        Number of threads that a worker uses for a task; None means as many as it has.
+    verbose : int, default=0
+        1 prints how training ended; 2 adds one line per second.
     client : distributed.Client, default=None
-        None is the client that was made last.
+        The Dask client; None uses the client that was made last.
 
     Attributes
     ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    objective_ : float
+        Primal objective, summed over the one-versus-rest problems.
+    gap_ : float
+        Certified relative duality gap, the largest over all problems.
+    n_iter_ : int
+        Passes over the training set, the largest number over all problems.
+    solver_ : str
+        The solver that was used, always "cutting_plane".
+    model_ : LinearModel
+        The fitted model.
     traffic_ : dict
-        Bytes that were sent while training, by purpose, summed over the parts.
+        Bytes that were sent during training, by purpose, summed over the parts.
     n_parts_ : int
-        Parts that the rows were in, one per worker.
+        Number of parts that the rows were in, one per worker.
     n_recoveries_ : int
-        How often a question was asked again because a worker was lost.
-    classes_, coef_, intercept_, n_features_in_, objective_, gap_, n_iter_
-        As for ``CuttingPlaneSVC``.
+        Number of tasks that were repeated because a worker was lost.
+
+    See Also
+    --------
+    unkernel.CuttingPlaneSVC : The same estimator on one machine, with details of the parameters.
+    DaskRankSVM : Learning to rank on a cluster.
 
     Examples
     --------
@@ -174,19 +217,24 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         self.client = client
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Train on rows X with labels y.
+        """Fit the model to rows on the workers.
 
         Parameters
         ----------
         X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            A dask array is chunked by rows, its chunks dense or of scipy.sparse. A bag, and a list, have
-            blocks ``(X, y)`` or ``(X, y, None, weights)``. A path, a pattern or a list of paths names
-            svmlight files that the workers can read; ``s3://`` and the like need fsspec. An array of the
-            client is sent to the workers.
-        y : dask array or array of shape (n_samples,)
-            None where labels come with the rows.
+            Training rows. A Dask array is chunked by rows; its chunks are dense or SciPy matrices. A bag or a
+            list has blocks ``(X, y)`` or ``(X, y, None, weights)``. A path, a pattern or a list of paths
+            names svmlight files that the workers can read; ``s3://`` and the like need fsspec. An array of
+            the client is sent to the workers.
+        y : dask array or array of shape (n_samples,), default=None
+            Class labels; None if the rows come with labels.
         sample_weight : dask array or array of shape (n_samples,), default=None
-            A row of weight k counts as k equal rows.
+            Weights of the rows.
+
+        Returns
+        -------
+        DaskCuttingPlaneSVC
+            The fitted estimator itself.
         """
         self.fit_reporting(X, y, sample_weight, on_progress=None)
         return self
@@ -202,7 +250,28 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
-        """``fit``, with a function that is shown the progress of training."""
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as in :meth:`fit`.
+        y : dask array or array of shape (n_samples,) or None
+            Class labels.
+        sample_weight : dask array or array of shape (n_samples,) or None
+            Weights of the rows.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+        on_reading : ignored, default=None
+            Not used.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in files start at 0.
+
+        Returns
+        -------
+        DaskCuttingPlaneSVC
+            The fitted estimator itself.
+        """
         rows, cluster, factors = self._spread(X, y, sample_weight, zero_based)
         options = self._solver_options(on_progress, self._constant())
         nothing: list[Any] = [None] * len(self._places())
@@ -212,22 +281,26 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fit for several values of C, each from the cuts of the one before.
+        """Fit one model for each of several values of C.
 
-        The rows are sent to the workers and packed once. ``traffic_`` of a fitted copy counts what was sent
-        until it was fitted.
+        The rows are sent to the workers and packed once, and each fit starts from the cuts of the previous
+        one. ``traffic_`` of a fitted copy counts what was sent until it was fitted.
 
         Parameters
         ----------
-        X, y, sample_weight
-            As in :meth:`fit`.
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as in :meth:`fit`.
+        y : dask array or array of shape (n_samples,) or None
+            Class labels.
         Cs : iterable of float
-            Best in ascending order.
+            Values of C; training is fastest if they ascend.
+        sample_weight : dask array or array of shape (n_samples,), default=None
+            Weights of the rows.
 
         Returns
         -------
         list of DaskCuttingPlaneSVC
-            One fitted copy per C.
+            One fitted copy of this estimator for each C.
         """
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
@@ -324,27 +397,64 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
 
 
 class DaskRankSVM(_OnCluster, RankSVM):
-    """:class:`~unkernel.RankSVM` trained on the workers of a Dask cluster.
+    """Support vector machine for learning to rank on a Dask cluster.
 
-    The rows stay on the workers. Each pass sends the weights to them and gathers the scores, 8 bytes per row;
-    the client finds the pairs that are out of order, sends each worker the coefficients of its rows, and the
-    gradients are summed along a tree.
+    This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers. Each pass sends the weights
+    to the workers and gathers the scores, 8 bytes per row. The client finds the pairs in the wrong order and
+    sends each worker the coefficients of its rows; the gradients are summed along a tree.
 
     Parameters
     ----------
-    C, pair_weight, tol, max_iter, max_cuts, warm_start, checkpoint, verbose
-        As for ``RankSVM``. The checkpoint is a folder of the client's machine.
+    C : float, default=1.0
+        Weight of the pairs that are in the wrong order, scaled as if each row had one loss.
+    pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
+        Weights of pairs, as for :class:`~unkernel.RankSVM`.
+    tol : float, default=1e-3
+        Relative gap at which training stops.
+    max_iter : int, default=1000
+        Largest number of passes over the training set.
+    max_cuts : int, default=200
+        Largest number of cuts that are kept.
+    warm_start : bool, default=False
+        Whether the next ``fit`` starts from the weights of the previous one.
+    checkpoint : path, default=None
+        Folder on the machine of the client in which to keep the cuts during training.
     n_jobs : int or None, default=None
-        Threads that a worker uses for a task; None is as many as it has. For the client, None is 1.
+        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
+    verbose : int, default=0
+        1 prints how training ended; 2 adds one line per second.
     client : distributed.Client, default=None
-        None is the client that was made last.
+        The Dask client; None uses the client that was made last.
 
     Attributes
     ----------
-    traffic_, n_parts_, n_recoveries_
-        As for :class:`DaskCuttingPlaneSVC`.
-    coef_, ranks_, thresholds_, n_features_in_, objective_, gap_, n_iter_
-        As for ``RankSVM``.
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features.
+    ranks_ : ndarray of shape (n_ranks,)
+        The labels, in ascending order.
+    thresholds_ : ndarray of shape (n_ranks - 1,)
+        Scores that separate the labels; only after :meth:`fit_thresholds`.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    objective_ : float
+        Primal objective.
+    gap_ : float
+        Certified relative duality gap.
+    n_iter_ : int
+        Passes over the training set.
+    model_ : LinearModel
+        The fitted model.
+    traffic_ : dict
+        Bytes that were sent during training, by purpose, summed over the parts.
+    n_parts_ : int
+        Number of parts that the rows were in, one per worker.
+    n_recoveries_ : int
+        Number of tasks that were repeated because a worker was lost.
+
+    See Also
+    --------
+    unkernel.RankSVM : The same estimator on one machine, with details of the parameters.
+    DaskCuttingPlaneSVC : Classification on a cluster.
 
     Examples
     --------
@@ -391,18 +501,23 @@ class DaskRankSVM(_OnCluster, RankSVM):
         self.client = client
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Train on rows X with labels y.
+        """Fit the model to rows on the workers, so that larger labels have larger scores.
 
         Parameters
         ----------
         X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            As for :class:`DaskCuttingPlaneSVC`; blocks are ``(X, y[, qid[, weights]])``.
-        y : dask array or array of numbers of shape (n_samples,)
-            None where labels come with the rows.
+            Training rows, as for :class:`DaskCuttingPlaneSVC`; blocks are ``(X, y[, qid[, weights]])``.
+        y : dask array or array of numbers of shape (n_samples,), default=None
+            Labels; None if the rows come with labels.
         qid : dask array or array of shape (n_samples,), default=None
-            Groups: only rows of the same one are compared, on whatever worker they are.
+            Groups: only rows of the same group are compared, even if they are on different workers.
         sample_weight : dask array or array of shape (n_samples,), default=None
-            A pair has the product of its rows' weights.
+            Weights of the rows; the weight of a pair is the product of the weights of its rows.
+
+        Returns
+        -------
+        DaskRankSVM
+            The fitted estimator itself.
         """
         self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
         return self
@@ -419,7 +534,30 @@ class DaskRankSVM(_OnCluster, RankSVM):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> Self:
-        """``fit``, with a function that is shown the progress of training."""
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as in :meth:`fit`.
+        y : dask array or array of numbers of shape (n_samples,) or None
+            Labels.
+        qid : dask array or array of shape (n_samples,) or None
+            Groups.
+        sample_weight : dask array or array of shape (n_samples,) or None
+            Weights of the rows.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+        on_reading : ignored, default=None
+            Not used.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in files start at 0.
+
+        Returns
+        -------
+        DaskRankSVM
+            The fitted estimator itself.
+        """
         rows, cluster, ranking = self._spread(X, y, qid, sample_weight, zero_based)
         self._fit_rows(rows, ClusterMinimiser(cluster, rows.n_features), ranking, on_progress)
         self._note_traffic(cluster)
@@ -429,9 +567,28 @@ class DaskRankSVM(_OnCluster, RankSVM):
     def path(
         self, X: Any, y: Any, Cs: Iterable[float], qid: Any = None, sample_weight: Any = None
     ) -> list[Self]:
-        """Fit for several values of C, each from the cuts of the one before.
+        """Fit one model for each of several values of C.
 
-        The rows are sent to the workers and packed once. See :meth:`RankSVM.path`.
+        The rows are sent to the workers and packed once, and each fit starts from the cuts of the previous
+        one.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as in :meth:`fit`.
+        y : dask array or array of numbers of shape (n_samples,) or None
+            Labels.
+        Cs : iterable of float
+            Values of C; training is fastest if they ascend.
+        qid : dask array or array of shape (n_samples,), default=None
+            Groups.
+        sample_weight : dask array or array of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        list of DaskRankSVM
+            One fitted copy of this estimator for each C.
         """
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")

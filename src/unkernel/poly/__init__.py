@@ -1,4 +1,4 @@
-"""Learners on polynomial feature maps."""
+"""Classifiers on conjunctions of features: polynomial-kernel SVMs and logistic regression."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Plots and reports."""
+"""Reports: evaluate models on test data and show the result as an HTML page."""
 
 from typing import TYPE_CHECKING
 

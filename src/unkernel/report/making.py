@@ -49,34 +49,52 @@ def report(
     title: str | None = None,
     n_jobs: int | None = None,
 ) -> Report:
-    """Measure one model, or several side by side, on examples whose right answers are known.
+    """Evaluate one model, or several side by side, and make an HTML report.
 
     Parameters
     ----------
     models : classifier, estimator, parser, or mapping of str to these
-        Compiled classifiers and fitted estimators of rows, records or trees, or parsers; a mapping names
-        those that are compared. All must take `X` and have the same classes.
-    X : what the models' ``predict``, or the parsers' ``evaluate``, takes
+        Compiled classifiers and fitted estimators of rows, records or trees, or parsers. A mapping names
+        models to compare; all must take ``X`` and have the same classes.
+    X : examples
+        Test examples, in the form that ``predict`` of the models, or ``evaluate`` of the parsers, takes.
     y : array-like of shape (n_samples,), default=None
-        The right answers; the sentences that a parser is asked about have their own.
+        The correct answers; None for parsers, whose sentences are annotated.
     qid : array-like of shape (n_samples,), default=None
-        Of rankings: only rows of the same group are compared.
+        Groups, for rankings: only rows of the same group are compared.
     costs : (float, float), default=None
-        What a false positive and a false negative cost, for the table of thresholds of two classes. None
-        means 1 each; other models than those of two classes take no costs.
+        Costs of a false positive and of a false negative, for the table of thresholds of two classes. None
+        means 1 each. Models without exactly two classes take no costs.
     top : int, default=20
-        How many of the heaviest conjunctions are listed.
+        How many of the largest weights to list.
     mistakes : int, default=5
-        How many wrong answers are shown and explained.
+        How many wrong predictions to show and explain.
     title : str, default=None
-        The heading of the page.
+        Title of the page; None makes one.
     n_jobs : int, default=None
-        Threads; None means one, -1 all cores.
+        Number of threads; None means 1 and -1 means all processors.
 
     Returns
     -------
     Report
-        Its ``save`` writes a page of HTML; a notebook shows it as it is.
+        The report: notebooks display it, ``save`` writes it to a file.
+
+    See Also
+    --------
+    Report : The report.
+    unkernel.CompiledClassifier.report : Report on one classifier.
+
+    Examples
+    --------
+    Compare two models (this needs matplotlib):
+
+    >>> from unkernel import CuttingPlaneSVC, PolySVC
+    >>> from unkernel.report import report
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 1]
+    >>> models = {"linear": CuttingPlaneSVC(C=10).fit(X, y), "pairs": PolySVC(C=10, gamma=1).fit(X, y)}
+    >>> page = report(models, X, y)
+    >>> {name: measures[0].value for name, measures in page.measures.items()}
+    {'linear': 1.0, 'pairs': 1.0}
     """
     check_matplotlib("a report")
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}

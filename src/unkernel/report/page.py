@@ -33,27 +33,33 @@ class Section:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What models are, and how well they answer: one page of HTML that needs no network.
+    """Report on one or more models: an HTML page that needs no network.
 
-    Made by the ``report`` method of models, and by :func:`unkernel.report.report`. In a notebook it shows
-    itself.
+    The ``report`` method of models and :func:`unkernel.report.report` make reports. Notebooks display them.
 
     Attributes
     ----------
     title : str
+        Title of the page.
     measures : dict of str to list of Measure
-        Of each model, by its name: what was measured, with intervals of 95 % confidence.
-    notes : sequence of str
-        What limits them: that some are undefined, say.
+        For each model, by its name, the measures with their 95 % confidence intervals.
+    sections : sequence of Section
+        The sections of the page.
+    notes : sequence of str, default=()
+        Remarks at the top of the page, for example about undefined measures.
+
+    See Also
+    --------
+    report : Evaluate models and make a report.
 
     Examples
     --------
     >>> from unkernel import PolySVC
-    >>> clf = PolySVC(degree=2).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
-    >>> report = clf.report([[0, 1], [1, 1]], [1, 0])  # needs matplotlib
-    >>> report.measures["PolySVC"][0].name, report.measures["PolySVC"][0].value
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> page = PolySVC(C=10, gamma=1).fit(X, y).report(X, y)  # needs matplotlib
+    >>> page.measures["PolySVC"][0].name, page.measures["PolySVC"][0].value
     ('accuracy', 1.0)
-    >>> report.save("report.html")  # doctest: +SKIP
+    >>> page.save("report.html")
     """
 
     title: str
@@ -62,7 +68,13 @@ class Report:
     notes: Sequence[str] = ()
 
     def html(self) -> str:
-        """The whole page."""
+        """Return the page as HTML.
+
+        Returns
+        -------
+        str
+            The whole page.
+        """
         links = [
             element("li", element("a", section.title, href=f"#{section.anchor}")) for section in self.sections
         ]
@@ -88,12 +100,26 @@ class Report:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
         with replaced(path) as file:
             file.write(self.html().encode())
 
     def to_frame(self) -> Any:
-        """The measures as a frame of pandas, one row for each measure of each model."""
+        """Return the measures as a pandas DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            One row for each measure of each model.
+        """
         return frame_of(
             [
                 {

@@ -20,21 +20,31 @@ _BACKLOG = 2048
 
 
 def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None) -> None:
-    """Serve models until the process is told to end, by SIGTERM or Ctrl-C.
+    """Serve models over HTTP until the process gets SIGTERM or Ctrl-C.
 
     Parameters
     ----------
     settings : Settings
-        The folder of copies, ``depot``, is made here.
-    on_start : callable
-        Is told the address once the models are loaded and connections are taken.
+        The models and the settings of the server.
+    on_start : callable, optional
+        Called with the address when the models are loaded and the server accepts connections.
 
     Raises
     ------
     FormatError
-        If a file is no model, or damaged.
+        If a file is damaged or not a model.
     OSError
-        If a file cannot be read, or the port is taken.
+        If a file cannot be read, or the port is in use.
+
+    See Also
+    --------
+    Settings : The settings of a server.
+
+    Examples
+    --------
+    >>> from unkernel.serve import Settings, serve
+    >>> serve(Settings(models={"income": "income.uk"}), on_start=print)  # doctest: +SKIP
+    http://127.0.0.1:8080
     """
     from unkernel.serve.depot import Depot, new_depot
 

@@ -16,18 +16,28 @@ _SUFFIX = ".uk"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request may ask for. What is beyond gets an answer that says so.
+    """Limits of one request; a request beyond them gets an error response.
 
     Attributes
     ----------
-    body : int
-        Bytes of a body, and of a line of a stream (413).
-    batch : int
-        Records of a body that is no stream (413).
-    seconds : float
-        To send a body (408), or the next part of a stream, and to find an answer (504).
-    concurrency : int
-        Requests of a worker that are being answered (429).
+    body : int, default=64000000
+        Largest size of a body, and of one line of a stream, in bytes (413).
+    batch : int, default=100000
+        Largest number of records in a body that is not a stream (413).
+    seconds : float, default=30.0
+        Time to send a body (408) or the next part of a stream, and to compute a response (504).
+    concurrency : int, default=512
+        Largest number of requests that a worker processes at once (429).
+
+    See Also
+    --------
+    Settings : All settings of a server.
+
+    Examples
+    --------
+    >>> from unkernel.serve import Limits
+    >>> Limits(batch=1000).batch
+    1000
     """
 
     body: int = 64_000_000
@@ -38,25 +48,40 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """How a server runs.
+    """Settings of a server.
 
     Attributes
     ----------
-    models : dict
-        The file of each model, by the name that addresses have.
-    depot : str
-        The folder of the server's own copies of the files.
-    host, port, workers
-        Where it listens, and in how many processes.
-    tokens : sequence of str
-        Who sends one of these may ask; empty lets everybody ask.
-    watch : float
-        Seconds between two looks at the files; 0 looks only when told by ``POST /models/{name}/load``.
-    drain : float
-        Seconds that requests have to end when the server is told to.
-    log_requests : bool
-        Whether each request is a line of the log.
-    limits : Limits
+    models : dict of str to str
+        The file of each model, by the name in its address.
+    depot : str, default=""
+        Folder of the server's own copies of the files; :func:`serve` sets it.
+    host : str, default="127.0.0.1"
+        Address to listen on.
+    port : int, default=8080
+        Port to listen on; 0 chooses a free one.
+    workers : int, default=1
+        Number of processes.
+    tokens : sequence of str, default=()
+        Accepted bearer tokens; empty accepts all requests.
+    watch : float, default=1.0
+        Seconds between checks for new files; 0 checks only on ``POST /models/{name}/load``.
+    drain : float, default=10.0
+        Seconds that running requests have to finish when the server stops.
+    log_requests : bool, default=False
+        Whether to log every request.
+    limits : Limits, default=Limits()
+        Limits of one request.
+
+    See Also
+    --------
+    serve : Run a server with these settings.
+
+    Examples
+    --------
+    >>> from unkernel.serve import Settings
+    >>> Settings(models={"income": "income.uk"}, workers=2).port
+    8080
     """
 
     models: dict[str, str]
@@ -71,12 +96,29 @@ class Settings:
     limits: Limits = Limits()
 
     def write(self, path: Path) -> None:
-        """Store them for the workers."""
+        """Write the settings to a file for the workers.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+        """
         path.write_text(json.dumps(dataclasses.asdict(self)), encoding="utf-8")
 
     @classmethod
     def read(cls, path: Path) -> Settings:
-        """The inverse of :meth:`write`."""
+        """Read settings that :meth:`write` wrote.
+
+        Parameters
+        ----------
+        path : Path
+            The file.
+
+        Returns
+        -------
+        Settings
+            The settings.
+        """
         stored = json.loads(path.read_text(encoding="utf-8"))
         return cls(**stored | {"limits": Limits(**stored["limits"])})
 

@@ -1,4 +1,4 @@
-"""Support vector machines on trees."""
+"""Support vector machines with tree kernels."""
 
 from typing import TYPE_CHECKING
 

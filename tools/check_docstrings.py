@@ -1,0 +1,136 @@
+"""Check that everything public has a complete docstring, in numpydoc's form.
+
+Public are the names in ``__all__`` of the package and of its rooms, and the methods and properties of the
+classes among them. What scikit-learn or Python documents (``get_params``, the methods of a tuple) is left to
+them. All docstrings need what ``[tool.numpydoc_validation]`` in pyproject.toml lists; those of classes and
+functions also need an example and a "See Also".
+
+    python tools/check_docstrings.py              # everything
+    python tools/check_docstrings.py data models  # these rooms
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import importlib.util
+import inspect
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from numpydoc.docscrape import get_doc_object
+from numpydoc.validate import Validator, validate
+from sphinx.ext.autodoc.mock import mock
+
+ROOT = Path(__file__).resolve().parents[1]
+# As the site lists them; "" is the package itself.
+ROOMS = (
+    *("", "data", "data.datasets", "records", "models", "engines", "poly", "cutplane", "tree"),
+    *("parsing", "distributed", "report", "serve", "mlflow", "mlserver", "kserve"),
+)
+# What only some rooms need. Where it is not installed, stand-ins let these rooms be imported.
+OPTIONAL = ("dask", "distributed", "kserve", "mlflow", "mlserver", "starlette", "uvicorn", "msgspec")
+FOR_CLASSES_AND_FUNCTIONS = {"EX01", "SA01"}
+
+
+class Docstring(Validator):  # type: ignore[misc]
+    """A docstring; dataclasses and named tuples may describe their fields as attributes."""
+
+    @property
+    def doc_all_parameters(self) -> dict[str, tuple[str, list[str]]]:
+        described: dict[str, tuple[str, list[str]]] = super().doc_all_parameters
+        has_fields = dataclasses.is_dataclass(self.obj) or hasattr(self.obj, "_fields")
+        if not has_fields or described:
+            return described
+        attributes = self._doc_parameters(["Attributes"])
+        fields = [name for name in self.signature_parameters if name in attributes]
+        return {name: attributes[name] for name in fields}
+
+    @property
+    def signature_parameters(self) -> tuple[str, ...]:
+        """All that a caller can name: no private fields, and not what a base of other packages takes."""
+        hidden = ("_", "*") if inspect.isclass(self.obj) else ("_",)
+        return tuple(name for name in super().signature_parameters if not name.startswith(hidden))
+
+    @property
+    def doc_parameters(self) -> dict[str, tuple[str, list[str]]]:
+        return self.doc_all_parameters
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """What ``__all__`` lists; where there is none, what the module itself defines."""
+    defined = [
+        name
+        for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    return [name for name in getattr(module, "__all__", defined) if not name.startswith("_")]
+
+
+def members(owner: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties that a class has of this package, as ``(where, what)``."""
+    seen = set()
+    for base in owner.__mro__:
+        for name, value in vars(base).items():
+            if name.startswith("_") or name in seen:
+                continue
+            seen.add(name)
+            ours = base.__module__.startswith("unkernel.") and not _is_made_by_sklearn(value)
+            if ours and (inspect.isroutine(value) or isinstance(value, property | functools.cached_property)):
+                yield f"{base.__module__}.{base.__qualname__}.{name}", getattr(base, name)
+
+
+def _is_made_by_sklearn(value: Any) -> bool:
+    """Whether this is a method such as ``set_fit_request``, which scikit-learn adds and documents."""
+    return type(value).__module__.startswith("sklearn.utils._metadata_requests")
+
+
+def public_objects(rooms: list[str]) -> dict[str, Any]:
+    """Everything public of some rooms, by where it is defined."""
+    found: dict[str, Any] = {}
+    for room in rooms:
+        module = importlib.import_module(f"unkernel.{room}".rstrip("."))
+        for name in public_names(module):
+            value = getattr(module, name)
+            if isinstance(value, ModuleType):
+                continue  # a room of its own
+            found[f"{value.__module__}.{value.__qualname__}"] = value
+            if inspect.isclass(value):
+                found.update(members(value))
+    return found
+
+
+def problems(where: str, value: Any, wanted: set[str]) -> list[str]:
+    """What the docstring lacks, as ``place: what``."""
+    whole = inspect.isclass(value) or where.rpartition(".")[0] == getattr(value, "__module__", "")
+    codes = wanted | FOR_CLASSES_AND_FUNCTIONS if whole else wanted
+    checked = validate(where, lambda obj_name: Docstring(get_doc_object(value)))
+    return [f"{where}: {code} {text}" for code, text in checked["errors"] if code in codes]
+
+
+def wanted_checks() -> set[str]:
+    """The codes of numpydoc that all docstrings are checked for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return set(project["tool"]["numpydoc_validation"]["checks"])
+
+
+def main(arguments: list[str]) -> int:
+    wanted = wanted_checks()
+    missing = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
+    with mock(missing):
+        objects = public_objects(arguments or list(ROOMS))
+        found = [line for where, value in objects.items() for line in problems(where, value, wanted)]
+    for line in found:
+        print(f"error: {line}")
+    if not found:
+        print(f"docstrings: all {len(objects)} public names are documented")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
