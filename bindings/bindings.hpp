@@ -17,6 +17,7 @@
 
 #include "python_lock.hpp"
 #include "unkernel/base/function_ref.hpp"
+#include "unkernel/base/history.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/csr.hpp"
 #include "unkernel/kernels/feature_map.hpp"
@@ -116,6 +117,14 @@ template <class T>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
   const std::size_t size = values.size();
   return to_numpy(std::move(values), {size});
+}
+
+// [pass, 3]: its number, the objective and the bound
+inline nb::ndarray<nb::numpy, double> history_of(const History& history) {
+  std::vector<double> numbers;
+  for (const History::Pass& pass : history.passes())
+    numbers.insert(numbers.end(), {static_cast<double>(pass.number), pass.objective, pass.bound});
+  return to_numpy(std::move(numbers), {history.passes().size(), 3});
 }
 
 using Names = nb::typed<nb::list, nb::str>;

@@ -345,6 +345,7 @@ Table table_of(const Outcome& outcome, std::int64_t rounds) {
   result["bound"] = outcome.dual_objective;
   result["rounds"] = rounds;
   result["converged"] = outcome.converged;
+  result["history"] = history_of(outcome.history);
   return result;
 }
 

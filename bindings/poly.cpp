@@ -127,8 +127,8 @@ Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& op
 nb::list outcomes_of(const Trained& trained) {
   nb::list outcomes;
   for (const solve::Outcome& outcome : trained.outcomes) {
-    outcomes.append(
-        nb::make_tuple(outcome.objective, outcome.dual_objective, outcome.epochs, outcome.converged));
+    outcomes.append(nb::make_tuple(outcome.objective, outcome.dual_objective, outcome.epochs,
+                                   outcome.converged, history_of(outcome.history)));
   }
   return outcomes;
 }

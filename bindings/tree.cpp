@@ -53,6 +53,7 @@ Table trained_table(tree::Trained&& trained) {
   table["dual_objective"] = trained.dual_objective;
   table["rounds"] = trained.rounds;
   table["converged"] = trained.converged;
+  table["history"] = history_of(trained.history);
   return table;
 }
 

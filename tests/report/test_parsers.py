@@ -12,6 +12,7 @@ import unkernel
 from reference.pages import Page
 from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
 from unkernel.parsing import Tagger
+from unkernel.parsing.text.result import NO_WORD, compare_trees
 from unkernel.report import report
 
 pytestmark = pytest.mark.skipif(
@@ -100,6 +101,28 @@ def test_a_report_of_raw_text(half_right):
     assert values(made)["Words F1"] == pytest.approx(result.words.f1 / 100)
     measured = made.measures["TextParser"]
     assert all(one.method == "Wilson" and one.low <= one.value <= one.high for one in measured)
+    page = Page(made.html())
+    assert {"Relations", "Distance"} <= set(page.texts["h2"])
+    assert page.of("b") == page.loads == []
+
+
+def test_trees_of_other_words(half_right):
+    """Words that were split in another way are none of those that are right."""
+    gold = Treebank.from_words([["can", "not", "go"]], [["AUX", "PART", "VERB"]])
+    gold = gold.with_trees([[3, 3, 0]], [["aux", "advmod:neg", "root"]])
+    found = Treebank.from_words([["cannot", "go"]], [["AUX", "VERB"]])
+    found = found.with_trees([[2, 0]], [["aux", "root"]])
+    compared = compare_trees(gold, found)
+    assert compared.relations.tolist() == ["aux", "advmod", "root"]
+    assert compared.found_relations.tolist() == [NO_WORD, NO_WORD, "root"]
+    assert compared.given_relations.tolist() == ["aux", "root"]
+    assert compared.right_heads.tolist() == [False, False, True]
+    assert compared.lengths.tolist() == [2, 1, 0]
+    parser = unkernel.load(GOLDEN / "text-parser.uk")
+    result = parser.evaluate(half_right)
+    trees = compare_trees(half_right, result.answer)
+    right = trees.right_heads & (trees.relations == trees.found_relations)
+    assert (trees.right_heads.sum(), right.sum()) == (result.uas.n_right, result.las.n_right)
 
 
 def test_results_become_frames(half_right):

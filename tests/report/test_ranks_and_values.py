@@ -49,7 +49,7 @@ def test_a_report_of_rankings(ranked):
         "Training",
         "Time and memory",
     ]
-    assert len(page.of("svg")) == 2
+    assert len(page.of("svg")) == 4
     assert page.loads == []
 
 

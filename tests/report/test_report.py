@@ -64,7 +64,7 @@ def test_a_page_can_be_read_by_all(records):
     assert len(page.of("table")) == len(page.of("caption")) > 5
     assert all(one["scope"] in ("row", "col") for one in page.of("th"))
     pictures = page.of("svg")
-    assert len(pictures) == 4
+    assert len(pictures) == 6
     assert all(one["role"] == "img" and one["aria-label"] for one in pictures)
     assert all(f'href="#{one["id"]}"' in text for one in page.of("section"))
     assert "prefers-color-scheme: dark" in text

@@ -132,6 +132,7 @@ class SparseProblem {
       progress.objective = outcome.objective;
       progress.bound = outcome.dual_objective;
       monitor_.report(progress);
+      outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
       if (outcome.converged || outcome.epochs >= options_.max_steps) return outcome;
       const std::size_t room = wanted();
       const std::size_t added = grow(candidates, room);

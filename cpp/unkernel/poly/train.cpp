@@ -270,6 +270,7 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
   solve::Outcome& outcome = trained.outcomes.front();
   outcome.objective = objective_at(vectors, rows->passes(), *loss, trained.duals);
   outcome.converged = outcome.relative_gap() <= options.tolerance;
+  outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
   static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
   return trained;
 }

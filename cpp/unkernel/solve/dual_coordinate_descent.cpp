@@ -45,6 +45,7 @@ Outcome DualCoordinateDescent::run(Progress progress) {
   while (state_.epoch < options_.max_epochs) {
     sweep();
     publish(progress);
+    history_.note({state_.epoch, state_.dual_objective + state_.estimated_gap, state_.dual_objective});
     if (seems_done() || finished_in_kernel_space()) {
       if (const Outcome outcome = certify(); outcome.converged) return outcome;
     }
@@ -120,6 +121,8 @@ Outcome DualCoordinateDescent::certify() {
   if (state_.estimated_gap > 0.0) underestimate_ = std::clamp(sums.gap / state_.estimated_gap, 1.0, 1.5);
   state_.estimated_gap = sums.gap;
   state_.dual_objective = outcome.objective - sums.gap;  // removes the rounding errors of the running value
+  history_.note({outcome.epochs, outcome.objective, outcome.dual_objective});
+  outcome.history = history_;
   return outcome;
 }
 

@@ -136,6 +136,7 @@ class DualCoordinateDescent {
   double squared_weights_ = 0.0;        // w'w; maintained only while the box grows
   Finish finish_ = Finish::sweeps;
   double largest_matrices_ = 0.0;
+  History history_;
 };
 
 }  // namespace unkernel::solve

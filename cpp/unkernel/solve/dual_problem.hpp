@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "unkernel/base/history.hpp"
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/solve/loss.hpp"
 
@@ -29,6 +30,7 @@ struct Outcome {
   bool converged = false;
   Finish finish = Finish::sweeps;  // what was done last, besides sweeps
   double largest_matrices = 0.0;   // bytes that the matrices of the solver took at most
+  History history;
 
   double relative_gap() const {
     return objective > 0.0 ? std::max(objective - dual_objective, 0.0) / objective : 0.0;

@@ -47,6 +47,7 @@ Outcome KernelNewton::run(double tolerance, std::int64_t most_steps, Progress pr
     progress.objective = outcome.objective;
     progress.bound = outcome.dual_objective;
     monitor_.report(progress);
+    outcome.history.note({outcome.epochs, outcome.objective, outcome.dual_objective});
     if (outcome.converged || outcome.epochs >= most_steps) return outcome;
     if (!step(std::move(r), std::move(Kr), outcome.objective))
       return outcome;  // rounding errors prevent further progress

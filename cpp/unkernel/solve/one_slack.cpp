@@ -207,6 +207,7 @@ class OneSlack {
     progress.relative_gap =
         outcome_.objective > 0.0 ? (outcome_.objective - outcome_.dual_objective) / outcome_.objective : 0.0;
     monitor_.report(progress);
+    outcome_.history.note({outcome_.rounds, outcome_.objective, outcome_.dual_objective});
   }
 
   Risk& risk_;

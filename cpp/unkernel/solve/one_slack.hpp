@@ -15,6 +15,7 @@
 #include <functional>
 #include <span>
 
+#include "unkernel/base/history.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/solve/bundle.hpp"
 #include "unkernel/solve/risk.hpp"
@@ -33,6 +34,7 @@ struct OneSlackOutcome {
   double dual_objective = 0.0;  // D
   std::int64_t rounds = 0;
   bool converged = false;
+  History history;
 };
 
 // Called after every round on the working thread, with the cuts, the best weights and the progress.

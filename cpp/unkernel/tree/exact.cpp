@@ -113,6 +113,8 @@ class Decomposition {
       for (Problem* problem : open()) settle(*problem);
       if (open().empty() || round == options_.max_rounds) certify();  // may reopen some problems
       publish("training", round);
+      for (Problem* problem : problems)
+        problem->result.history.note({round, problem->result.objective, problem->result.dual_objective});
       if (open().empty()) break;
       const std::vector<std::int32_t> found = violators();
       if (!tighten(found.empty())) {

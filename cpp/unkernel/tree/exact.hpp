@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/history.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
 
@@ -43,6 +44,7 @@ struct Trained {
   double dual_objective = 0.0;
   std::int64_t rounds = 0;
   bool converged = false;
+  History history;
 };
 
 std::vector<Trained> train_exact(const kernels::ExampleKernel& kernel,

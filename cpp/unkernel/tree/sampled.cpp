@@ -184,6 +184,7 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
     progress.objective = program.objective();
     progress.bound = program.dual_objective();
     monitor.report(progress);
+    trained.history.note({round, progress.objective, progress.bound});
     monitor.throw_if_stopped();
   }
   trained.coefficients.assign(examples->size, 0.0);

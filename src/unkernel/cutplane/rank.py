@@ -134,6 +134,8 @@ class RankSVM(LinearLearner):
         Certified relative duality gap.
     n_iter_ : int
         Passes over the training set.
+    history_ : History
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
     model_ : LinearModel, ConjunctionModel or KernelModel
         The fitted model; see :meth:`to_model`.
 

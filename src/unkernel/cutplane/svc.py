@@ -149,6 +149,8 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         Certified relative duality gap, the largest over all problems.
     n_iter_ : int
         Passes over the training set, the largest number over all problems.
+    history_ : History
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
     solver_ : str
         The solver that was used.
     model_ : LinearModel

@@ -318,4 +318,5 @@ def _solution(ended: dict[str, Any], rounds_before: int) -> Solution:
         bound=float(ended["bound"]),
         rounds=rounds_before + int(ended["rounds"]),
         converged=bool(ended["converged"]),
+        history=np.asarray(ended["history"]) + np.array([rounds_before, 0.0, 0.0]),
     )

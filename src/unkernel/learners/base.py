@@ -26,6 +26,7 @@ from unkernel.errors import FormatError, warn_caller
 from unkernel.learners.parameters import restored_parameters, stored_parameters
 from unkernel.learners.progress import OnProgress, ProgressPrinter
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
+from unkernel.models.history import History
 
 Model = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
@@ -44,12 +45,15 @@ class Outcome:
         Passes, Newton steps or rounds of the solver.
     converged : bool
         Whether the solver's stop rule was met.
+    history : ndarray of shape (n_passes, 3)
+        Round, objective and bound, round by round.
     """
 
     objective: float
     bound: float
     rounds: int
     converged: bool
+    history: NDArray[np.float64]
 
     @property
     def gap(self) -> float:
@@ -113,6 +117,7 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
         self.objective_ = float(sum(outcome.objective for outcome in outcomes))
         self.gap_ = float(max(outcome.gap for outcome in outcomes))
         self.n_iter_ = int(max(outcome.rounds for outcome in outcomes))
+        self.history_ = History.summed([outcome.history for outcome in outcomes])
         self._set_model(make_model(self._origin(facts)))
         if self.verbose:
             print(
@@ -134,6 +139,7 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
         """What a model says of its training."""
         origin = {"learner": self._kind, "C": float(self.C)} | facts
         origin |= {"objective": self.objective_, "gap": self.gap_, "n_iter": self.n_iter_}
+        origin["history"] = self.history_.to_json()
         if hasattr(self, "feature_names_in_"):
             origin["feature_names"] = [str(name) for name in self.feature_names_in_]
         return origin | {"parameters": stored_parameters(self)}
@@ -302,6 +308,8 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
         for attribute, fact in (("objective_", "objective"), ("gap_", "gap"), ("n_iter_", "n_iter")):
             if isinstance(model.origin.get(fact), int | float):
                 setattr(self, attribute, model.origin[fact])
+        if (history := History.from_json(model.origin.get("history"))) is not None:
+            self.history_ = history
         if len(model.decision.classes):
             self.classes_ = model.decision.classes
 

@@ -85,6 +85,8 @@ class PolyLogisticRegression(PolyLearner):
         Certified relative duality gap.
     n_iter_ : int
         Newton steps.
+    history_ : History
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
     gamma_ : float
         The value of gamma that was used.
     model_ : ConjunctionModel

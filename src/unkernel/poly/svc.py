@@ -96,6 +96,8 @@ class PolySVC(PolyLearner):
     n_iter_ : int
         Passes over the training set (Newton steps for ``penalty="l1"``), the largest number over all
         problems.
+    history_ : History
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
     gamma_ : float
         The value of gamma that was used.
     storage_ : str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
@@ -62,6 +63,12 @@ def training_facts(model: Model) -> dict[str, str]:
     elif "C" in origin:
         facts["parameter C"] = _value(origin["C"])
     return facts
+
+
+def facts_by_model(known: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
+    """Each fact, and what it is of each model, in the order of the first model that has it."""
+    names = dict.fromkeys(name for one in known for name in one)
+    return [(name, [one.get(name, "") for one in known]) for name in names]
 
 
 def _value(value: Any) -> str:

@@ -81,6 +81,13 @@ def legend(axes: Any, **settings: Any) -> None:
         axes.legend(**settings)
 
 
+def make_logarithmic(axes: Any) -> None:
+    """Heights by their logarithm, with plain numbers: matplotlib's own powers of 10 need its markup."""
+    axes.set_yscale("log", nonpositive="mask")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda *_: "")
+
+
 def name_of_line(words: Any) -> str:
     """A name from data: matplotlib leaves out lines whose names begin with an underscore."""
     return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + cleaned(words)

@@ -19,7 +19,7 @@ from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.intervals import Studied
 from unkernel.report.page import Report, Section
 from unkernel.report.plots import check_matplotlib
-from unkernel.report.sections.about import engines, training
+from unkernel.report.sections.about import engines
 from unkernel.report.sections.about import models as models_of
 from unkernel.report.sections.agreement import agreement
 from unkernel.report.sections.calibration import calibration
@@ -29,6 +29,7 @@ from unkernel.report.sections.data import data
 from unkernel.report.sections.mistakes import mistakes as mistakes_of
 from unkernel.report.sections.quality import quality
 from unkernel.report.sections.thresholds import thresholds
+from unkernel.report.sections.training import training
 from unkernel.report.sections.values import largest_errors, values
 from unkernel.report.sections.weights import fragments, weights
 from unkernel.report.value_measures import ValueMeasures

@@ -17,7 +17,7 @@ from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.chunks.result import ChunkResult, read_tags
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.parsing.text.result import TITLES, TextResult
+from unkernel.parsing.text.result import TITLES, ComparedTrees, TextResult, compare_trees
 from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
 
 UAS, LAS = "UAS", "LAS"
@@ -143,6 +143,11 @@ class TreeMeasures(HeadMeasures):
     def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The right relation of each word, and the one that was found."""
         return _texts(self.gold, "deprel"), _texts(self.parsed, "deprel")
+
+    @property
+    def given_relations(self) -> NDArray[Any]:
+        """The relations of all words of the answer."""
+        return self.relations[1]
 
     @cached_property
     def right_heads(self) -> NDArray[np.bool_]:
@@ -312,6 +317,40 @@ class TextMeasures(ParserMeasures):
             f"{TITLES[name]} F1": (float(score.n_right), (score.n_found + score.n_gold) / 2)
             for name, score in self.result.scores().items()
         }
+
+
+class TextTreeMeasures(TextMeasures):
+    """Of parsers of raw text, of the words that were found."""
+
+    @cached_property
+    def _trees(self) -> ComparedTrees:
+        assert self.result.answer is not None
+        return compare_trees(self.gold, self.result.answer)
+
+    @property
+    def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The right relation of each word, and that of the word that was found in its place."""
+        return self._trees.relations, self._trees.found_relations
+
+    @property
+    def given_relations(self) -> NDArray[Any]:
+        """The relations of all words of the answer."""
+        return self._trees.given_relations
+
+    @property
+    def right_heads(self) -> NDArray[np.bool_]:
+        """Which heads are right."""
+        return self._trees.right_heads
+
+    @property
+    def right(self) -> NDArray[np.bool_]:
+        """Which heads and relations are right."""
+        return np.asarray(self.right_heads & (self.relations[0] == self.relations[1]))
+
+    @property
+    def lengths(self) -> NDArray[Any]:
+        """From each word to its head; 0 for roots."""
+        return self._trees.lengths
 
 
 def _sums(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:

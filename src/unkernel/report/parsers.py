@@ -28,6 +28,7 @@ from unkernel.report.parser_measures import (
     ParserMeasures,
     TagMeasures,
     TextMeasures,
+    TextTreeMeasures,
     TreeMeasures,
 )
 from unkernel.report.sections import parsed
@@ -54,8 +55,13 @@ def _of_tags(studied: Sequence[TagMeasures], _: Choices) -> list[Section | None]
     return [parsed.tags(studied)]
 
 
-def _of_text(_: Sequence[TextMeasures], __: Choices) -> list[Section | None]:
+def _of_tokens(_: Sequence[TextMeasures], __: Choices) -> list[Section | None]:
     return []
+
+
+def _of_text(studied: Sequence[TextTreeMeasures], _: Choices) -> list[Section | None]:
+    has_trees = "las" in studied[0].result.measured
+    return [parsed.relations(studied), parsed.lengths(studied)] if has_trees else []
 
 
 def _words_of(source: Any) -> Any:
@@ -70,8 +76,8 @@ _KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures],
     BunsetsuModel: (bunsetsu_of, BunsetsuMeasures, _of_bunsetsu),
     ChunkModel: (chunks_of, ChunkMeasures, _of_chunks),
     TaggerModel: (_words_of, TagMeasures, _of_tags),
-    TextParserModel: (_words_of, TextMeasures, _of_text),
-    TokenizerModel: (_words_of, TextMeasures, _of_text),
+    TextParserModel: (_words_of, TextTreeMeasures, _of_text),
+    TokenizerModel: (_words_of, TextMeasures, _of_tokens),
 }
 
 

@@ -115,6 +115,8 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         of the cuts.
     n_iter_ : int
         Rounds, the largest number over all problems.
+    history_ : History
+        Objective and lower bound of the optimum, pass by pass; ``to_frame()`` gives a frame of pandas.
     solver_ : str
         The solver that was used.
     n_support_ : int
@@ -438,7 +440,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             )
 
         outcomes = [
-            Outcome(one["objective"], one["dual_objective"], one["rounds"], one["converged"])
+            Outcome(one["objective"], one["dual_objective"], one["rounds"], one["converged"], one["history"])
             for one in solutions
         ]
         about = f"solver={self.solver_}, {len(trees.forest)} trees, {self.n_support_} of them in the model; "

@@ -31,7 +31,8 @@ def _bytes_words(found: dict[str, Any]) -> str:
     return f"{size(found['file_bytes'])} in the file{undigested}{compiled}"
 
 
-_LONG = ("parameters", "feature_names", "records")  # of what a model says of its training: only in JSON
+# Of what a model says of its training: only in JSON.
+_LONG = ("parameters", "feature_names", "records", "history")
 
 
 def _print_origin(origin: dict[str, Any]) -> None:

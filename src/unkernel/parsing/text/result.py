@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
@@ -129,6 +132,8 @@ class TextResult:
         CPU time; NaN if it was not measured.
     measured : tuple of str, default=all
         Names of the scores that are meaningful: those that were predicted and are in the treebank.
+    answer : Treebank or None, default=None
+        What was compared with the treebank.
 
     See Also
     --------
@@ -157,6 +162,7 @@ class TextResult:
     las: Score
     seconds: float = field(default=float("nan"), compare=False)
     measured: tuple[str, ...] = ALL_MEASURES
+    answer: Treebank | None = field(default=None, compare=False, repr=False)
 
     @property
     def words_per_second(self) -> float:
@@ -224,6 +230,10 @@ class _Word:
     head: _Word | None = None
 
     @property
+    def number(self) -> int:
+        return int(self.columns[0])
+
+    @property
     def form(self) -> str:
         return self.columns[1].lower()
 
@@ -283,29 +293,17 @@ def compare_text(
     >>> str(result.words), str(result.upos), str(result.sentences)
     ('40.00 %', '40.00 %', '0.00 %')
     """
-    bank = treebank_of(gold)
+    bank, answer = treebank_of(gold), treebank_of(found)
     check_not_empty(bank.name, len(bank))
-    right, answer = _read(bank), _read(treebank_of(found))
-    _check_same_text(right, answer)
-    beside = list(_aligned(right.words, answer.words))
-    partner = {id(theirs): ours for ours, theirs in beside}
-
-    def score(is_right: Callable[[_Word, _Word], bool]) -> Score:
-        return Score(
-            len(right.words), len(answer.words), sum(is_right(ours, theirs) for ours, theirs in beside)
-        )
+    both = _Comparison(_read(bank), _read(answer))
+    score, same_head = both.score, both.same_head
 
     def same(read: Callable[[_Word], Any]) -> Callable[[_Word, _Word], bool]:
         return lambda ours, theirs: read(ours) == read(theirs)
 
-    def same_head(ours: _Word, theirs: _Word) -> bool:
-        if theirs.head is None or ours.head is None:
-            return theirs.head is ours.head
-        return partner.get(id(theirs.head)) is ours.head
-
     return TextResult(
-        tokens=_spans_found(right.tokens, answer.tokens),
-        sentences=_spans_found(right.sentences, answer.sentences),
+        tokens=_spans_found(both.gold.tokens, both.found.tokens),
+        sentences=_spans_found(both.gold.sentences, both.found.sentences),
         words=score(lambda ours, theirs: True),
         upos=score(same(lambda word: word.columns[3])),
         xpos=score(same(lambda word: word.columns[4])),
@@ -316,7 +314,70 @@ def compare_text(
         las=score(lambda ours, theirs: same_head(ours, theirs) and _relation(ours) == _relation(theirs)),
         seconds=seconds,
         measured=tuple(name for name in measures if name in _measurable(bank)),
+        answer=answer,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedTrees:
+    """Trees of the same text, which may be split in different ways, word by word of the right ones.
+
+    Attributes
+    ----------
+    relations : ndarray of str
+        The right relation of each word, without what follows its colon.
+    found_relations : ndarray of str
+        That of the word beside it in the answer; ``NO_WORD`` where there is none.
+    given_relations : ndarray of str
+        Those of all words of the answer.
+    right_heads : ndarray of bool
+    lengths : ndarray of int
+        From each word to its right head; 0 for roots.
+    """
+
+    relations: NDArray[Any]
+    found_relations: NDArray[Any]
+    given_relations: NDArray[Any]
+    right_heads: NDArray[np.bool_]
+    lengths: NDArray[np.int64]
+
+
+NO_WORD = "(no such word)"
+
+
+def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
+    """Compare the trees of two treebanks of the same text."""
+    both = _Comparison(_read(gold), _read(found))
+    theirs_of = {id(ours): theirs for ours, theirs in both.beside}
+    beside = [(ours, theirs_of.get(id(ours))) for ours in both.gold.words]
+    return ComparedTrees(
+        np.array([_relation(ours) for ours, _ in beside], dtype=object),
+        np.array([NO_WORD if theirs is None else _relation(theirs) for _, theirs in beside], dtype=object),
+        np.array([_relation(theirs) for theirs in both.found.words], dtype=object),
+        np.array([theirs is not None and both.same_head(ours, theirs) for ours, theirs in beside]),
+        np.array([0 if ours.head is None else abs(ours.head.number - ours.number) for ours, _ in beside]),
+    )
+
+
+class _Comparison:
+    """Two texts, and the words that stand beside each other; a ValueError if it is not the same text."""
+
+    def __init__(self, gold: _Text, found: _Text) -> None:
+        _check_same_text(gold, found)
+        self.gold, self.found = gold, found
+        self.beside = list(_aligned(gold.words, found.words))
+        self._ours = {id(theirs): ours for ours, theirs in self.beside}
+
+    def score(self, is_right: Callable[[_Word, _Word], bool]) -> Score:
+        """How many words are right."""
+        count = sum(is_right(ours, theirs) for ours, theirs in self.beside)
+        return Score(len(self.gold.words), len(self.found.words), count)
+
+    def same_head(self, ours: _Word, theirs: _Word) -> bool:
+        """Whether the heads of two words stand beside each other, too."""
+        if theirs.head is None or ours.head is None:
+            return theirs.head is ours.head
+        return self._ours.get(id(theirs.head)) is ours.head
 
 
 def _read(bank: Treebank) -> _Text:

@@ -1,4 +1,4 @@
-"""What the models are, how they were trained, and how fast they are."""
+"""What the models are, and how fast they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.candidates import Candidate, details
 from unkernel.report.answers import Answered
-from unkernel.report.describing import classifier_facts, training_facts
+from unkernel.report.describing import classifier_facts, facts_by_model
 from unkernel.report.markup import Html, facts, joined, paragraph, table
 from unkernel.report.page import Section
 from unkernel.report.wording import number, size
@@ -16,20 +16,6 @@ from unkernel.report.wording import number, size
 def models(answers: Sequence[Answered]) -> Section:
     """What the models are."""
     return Section("Model" if len(answers) == 1 else "Models", _described(answers))
-
-
-def training(answers: Sequence[Answered]) -> Section | None:
-    """How training ended."""
-    known = [training_facts(one.inner.model) for one in answers]
-    if not any(known):
-        return None
-    shown = facts([one.name for one in answers], _rows(known), caption="What is known of training")
-    history = paragraph(
-        "Model files keep how training ended, and not the objective of each pass: while a model is trained, "
-        "verbose=2 and progress callbacks show that.",
-        note=True,
-    )
-    return Section("Training", joined([shown, history]))
 
 
 def engines(answers: Sequence[Answered]) -> Section:
@@ -78,12 +64,6 @@ def _described(answers: Sequence[Answered]) -> Html:
     known = [classifier_facts(one.classifier) for one in answers]
     return facts(
         [one.name for one in answers],
-        _rows(known),
+        facts_by_model(known),
         caption="What it is" if len(answers) == 1 else "What they are",
     )
-
-
-def _rows(known: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
-    """Facts by name, in the order of the first model that has them."""
-    names = dict.fromkeys(name for one in known for name in one)
-    return [(name, [one.get(name, "") for one in known]) for name in names]

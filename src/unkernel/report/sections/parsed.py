@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines.explaining import Heavy
-from unkernel.report.describing import parser_facts
+from unkernel.report.describing import facts_by_model, parser_facts
 from unkernel.report.explained import heavy_table
 from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
 from unkernel.report.intervals import wilson
@@ -21,6 +21,7 @@ from unkernel.report.parser_measures import (
     HeadMeasures,
     ParserMeasures,
     TagMeasures,
+    TextTreeMeasures,
     TreeMeasures,
 )
 from unkernel.report.wording import many, number, percent, share, size
@@ -37,10 +38,10 @@ _LONGEST_DRAWN = 30  # words
 def parsers(studied: Sequence[ParserMeasures]) -> Section:
     """What the parsers are."""
     known = [parser_facts(one.parser) for one in studied]
-    names = dict.fromkeys(name for one in known for name in one)
-    rows = [(name, [one.get(name, "") for one in known]) for name in names]
     shown = facts(
-        [one.name for one in studied], rows, caption="What it is" if len(known) == 1 else "What they are"
+        [one.name for one in studied],
+        facts_by_model(known),
+        caption="What it is" if len(known) == 1 else "What they are",
     )
     return Section("Model" if len(known) == 1 else "Models", shown)
 
@@ -85,7 +86,7 @@ def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
 # --- Heads --------------------------------------------------------------------------------------------
 
 
-def lengths(studied: Sequence[HeadMeasures]) -> Section:
+def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     """How far heads are, and how many of them are found."""
     groups = [group for group in _LENGTHS if _within(studied[0], group).any()]
     rows: list[list[Any]] = []
@@ -121,11 +122,11 @@ def lengths(studied: Sequence[HeadMeasures]) -> Section:
     return Section("Distance", side_by_side([shown, table(head, rows, caption="Right heads by distance")]))
 
 
-def _within(one: HeadMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
+def _within(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
     return np.asarray((one.lengths >= group[0]) & (one.lengths <= group[1]))
 
 
-def _hits(one: HeadMeasures, group: tuple[int, int]) -> tuple[int, int]:
+def _hits(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
     own = one.right_heads[_within(one, group)]
     return int(own.sum()), len(own)
 
@@ -137,21 +138,21 @@ def _distance(group: tuple[int, int]) -> str:
     return f"{low}–{high}" if high < _ENDLESS else f"{low}+"
 
 
-def relations(studied: Sequence[TreeMeasures]) -> Section:
+def relations(studied: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
     """Each relation, and which are taken for which."""
     parts = []
     for one in studied:
         right, found = one.relations
-        listed = _by_value(one.name, "relation", right, found, one.right)
+        listed = _by_value(one.name, "relation", right, one.given_relations, one.right)
         parts.append(side_by_side([listed, _confused(one.name, right, found)]))
     return Section("Relations", joined(parts))
 
 
 def _by_value(
-    name: str, what: str, right: NDArray[Any], found: NDArray[Any], correct: NDArray[np.bool_]
+    name: str, what: str, right: NDArray[Any], answers: NDArray[Any], correct: NDArray[np.bool_]
 ) -> Html:
     """Precision and recall of each value of a column."""
-    there, given, hits = (Counter(one.tolist()) for one in (right, found, right[correct]))
+    there, given, hits = (Counter(one.tolist()) for one in (right, answers, right[correct]))
     rows = []
     for value, count in there.most_common(_MOST_ROWS):
         precision = percent(hits[value] / given[value]) if given[value] else "–"

@@ -1,0 +1,52 @@
+#include "unkernel/base/history.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "check.hpp"
+
+namespace {
+
+using unkernel::History;
+
+History of_passes(std::int64_t count) {
+  History history;
+  for (std::int64_t pass = 0; pass < count; ++pass)
+    history.note({pass, 1.0 / static_cast<double>(pass + 1), 0.0});
+  return history;
+}
+
+void test_few_passes_are_all_kept() {
+  const History history = of_passes(100);
+  CHECK(history.passes().size() == 100);
+  CHECK(history.passes()[41].number == 41 && history.passes()[41].objective == 1.0 / 42.0);
+}
+
+void test_of_many_passes_some_are_kept_and_the_last() {
+  for (const std::int64_t count : {257, 1000, 1001, 100'000}) {
+    const History history = of_passes(count);
+    const auto& passes = history.passes();
+    CHECK(passes.size() <= History::most && passes.size() >= History::most / 2);
+    CHECK(passes.front().number == 0 && passes.back().number == count - 1);
+    const std::int64_t distance = passes[1].number;
+    for (std::size_t k = 0; k + 1 < passes.size(); ++k)
+      CHECK(passes[k].number == static_cast<std::int64_t>(k) * distance);
+  }
+}
+
+void test_a_pass_that_is_noted_again_is_kept_once() {
+  History history = of_passes(3);
+  history.note({2, 0.25, 0.125});
+  CHECK(history.passes().size() == 3);
+  CHECK(history.passes().back().objective == 0.25 && history.passes().back().bound == 0.125);
+}
+
+}  // namespace
+
+int main() {
+  test_few_passes_are_all_kept();
+  test_of_many_passes_some_are_kept_and_the_last();
+  test_a_pass_that_is_noted_again_is_kept_once();
+  return 0;
+}

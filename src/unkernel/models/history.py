@@ -1,0 +1,98 @@
+"""How the training of a model went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.frames import frame_of
+
+_MOST_PASSES = 100  # that a model keeps, most of them early ones
+_COLUMNS = ("pass", "objective", "bound")
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """The objective of a training and its lower bound, pass by pass.
+
+    Of several problems, one for each class say, both are summed. The same data, parameters and seed give the
+    same history. Solvers that do not compute the objective at every pass estimate it until the last one; the
+    sampled solver of trees knows only the problem of its cuts so far.
+
+    Attributes
+    ----------
+    passes : ndarray of int of shape (n_passes,)
+        The passes, Newton steps or rounds after which the others were noted; at most 100 of them.
+    objective : ndarray of float of shape (n_passes,)
+    bound : ndarray of float of shape (n_passes,)
+        No weights have an objective below it.
+    """
+
+    passes: NDArray[np.int64]
+    objective: NDArray[np.float64]
+    bound: NDArray[np.float64]
+
+    @property
+    def gap(self) -> NDArray[np.float64]:
+        """The relative gap to the optimum, (objective - bound) / objective."""
+        gap = np.maximum(self.objective - self.bound, 0.0)
+        return np.divide(gap, self.objective, out=np.zeros_like(gap), where=self.objective > 0)
+
+    def to_frame(self) -> Any:
+        """A frame of pandas, one row for each pass."""
+        columns = (self.passes, self.objective, self.bound, self.gap)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return frame_of([dict(zip((*_COLUMNS, "gap"), row, strict=True)) for row in rows])
+
+    @classmethod
+    def summed(cls, problems: Sequence[NDArray[np.float64]]) -> Self:
+        """The history of all problems together.
+
+        Parameters
+        ----------
+        problems : sequence of ndarray of shape (n_passes, 3)
+            The passes, objectives and bounds of each; a problem stays where it ended while others go on.
+        """
+        first = max(problem[0, 0] for problem in problems)
+        passes = np.unique(np.concatenate([problem[:, 0] for problem in problems]))
+        passes = _thinned(passes[passes >= first])
+        sums = np.zeros((len(passes), 2))
+        for problem in problems:
+            sums += problem[np.searchsorted(problem[:, 0], passes, side="right") - 1, 1:]
+        return cls(passes.astype(np.int64), sums[:, 0], sums[:, 1])
+
+    # --- In files -------------------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, list[float]]:
+        """As a model's origin keeps it."""
+        columns = (self.passes, self.objective, self.bound)
+        return {name: column.tolist() for name, column in zip(_COLUMNS, columns, strict=True)}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Self | None:
+        """The inverse of :meth:`to_json`; None of anything else."""
+        columns = [stored.get(name) for name in _COLUMNS] if isinstance(stored, dict) else []
+        if not columns or not all(_are_numbers(column) for column in columns):
+            return None
+        if len({len(column) for column in columns}) > 1 or not columns[0]:
+            return None
+        passes, objective, bound = (np.array(column, dtype=np.float64) for column in columns)
+        return cls(passes.astype(np.int64), objective, bound)
+
+
+def _are_numbers(column: Any) -> bool:
+    return isinstance(column, list) and all(
+        type(one) in (int, float) and abs(one) < 2.0**63 for one in column
+    )
+
+
+def _thinned(passes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """At most so many, the first and the last among them, and closer to each other in the beginning."""
+    if len(passes) <= _MOST_PASSES:
+        return passes
+    places = np.geomspace(1, len(passes), _MOST_PASSES).round().astype(np.int64) - 1
+    return passes[np.unique(places)]

@@ -1,0 +1,75 @@
+"""How the models were trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unkernel.models.history import History
+from unkernel.report.answers import Answered
+from unkernel.report.describing import facts_by_model, training_facts
+from unkernel.report.figures import COLOURS, drawing, legend, make_logarithmic, name_of_line, picture
+from unkernel.report.markup import Html, facts, figure, joined, paragraph, side_by_side
+from unkernel.report.page import Section
+from unkernel.report.wording import number
+
+_WIDE_RANGE = 10.0  # how many times the least value the greatest is, on a logarithmic axis
+
+
+def training(answers: Sequence[Answered]) -> Section | None:
+    """How training went, as far as the models tell."""
+    known = [training_facts(one.inner.model) for one in answers]
+    if not any(known):
+        return None
+    names = [one.name for one in answers]
+    shown = facts(names, facts_by_model(known), caption="What is known of training")
+    return Section("Training", joined([shown, *_histories(answers)]))
+
+
+def _histories(answers: Sequence[Answered]) -> list[Html]:
+    found = {one.name: History.from_json(one.inner.model.origin.get("history")) for one in answers}
+    known = {name: history for name, history in found.items() if history is not None}
+    if not known:
+        return []
+    note = paragraph(
+        "A pass is one over the training data, a step of Newton's method or a round of cutting planes, by "
+        "learner. Some solvers estimate the objective until the last pass.",
+        note=True,
+    )
+    return [side_by_side([*(_objective(*one) for one in known.items()), _gaps(known)]), note]
+
+
+def _objective(name: str, history: History) -> Html:
+    with drawing() as axes:
+        _line(axes, history, history.objective, color=COLOURS[0], label="objective")
+        _line(axes, history, history.bound, color=COLOURS[1], linestyle="--", label="lower bound")
+        least = min(history.objective.min(), history.bound.min())
+        if history.objective.max() > _WIDE_RANGE * least > 0:
+            make_logarithmic(axes)
+        axes.set(xlabel="pass", ylabel="objective")
+        legend(axes, loc="best")
+        words = (
+            f"{name}: the objective by pass, down to {number(history.objective[-1], 6)}, and the lower bound "
+            f"of the optimum, up to {number(history.bound[-1], 6)}"
+        )
+        return figure(picture(axes, words), f"{words}.")
+
+
+def _gaps(known: Mapping[str, History]) -> Html:
+    with drawing() as axes:
+        for (name, history), colour in zip(known.items(), COLOURS, strict=False):
+            _line(axes, history, history.gap, color=colour, label=name_of_line(name))
+        make_logarithmic(axes)
+        axes.set(xlabel="pass", ylabel="relative gap")
+        if len(known) > 1:
+            legend(axes, loc="best")
+        last = "; ".join(f"{name} {number(history.gap[-1], 2)}" for name, history in known.items())
+        return figure(
+            picture(axes, f"Relative gap by pass; after the last one: {last}"),
+            "The relative gap between the objective and its lower bound: no weights are better by more.",
+        )
+
+
+def _line(axes: Any, history: History, values: Any, **style: Any) -> None:
+    axes.plot(history.passes, values, marker="o", markersize=2.5, **style)
+    axes.xaxis.get_major_locator().set_params(integer=True)

@@ -1,0 +1,106 @@
+"""How training went: what estimators, model files and reports know of it."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import unkernel
+from reference.pages import Page
+from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM, TreeSVC
+from unkernel.models.history import History
+
+generator = np.random.default_rng(0)
+X = (generator.random((90, 8)) < 0.4).astype(float)
+y = generator.integers(0, 3, 90)
+TREES = [f"(S (A {'b' * (k % 3 + 1)}) (C {'d' * (k % 2 + 1)}))" for k in range(90)]
+LEARNERS = [
+    PolySVC(degree=2, random_state=0),
+    PolySVC(degree=2, storage="kernel", random_state=0),
+    PolySVC(degree=2, penalty="l1", loss="squared_hinge", random_state=0),
+    PolyLogisticRegression(degree=2, random_state=0),
+    PolyLogisticRegression(degree=2, penalty="l2", random_state=0),
+    CuttingPlaneSVC(solver="cutting_plane"),
+    CuttingPlaneSVC(solver="dual", random_state=0),
+    RankSVM(),
+    TreeSVC(),
+    TreeSVC(solver="sampled", random_state=0),
+]
+
+
+def fitted(learner, **parameters):
+    copy = learner.__class__(**learner.get_params() | parameters)
+    return copy.fit(TREES if isinstance(learner, TreeSVC) else X, y)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_path):
+    model = fitted(learner)
+    history = model.history_
+    assert (np.diff(history.passes) > 0).all()
+    assert history.passes[-1] <= model.n_iter_
+    assert history.objective[-1] == pytest.approx(model.objective_, rel=1e-12)
+    assert history.gap[-1] <= model.gap_ + 1e-12
+    if model.get_params().get("solver") != "sampled":  # which knows the problem of its cuts alone
+        assert (history.bound[-1] <= history.objective + 1e-9).all()
+    again = fitted(learner, n_jobs=2).history_
+    assert history.to_json() == again.to_json()
+    model.save(tmp_path / "model.uk")
+    assert type(model).load(tmp_path / "model.uk").history_.to_json() == history.to_json()
+
+
+def test_problems_are_summed_and_those_that_end_early_stay():
+    early = np.array([[0.0, 10.0, 0.0], [1.0, 4.0, 3.0]])
+    late = np.array([[1.0, 7.0, 1.0], [3.0, 6.0, 5.0], [4.0, 5.5, 5.25]])
+    history = History.summed([early, late])
+    assert history.passes.tolist() == [1, 3, 4]
+    assert history.objective.tolist() == [11.0, 10.0, 9.5]
+    assert history.bound.tolist() == [4.0, 8.0, 8.25]
+    assert history.gap.tolist() == pytest.approx([7 / 11, 2 / 10, 1.25 / 9.5])
+
+
+def test_of_many_passes_a_hundred_are_kept():
+    passes = np.arange(5000.0)
+    history = History.summed([np.column_stack([passes, 1 / (passes + 1), np.zeros(5000)])])
+    assert 50 < len(history.passes) <= 100
+    assert history.passes[[0, -1]].tolist() == [0, 4999]
+    assert history.objective.tolist() == pytest.approx((1 / (history.passes + 1)).tolist())
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None,
+        [],
+        {},
+        {"pass": [1], "objective": [1.0]},
+        {"pass": [1, 2], "objective": [1.0], "bound": [0.0]},
+        {"pass": ["1"], "objective": [1.0], "bound": [0.0]},
+        {"pass": [1e300], "objective": [1.0], "bound": [0.0]},
+        {"pass": [float("nan")], "objective": [1.0], "bound": [0.0]},
+        {"pass": [], "objective": [], "bound": []},
+    ],
+)
+def test_what_is_no_history_is_left_out(stored):
+    assert History.from_json(stored) is None
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+def test_reports_draw_it():
+    model = fitted(LEARNERS[0])
+    for classifier in (model, unkernel.compile(model)):
+        text = classifier.report(X, y).html()
+        assert "mathdefault" not in text  # as the numbers of logarithmic axes would be, without markup
+        pictures = Page(text).of("svg")
+        drawn = [words for one in pictures if "by pass" in (words := one["aria-label"] or "")]
+        assert len(drawn) == 2
+        assert drawn[0].startswith(f"{type(classifier).__name__}: the objective by pass, down to ")
+        assert drawn[1].startswith("Relative gap by pass; after the last one: ")
+
+
+def test_a_frame_of_it():
+    pytest.importorskip("pandas")
+    frame = fitted(LEARNERS[0]).history_.to_frame()
+    assert list(frame) == ["pass", "objective", "bound", "gap"]
