@@ -75,7 +75,7 @@ class History:
     @classmethod
     def from_json(cls, stored: Any) -> Self | None:
         """The inverse of :meth:`to_json`; None of anything else."""
-        columns = [stored.get(name) for name in _COLUMNS] if isinstance(stored, dict) else []
+        columns: list[Any] = [stored.get(name) for name in _COLUMNS] if isinstance(stored, dict) else []
         if not columns or not all(_are_numbers(column) for column in columns):
             return None
         if len({len(column) for column in columns}) > 1 or not columns[0]:
