@@ -63,7 +63,7 @@ class Counting:
     """An application that counts what it is asked through ASGI."""
 
     def __init__(self, app: Application) -> None:
-        self.short_ways, self.answer_at_once = app.short_ways, app.answer_at_once
+        self.short_ways, self.answer_at_once, self.guard = app.short_ways, app.answer_at_once, app.guard
         self._app = app
         self.asked = 0
 

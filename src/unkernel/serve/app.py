@@ -20,6 +20,7 @@ from starlette.routing import Router
 
 from unkernel.serve.bodies import DisconnectedError, Headers, to_json
 from unkernel.serve.errors import RequestError
+from unkernel.serve.guarding import Guard
 from unkernel.serve.logs import log
 from unkernel.serve.messages import JSON, Asked, HeaderList, Receive, Reply, Route, Scope, Send
 from unkernel.serve.metrics import Metrics
@@ -43,10 +44,15 @@ class Application:
         What models answer, by path. All are POST.
     pages : Router
         All else.
+    guard : Guard
+        Limits of connections.
     """
 
-    def __init__(self, settings: Settings, metrics: Metrics, routes: dict[str, Route], pages: Router) -> None:
+    def __init__(
+        self, settings: Settings, metrics: Metrics, routes: dict[str, Route], pages: Router, guard: Guard
+    ) -> None:
         self._settings = settings
+        self.guard = guard
         self._metrics = metrics
         self._routes = routes
         self.short_ways = {path.encode(): route for path, route in routes.items() if route.at_once}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -20,6 +19,7 @@ from unkernel.serve.errors import RequestError, bad_input
 from unkernel.serve.messages import JSON, SHORT, Asked, HeaderList, Reply, Route
 from unkernel.serve.models import Models, Served
 from unkernel.serve.settings import Limits
+from unkernel.serve.threads import AbandonableThreads
 
 _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
@@ -45,7 +45,7 @@ class Asking:
         self._models = models
         self._limits = limits
         self.patience = Patience(limits.seconds)
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="answering")
+        self._pool = AbandonableThreads(threads)
 
     def routes(self) -> dict[str, Route]:
         """What models answer, by path."""
@@ -58,7 +58,7 @@ class Asking:
 
     def close(self) -> None:
         """Wait for no answer any more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._pool.shutdown(wait=False)
 
     # --- Endpoints ------------------------------------------------------------------------------------
 

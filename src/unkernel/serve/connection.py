@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from unkernel.serve.messages import SHORT, HeaderList, Reply
+from unkernel.serve.bodies import to_json
+from unkernel.serve.errors import RequestError
+from unkernel.serve.messages import JSON, SHORT, HeaderList, Reply
 
 if TYPE_CHECKING:
     from unkernel.serve.app import Application
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
+_LINGER = 5.0  # seconds
+_MOST_REFUSED = 100  # connections that wait for the client to read why
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half typed
@@ -30,8 +35,13 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._held: bytearray | None = None  # the body so far of a request that ASGI has not been told of
+        self._is_done = False  # whether what still comes is read and forgotten
+
+    # --- Short requests -------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
+        if self._is_done:
+            return
         super().data_received(data)
         if self._held is not None:
             self._pass_on()
@@ -40,7 +50,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         if self._may_be_short():
             self._held = bytearray()
         else:
-            super().on_headers_complete()
+            self._start_cycle()
 
     def on_body(self, body: bytes) -> None:
         if self._held is None:
@@ -76,7 +86,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         """Give what is held to ASGI."""
         assert self._held is not None
         body, self._held = bytes(self._held), None
-        super().on_headers_complete()
+        self._start_cycle()
         if body:
             super().on_body(body)
 
@@ -90,3 +100,82 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         parts.append(reply.body)
         self.transport.write(b"".join(parts))
         self.on_response_complete()
+
+    # --- Connections that end before their requests do ------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        guard = self.app.guard
+        guard.connections = self.connections
+        if len(self.connections) > guard.most + _MOST_REFUSED:
+            transport.abort()
+        elif len(self.connections) > guard.most:
+            self._refuse(RequestError(503, "the server has too many connections: try again in a second"))
+
+    def waits_for(self) -> object | None:
+        """The request whose head has not come, or None while one is answered or the client may rest."""
+        is_idle = self.cycle is None or self.cycle.response_complete
+        rests = self.timeout_keep_alive_task is not None or self._is_done
+        return (self.scope or self) if is_idle and not rests else None
+
+    def give_up(self) -> None:
+        """Close a connection whose request did not come in time."""
+        if self.scope is None:  # nothing has come
+            self.transport.close()
+        else:
+            self._refuse(RequestError(408, "the head of the request did not come in time"))
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP, in JSON as all others."""
+        self._refuse(RequestError(400, "this is not a request of HTTP/1.1"))
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Log nothing: a request for websockets is answered as if it had not asked for them."""
+
+    def on_response_complete(self) -> None:
+        if self._is_done:
+            self.server_state.total_requests += 1
+        else:
+            super().on_response_complete()
+
+    def end(self) -> None:
+        """Close the connection, but let the client read the answer first.
+
+        If bytes arrive that nobody reads, the client's system throws the answer away. So the rest of what is
+        sent is read and forgotten, for some seconds at most.
+        """
+        if self.transport.is_closing() or self._is_done:
+            return
+        self._is_done = True
+        self._unset_keepalive_if_required()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.flow.resume_reading()
+        self.loop.call_later(_LINGER, self.transport.close)
+
+    def _start_cycle(self) -> None:
+        super().on_headers_complete()
+        self.cycle.transport = _Lingering(self, self.cycle)
+
+    def _refuse(self, error: RequestError) -> None:
+        body = to_json(error.to_json())
+        headers = [*JSON, (b"connection", b"close"), (b"content-length", b"%d" % len(body))]
+        lines = [_STATUS_LINES[error.status], *(b"%b: %b\r\n" % header for header in headers), b"\r\n", body]
+        self.transport.write(b"".join(lines))
+        self.end()
+
+
+class _Lingering:
+    """The transport that uvicorn's answers are written to: one whose body is not read to its end lingers."""
+
+    def __init__(self, connection: Connection, cycle: Any) -> None:
+        self._connection = connection
+        self._cycle = cycle
+        self.write = connection.transport.write
+        self.is_closing = connection.transport.is_closing
+
+    def close(self) -> None:
+        if self._cycle.more_body:
+            self._connection.end()
+        else:
+            self._connection.transport.close()

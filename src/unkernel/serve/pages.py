@@ -16,6 +16,7 @@ from unkernel.serve import protocol
 from unkernel.serve.asking import Asking
 from unkernel.serve.bodies import to_json
 from unkernel.serve.errors import RequestError
+from unkernel.serve.guarding import Guard
 from unkernel.serve.messages import Asked
 from unkernel.serve.metrics import Metrics
 from unkernel.serve.models import Models
@@ -33,10 +34,12 @@ class Pages:
     models : Models
     asking : Asking
     metrics : Metrics
+    guard : Guard
     """
 
-    def __init__(self, models: Models, asking: Asking, metrics: Metrics) -> None:
+    def __init__(self, models: Models, asking: Asking, metrics: Metrics, guard: Guard) -> None:
         self._models = models
+        self._guard = guard
         self._asking = asking
         self._metrics = metrics
         self._files = {
@@ -77,9 +80,8 @@ class Pages:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        tasks = [
-            asyncio.create_task(work) for work in (self._models.watch(), self._asking.patience.give_up())
-        ]
+        works = (self._models.watch(), self._asking.patience.give_up(), self._guard.give_up())
+        tasks = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:

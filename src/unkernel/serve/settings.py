@@ -28,6 +28,8 @@ class Limits:
         Time to send a body (408) or the next part of a stream, and to compute a response (504).
     concurrency : int, default=512
         Largest number of requests that a worker processes at once (429).
+    connections : int, default=10000
+        Largest number of connections of a worker (503); fewer if the system allows fewer open files.
 
     See Also
     --------
@@ -44,6 +46,7 @@ class Limits:
     batch: int = 100_000
     seconds: float = 30.0
     concurrency: int = 512
+    connections: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,11 @@ class Settings:
     log_requests: bool = False
     limits: Limits = Limits()
 
+    def __post_init__(self) -> None:
+        """Check the names of the models, which are parts of addresses."""
+        for name in self.models:
+            _check_name(name, name)
+
     def write(self, path: Path) -> None:
         """Write the settings to a file for the workers.
 
@@ -130,10 +138,7 @@ def named_models(given: Iterable[str]) -> dict[str, str]:
         name, equals, path = word.partition("=")
         if not equals or "/" in name:
             name, path = Path(word).name.removesuffix(_SUFFIX), word
-        if not _NAME.fullmatch(name):
-            raise ValueError(
-                f"{word}: a model's name has letters, digits, '.', '-' and '_' only: write name={path}"
-            )
+        _check_name(name, word, f": write name={path}")
         if name in found:
             raise ValueError(f"two models are called {name!r}: give one another name, as in other={path}")
         found[name] = path
@@ -142,9 +147,20 @@ def named_models(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
+def _check_name(name: str, given: str, advice: str = "") -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{given}: a model's name has letters, digits, '.', '-' and '_' only, and does not begin with a "
+            f"sign{advice}"
+        )
+
+
 def read_tokens(path: Path) -> tuple[str, ...]:
     """The tokens in a file, one per line; empty lines and those that begin with # are none."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: is not UTF-8: byte {error.start} is invalid") from None
     found = tuple(line for line in lines if line and not line.startswith("#"))
     if not found:
         raise ValueError(

@@ -14,6 +14,7 @@ from threading import Thread
 from unkernel.data.threads import thread_count
 from unkernel.serve.app import Application
 from unkernel.serve.asking import Asking
+from unkernel.serve.guarding import Guard
 from unkernel.serve.logs import start_log
 from unkernel.serve.metrics import Metrics
 from unkernel.serve.models import Models
@@ -48,4 +49,6 @@ def application_of(settings: Settings) -> Application:
     models = Models(settings, metrics.loaded, metrics.refused)
     models.take_up()
     asking = Asking(models, settings.limits, min(_THREADS, thread_count(-1)))
-    return Application(settings, metrics, asking.routes(), Pages(models, asking, metrics).router())
+    guard = Guard(settings.limits.seconds, settings.limits.connections)
+    pages = Pages(models, asking, metrics, guard)
+    return Application(settings, metrics, asking.routes(), pages.router(), guard)

@@ -64,6 +64,7 @@ MaxSeconds = Annotated[
     float, _limit(min=0.1, max=3600, help="Timeout for receiving a body, and for answering.")
 ]
 MaxRequests = Annotated[int, _limit(min=1, help="Requests that a worker answers at the same time.")]
+MaxConnections = Annotated[int, _limit(min=1, help="Open connections of a worker.")]
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
@@ -84,6 +85,7 @@ def serve(
     max_batch: MaxBatch = _default.limits.batch,
     max_seconds: MaxSeconds = _default.limits.seconds,
     max_requests: MaxRequests = _default.limits.concurrency,
+    max_connections: MaxConnections = _default.limits.connections,
     log_requests: LogRequests = False,
     quiet: shared.Quiet = False,
 ) -> None:
@@ -115,7 +117,9 @@ def serve(
         watch=watch,
         drain=drain,
         log_requests=log_requests,
-        limits=Limits(int(parse_bytes(max_body, "--max-body")), max_batch, max_seconds, max_requests),
+        limits=Limits(
+            int(parse_bytes(max_body, "--max-body")), max_batch, max_seconds, max_requests, max_connections
+        ),
     )
 
     def tell(address: str) -> None:

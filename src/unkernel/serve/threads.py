@@ -1,0 +1,56 @@
+"""Threads for requests that take longer than others should wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from queue import SimpleQueue
+from typing import Any
+
+_Work = tuple[Future[Any], Callable[[], Any]]
+
+
+class AbandonableThreads(Executor):
+    """A pool of threads that does not keep the process from ending.
+
+    Python waits for the threads of a ``ThreadPoolExecutor`` before it ends. A request that has been given up
+    (504) may still be computed, and a server that has been told to end must not wait for it.
+
+    Parameters
+    ----------
+    count : int
+        Number of threads.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._waiting: SimpleQueue[_Work | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._count = count
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call a function in one of the threads."""
+        future: Future[Any] = Future()
+        self._waiting.put((future, lambda: fn(*args, **kwargs)))
+        if len(self._threads) < self._count:
+            self._threads.append(threading.Thread(target=self._run, daemon=True))
+            self._threads[-1].start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the threads once they have nothing to do; calls that have begun are not waited for."""
+        for _ in self._threads:
+            self._waiting.put(None)
+
+    def _run(self) -> None:
+        while (work := self._waiting.get()) is not None:
+            future, call = work
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                result = call()
+            except BaseException as error:
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            del work, future, call  # nothing is kept while the thread waits
