@@ -76,6 +76,7 @@ sphinx_gallery_conf = {
     "doc_module": ("unkernel",),
     "reference_url": {"unkernel": None},
     "parallel": True,
+    "image_srcset": ["2x"],  # figures are sharp on fine screens, too
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 1,
