@@ -75,10 +75,10 @@ def unkernel(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Kernel SVMs at linear speed: train a model or bring one, compile it, predict with it, look into it.
+    """Train kernel machines at linear speed, compile them, predict with them, explain and serve them.
 
-    Inputs are arguments, outputs are options. No command replaces a file that it does not recognise as one
-    of its own kind, unless told so with --force. Exit codes: 0 success, 1 broken pipe (verify: a
+    Inputs are arguments, outputs are options. Without --force, no command replaces a file that it does not
+    recognise as one of its own kind. Exit codes: 0 success, 1 broken pipe (verify: a
     damaged file), 2 wrong command line or bad file, 130 interrupted, 143 terminated.
 
     \b

@@ -54,11 +54,11 @@ def bench(
     jobs: shared.Jobs = None,
     json: shared.Json = False,
 ) -> None:
-    """Measure how fast a model answers for the rows, records or trees in a file.
+    """Measure the speed of a model on the rows, records or trees of a file.
 
-    In batches on one thread and on many; one row at a time from Python, as
-    lists (a tree as text, a record as a dict); and how long the file takes to load. Rows are parsed
-    before, and each figure is the best of several, after a warm-up.
+    Measures batches on one thread and on many, single rows from Python (as lists; a tree as text, a record
+    as a dict), and loading the file. Parsing the rows is not included. Each figure is the best of several
+    runs after a warm-up.
 
     \b
     [dim]$[/dim] unkernel bench model.uk rows.svm

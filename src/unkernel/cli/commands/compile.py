@@ -62,16 +62,16 @@ def compile(
     """Compile a model, of unkernel or another program, for speed.
 
     Builds the engines that suit the model, measures each on typical rows,
-    and keeps the fastest, with the model, in one file that loads at once.
-    All engines but pruned give the very scores of the model. Models of trees
-    have one engine, which needs no choice.
+    and saves the fastest together with the model in one file, which loads in
+    milliseconds. All engines except pruned give the same scores as the model.
+    Models of trees have only one engine.
 
-    A model of records stays one: its engine is chosen anew, and --sample and
-    --trie are then files of records. With --unknown-keys error it refuses
-    records and tables with columns that it does not know.
+    For models of records, --sample and --trie are files of records. With
+    --unknown-keys error, the compiled model refuses records with columns that
+    it does not know.
 
-    With --trie, what frequent beginnings of these rows add up to is looked up
-    at once, if that is faster; the scores are the same.
+    With --trie, the sums of frequent row prefixes are stored and looked up, if
+    that is faster. The scores are the same.
 
     \b
     [dim]$[/dim] unkernel compile libsvm.model -o model.uk

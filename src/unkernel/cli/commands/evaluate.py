@@ -35,18 +35,18 @@ def evaluate(
     jobs: shared.Jobs = None,
     json: shared.Json = False,
 ) -> None:
-    """Compare the answers of a model, or of a parser, with the right ones in a file.
+    """Measure the quality of a model or a parser on a file with the right answers.
 
-    Of rows, records and trees: the accuracy; of records also the log loss, where the model has
-    probabilities; of two classes also precision, recall and F1 of the larger one, and the
-    area under the ROC curve; of rankings the share of pairs in order and NDCG@K; of regression the mean
-    squared error. NDCG has the gain 2^label - 1 and leaves out queries without a relevant row.
+    Classifiers: accuracy; with two classes, also precision, recall and F1 of the larger label, and the area
+    under the ROC curve; for models of records with probabilities, also the log loss. Rankings: the share of
+    pairs in order, and NDCG@K (gain 2^label - 1; queries without a relevant row are left out). Regression:
+    the mean squared error.
 
-    Of parsers: the share of words with the right head (UAS), and with the right head and relation (LAS); of
-    parsers of raw text and tokenizers: the F1 scores of the CoNLL 2018 shared task, from the text of the
-    treebank, or from its words or tags (--from); of taggers: the share of words with the right tags; of
-    bunsetsu: dependencies and whole sentences; of chunks: F1 by the rules of CoNLL-2000. Speeds are by CPU
-    time, without reading.
+    Parsers: the share of words with the right head (UAS), and with the right head and relation (LAS).
+    Parsers of raw text and tokenizers: the F1 scores of the CoNLL 2018 shared task, from the text of the
+    treebank, or from its words or tags (--from). Taggers: the share of words with the right tags. Japanese
+    parsers: right dependencies and sentences. Chunkers: F1 by the rules of CoNLL-2000. Speeds are measured
+    in CPU time, without reading the file.
 
     \b
     [dim]$[/dim] unkernel evaluate model.uk a9a.t.svm.xz

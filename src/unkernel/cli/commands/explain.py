@@ -54,15 +54,14 @@ def explain(
     zero_based: shared.ZeroBasedLikeModel = None,
     json: shared.Json = False,
 ) -> None:
-    """Explain the score of a row: what each conjunction of its features adds.
+    """Explain a score: list the contribution of each conjunction of features.
 
-    The intercept, the contributions that are listed, and the rest add up to
-    the score, exactly. For linear models and polynomial kernels up to
-    degree 4; and for models of trees, of which the fragments are listed that
-    have the largest part in the score of a tree. A model of records takes a
-    file, or one record, written as JSON. Of a parser, every decision
-    on a sentence is explained: the winner and the runner-up, and what made
-    the difference.
+    The intercept, the listed contributions and the rest add up exactly to the
+    score. Works for linear models and polynomial kernels up to degree 4. For
+    models of trees, the fragments with the largest contributions are listed.
+    For a model of records, give a file, or one record as JSON. For a parser,
+    every decision on a sentence is explained: the winner, the runner-up, and
+    the difference between them.
 
     \b
     [dim]$[/dim] unkernel explain model.uk rows.svm

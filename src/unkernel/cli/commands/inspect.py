@@ -47,10 +47,10 @@ def inspect(
 ) -> None:
     """Show what is in a model file, of unkernel or of another program.
 
-    Features are shown by number, which counts from 0 unless the training file, or the file of another
-    program, counts from 1; or by their names, with --features. The weight of a conjunction is what it adds
-    to the score of a row in which all its features have the value 1; that of a fragment of trees, what it
-    adds to the score of a tree that has it once, before the tree's norm.
+    Features are shown by their names (--features), or by number. Numbers count from 0, or from 1 if the
+    training file or the file of another program does. The weight of a conjunction is its contribution to the
+    score of a row in which all its features have the value 1. The weight of a tree fragment is its
+    contribution to the score of a tree that contains it once, before normalisation.
 
     \b
     [dim]$[/dim] unkernel inspect model.uk

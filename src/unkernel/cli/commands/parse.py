@@ -50,23 +50,24 @@ def parse(
     quiet: shared.Quiet = False,
     force: shared.Force = False,
 ) -> None:
-    """Parse text or sentences as they come, and write them with the answers.
+    """Parse text, or sentences, from files or a stream.
 
     A parser of raw text (unkernel train text) splits, tags and parses any
-    text in UTF-8; a tokenizer splits it. Each paragraph is answered once a
-    blank line or the end follows it. CoNLL-U has every character of the text.
-    All other parsers and taggers take sentences that are split into words:
-    all other columns and comments are copied unchanged. Memory does not grow;
-    the answers are the same for any number of threads.
+    UTF-8 text; a tokenizer only splits it. A paragraph is parsed as soon as a
+    blank line or the end of the input follows it. The CoNLL-U output contains
+    every character of the text. All other parsers and taggers take sentences
+    that are split into words; other columns and comments are copied unchanged.
+    Memory does not grow with the input, and the results do not depend on the
+    number of threads.
 
-    A sentence, or a paragraph, that is not as it should be ends the run (exit
-    code 2). Those before it have then been written to stdout; with --output,
-    nothing is. With --on-error skip a sentence passes through as it is, a
+    An invalid sentence or paragraph ends the run with exit code 2. Earlier
+    results have then been written to stdout; with --output, nothing is
+    written. With --on-error skip, an invalid sentence is copied unchanged, a
     paragraph that is not UTF-8 is left out, and a warning names its line.
 
-    Several files are answered in their order, into one output. Of raw text,
-    each begins with a comment, # newdoc id = FILE. One that cannot be read
-    ends the run or, with --on-error skip, is left out with a warning.
+    Several files are parsed in order, into one output. For raw text, each
+    begins with a comment, # newdoc id = FILE. A file that cannot be read ends
+    the run or, with --on-error skip, is left out with a warning.
 
     \b
     [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu

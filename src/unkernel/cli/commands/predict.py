@@ -70,21 +70,21 @@ def predict(
 ) -> None:
     """Predict the labels of the rows, records or trees in a file.
 
-    Prints the accuracy, if the labels in the file are classes of the model; of two classes, also precision,
-    recall and F1 of the larger one, and the area under the ROC curve; of regression models, the mean squared
-    error; of models that rank, the share of pairs of rows (of the same qid:) that are in order, and NDCG@K
-    (gain 2^label - 1; queries without a relevant row are left out). Features that a model from
-    `unkernel train` has never seen are ignored, with a warning.
+    If the file contains the right labels, the command also prints the accuracy; with two classes, precision,
+    recall and F1 of the larger label, and the area under the ROC curve; for regression, the mean squared
+    error; for rankings, the share of pairs of rows (of the same qid:) that are in order, and NDCG@K
+    (gain 2^label - 1; queries without a relevant row are left out). Features that did not occur in training
+    are ignored, with a warning.
 
-    With --scores, the decision values follow each label: one if there are two classes, else one for each
+    With --scores, the decision values follow each label: one for two classes, otherwise one for each
     class (or, for models of LIBSVM, each pair of classes). With --probability, the probability of each class
-    follows. Text models of other programs are compiled for this once. With --cache-rows, rows that occur
-    again and again are scored once; the answers are the same.
+    follows. Text models of other programs are compiled first. With --cache-rows, repeated rows are scored
+    only once; the results are the same.
 
-    A model of records reads CSV, TSV, JSON lines and Parquet, block by block, in memory that does not grow.
-    Its answers are CSV, TSV or JSON lines, as the output's name says, or as the input where they go to
-    stdout: there each line of JSON is answered when it comes. Records from stdin are answered on stdout
-    unless --output or --json is given.
+    A model of records reads CSV, TSV, JSON lines and Parquet in blocks; memory does not grow with the file.
+    It writes CSV, TSV or JSON lines, according to the name of the output; on stdout, it writes the format of
+    the input, and answers each line of JSON as it arrives. Records from stdin are answered on stdout unless
+    --output or --json is given.
 
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz

@@ -48,13 +48,13 @@ def report(
     quiet: shared.Quiet = False,
     force: shared.Force = False,
 ) -> None:
-    """Write a page about a model, or about several side by side: what it is, how good, how fast, and why.
+    """Write an HTML report about a model, or about several models side by side.
 
-    The page is one file of HTML that needs no network. It shows measures with confidence intervals, the
+    The report is one HTML file that needs no network. It shows measures with confidence intervals, the
     confusion matrix, ROC, precision-recall and calibration curves, a table of thresholds with their costs,
-    the heaviest conjunctions, wrong answers with what decided them, how training ended, and the time and
-    memory of the engines. Of rankings: NDCG by depth and by query. Of parsers: what they get right by
-    relation, type or tag and by distance, what is taken for what, and the worst sentences, drawn.
+    the heaviest conjunctions, explained mistakes, how training ended, and the time and memory of the
+    engines. For rankings: NDCG by depth and by query. For parsers: accuracy by relation, type or tag and by
+    distance, confusions, and drawings of the worst sentences.
 
     \b
     [dim]$[/dim] unkernel report income.uk --test adult.test.csv -o report.html

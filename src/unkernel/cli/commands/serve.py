@@ -32,8 +32,11 @@ ModelFiles = Annotated[
     ),
 ]
 Host = Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 listens on all interfaces.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")]
-Workers = Annotated[int, typer.Option(min=1, max=_MOST_WORKERS, help="Processes; all share the models.")]
+Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")]
+Workers = Annotated[
+    int,
+    typer.Option(min=1, max=_MOST_WORKERS, help="Number of processes; they share the memory of the models."),
+]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
@@ -58,13 +61,15 @@ Drain = Annotated[
     ),
 ]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request.")]
-MaxBody = Annotated[str, _limit(metavar="BYTES", help="Of a body, such as 64M.")]
+MaxBody = Annotated[str, _limit(metavar="BYTES", help="Largest request body, such as 64M.")]
 MaxBatch = Annotated[int, _limit(min=1, help="Most records per request; streams are not limited.")]
 MaxSeconds = Annotated[
     float, _limit(min=0.1, max=3600, help="Timeout for receiving a body, and for answering.")
 ]
-MaxRequests = Annotated[int, _limit(min=1, help="Requests that a worker answers at the same time.")]
-MaxConnections = Annotated[int, _limit(min=1, help="Open connections of a worker.")]
+MaxRequests = Annotated[
+    int, _limit(min=1, help="Largest number of requests that a worker answers at the same time.")
+]
+MaxConnections = Annotated[int, _limit(min=1, help="Largest number of open connections of a worker.")]
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
@@ -91,16 +96,16 @@ def serve(
 ) -> None:
     """Serve models over HTTP: any .uk file, of records, rows, trees or text.
 
-    POST /models/NAME/predict answers a record, a list of them, or JSON lines
-    as they come; /models/NAME/explain says why. /v2 is the Open Inference
-    Protocol, /metrics is for Prometheus, /docs lists all, and / is a page to
-    try the models on.
+    POST /models/NAME/predict takes a record, a list of records, or a stream of
+    JSON lines; /models/NAME/explain also explains the prediction. /v2 is the
+    Open Inference Protocol, /metrics is for Prometheus, /docs lists all
+    endpoints, and / is a page for trying the models.
 
-    A new file that is moved or copied over a model's is loaded, and no request
-    fails; one that is damaged is refused, and the server keeps using the old
-    version.
-    SIGTERM and Ctrl-C end the server once its requests are answered (exit
-    code 0). The log is on stderr, a JSON object per line.
+    To replace a model, move or copy a new file over the old one: the server
+    loads it, and no request fails. A damaged file is refused, and the server
+    keeps the old version. SIGTERM and Ctrl-C stop the server after running
+    requests are answered (exit code 0). Logs go to stderr, one JSON object per
+    line.
 
     \b
     [dim]$[/dim] unkernel serve income.uk en.uk

@@ -75,7 +75,7 @@ def _not_loaded() -> None:
 
 def _parts(learner: Any) -> Parts:
     criteria: Any = choices_of("criteria", learner.criteria)
-    by = typer.Option("--by", help="The measure to choose by.", show_default=learner.criteria[0])
+    by = typer.Option("--by", help="Measure to optimise.", show_default=learner.criteria[0])
     plot = typer.Option(
         "--plot",
         metavar="FILE",

@@ -27,7 +27,7 @@ PublicKey = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="An Ed25519 key in PEM: the signature in FILE.sig must fit as well.",
+        help="Ed25519 public key in PEM format; also check the signature in FILE.sig.",
         show_default="none",
     ),
 ]
@@ -45,17 +45,17 @@ def verify(
     json: shared.Json = False,
     quiet: shared.Quiet = False,
 ) -> None:
-    """Check that model files are whole: every byte, by the digests inside.
+    """Check every byte of model files against the digests inside.
 
-    Each array is compared with its digest and all with their SHA-256, the
-    header with its own, and then the model is loaded. Compiled tables must
-    answer as the model beside them, on some random rows. The exit code is 1 if
-    a file is damaged, or has no digests, as those of earlier versions, and 2 if
-    one cannot be read.
+    The header and each array are compared with their digests, all arrays with
+    their SHA-256, and then the model is loaded. Compiled tables must give the
+    same scores as the model stored with them, on some random rows. The exit
+    code is 1 if a file is damaged or has no digests (files of the first
+    versions), and 2 if a file cannot be read.
 
-    Digests tell damage, not malice: who changes a file on purpose can change
-    its digests. For models that travel, sign the file and check with
-    --public-key.
+    Digests detect damage, not malice: someone who changes a file on purpose
+    can change its digests, too. Sign files that you send to others, and check
+    the signature with --public-key.
 
     \b
     [dim]$[/dim] unkernel verify model.uk parser.uk

@@ -2,19 +2,19 @@
 
 # Kinds of models of rows and trees: where the learner is, and what it makes.
 LEARNERS = {
-    "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM of conjunctions, as a polynomial kernel."),
+    "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM with a polynomial kernel."),
     "logistic": (
         "unkernel.cli.learners.poly:LogisticLearner",
-        "A log-linear model of conjunctions, with probabilities.",
+        "A log-linear model over conjunctions of features, with probabilities.",
     ),
     "linear": ("unkernel.cli.learners.linear:LinearLearner", "A linear SVM: one weight per feature."),
     "rank": (
         "unkernel.cli.learners.rank:RankLearner",
-        "A linear SVM that orders rows, within the groups that qid: fields name.",
+        "An SVM that ranks rows, within the groups given by qid: fields.",
     ),
     "tree": (
         "unkernel.cli.learners.tree:TreeLearner",
-        "An SVM of fragments of trees, as a tree kernel counts them.",
+        "An SVM with a tree kernel.",
     ),
 }
 
@@ -22,7 +22,7 @@ LEARNERS = {
 PARSERS = {
     "parser": ("trees", "A dependency parser, on a treebank in CoNLL-U or CoNLL-X."),
     "bunsetsu": ("bunsetsu", "A dependency parser of Japanese bunsetsu."),
-    "chunker": ("chunks", "A chunker, on columns of words, tags and chunks."),
+    "chunker": ("chunks", "A chunker: phrases and names."),
 }
 
 # Trained, and not tuned: made of parts, each as it comes.

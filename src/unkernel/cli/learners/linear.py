@@ -32,7 +32,7 @@ class LinearLearner(ClassLearner):
     help = """Train a linear SVM: one weight per feature.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
-    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to learn.
+    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to predict.
     More than two classes are trained one against the rest. Several files, and patterns such as
     'day-*.svm.gz', are for --out-of-core and --dask.
 

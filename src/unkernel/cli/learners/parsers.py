@@ -43,13 +43,13 @@ _LEARNERS_OF = {
 HELP = {
     "text": """Train a parser of raw text: a tokenizer, a tagger and a dependency parser in one file.
 
-    DATA is a treebank in CoNLL-U with trees and tags. Its text is that of the comments # text, or else of the
-    words, with blanks where SpaceAfter=No is missing. With --dev, the best epoch of each part is kept, and
-    the answers for the text of other sentences are measured.
+    DATA is a CoNLL-U treebank with trees and tags. Its text comes from the comments # text; without them, it
+    is built from the words and SpaceAfter=No. With --dev, the best epoch of each part is kept, and the model
+    is evaluated on the text of these sentences.
 
-    --clusters tells of words that the treebank does not have: FILE is text of the same language, with one
-    sentence per line and blanks between words, or CoNLL-U (*.conllu), or clusters that were saved in Python
-    (*.uk). With --beam 8 the parser is more accurate, and slower; parse and evaluate take another --beam.
+    --clusters helps with words that are not in the treebank: FILE is text of the same language, with one
+    sentence per line and spaces between words, or CoNLL-U (*.conllu), or clusters saved from Python (*.uk).
+    --beam 8 makes the parser more accurate and slower; parse and evaluate accept another --beam.
 
     \b
     [dim]$[/dim] unkernel train text train.conllu -o en.uk --dev dev.conllu
@@ -58,8 +58,8 @@ HELP = {
     """,
     "parser": """Train a dependency parser on a treebank.
 
-    DATA is in CoNLL-U, or in CoNLL-X with --format conllx. With --dev, the answers for other sentences are
-    measured, and the best epoch of the online learner is kept.
+    DATA is in CoNLL-U, or in CoNLL-X with --format conllx. With --dev, the parser is evaluated on other
+    sentences, and the best epoch of the online learner is kept.
 
     \b
     [dim]$[/dim] unkernel train parser train.conllu -o en.uk --dev dev.conllu
@@ -68,7 +68,7 @@ HELP = {
     """,
     "bunsetsu": """Train a dependency parser of Japanese bunsetsu.
 
-    DATA is in the style of KNP and CaboCha. With --dev, the answers for other sentences are measured.
+    DATA is in the format of KNP and CaboCha. With --dev, the parser is evaluated on other sentences.
 
     \b
     [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --degree 3
@@ -78,7 +78,7 @@ HELP = {
     "chunker": """Train a chunker on columns of words, tags and chunks.
 
     DATA has one word per line, its part of speech in the second column and its tag in the last, as in
-    CoNLL-2000; or a word and its tag alone. With --dev, the answers for other sentences are measured.
+    CoNLL-2000; or a word and its tag alone. With --dev, the chunker is evaluated on other sentences.
 
     \b
     [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk

@@ -66,10 +66,10 @@ class PolyLearner(ConjunctionLearner):
 
     name = "poly"
     estimator = PolySVC
-    help = """Train an SVM of conjunctions of features, as a polynomial kernel has them.
+    help = """Train an SVM with a polynomial kernel: one weight per conjunction of features.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
-    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to learn.
+    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to predict.
     More than two classes are trained one against the rest.
 
     \b
@@ -80,7 +80,7 @@ class PolyLearner(ConjunctionLearner):
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --penalty l1 --loss squared_hinge
     [dim]$[/dim] unkernel train poly a.svm -o a.uk --json | jq .training_accuracy
     """
-    tune_help = """Choose parameters of an SVM of conjunctions of features by cross-validation.
+    tune_help = """Choose parameters of an SVM with a polynomial kernel by cross-validation.
 
     {options}
     {classes} {paths} {costs}
@@ -116,11 +116,11 @@ class LogisticLearner(ConjunctionLearner):
     step = "Newton step"
     measures = (*ClassLearner.measures, "log_loss")
     criteria = (*ClassLearner.criteria, "log_loss")
-    help = """Train a log-linear model of conjunctions of features, which answers with probabilities.
+    help = """Train a log-linear model over conjunctions of features, which predicts probabilities.
 
     DATA has one line per row: [italic]label index:value index:value …[/italic]
-    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to learn.
-    All classes are trained at once. With an l1 penalty most weights are 0 and not stored.
+    Or it has records (CSV, TSV, JSON lines, Parquet), and --target names the column to predict.
+    All classes are trained at once. With an l1 penalty, most weights are 0 and not stored.
 
     \b
     [dim]$[/dim] unkernel train logistic a.svm -o a.uk --degree 3 --penalty l1 --C 0.3

@@ -29,11 +29,11 @@ class RankLearner(Learner):
     measures = tuple(name for name in RANK_MEASURES if name != "accuracy_note")
     criteria = ("ordered_pairs", "ndcg")
     large_data = True
-    help = """Train an SVM that orders rows: larger labels should get larger scores.
+    help = """Train an SVM that ranks rows: larger labels should get larger scores.
 
     DATA has one line per row: [italic]label qid:3 index:value index:value …[/italic]
-    Rows are compared with those of the same query only; without qid: fields, with all others. Reported
-    are the share of pairs in order, and NDCG@K: the gain of a row is 2^label - 1, its discount
+    Rows are compared with rows of the same query only; without qid: fields, with all rows. The command
+    reports the share of pairs in order and NDCG@K: the gain of a row is 2^label - 1, its discount
     log2(1 + rank), and queries without a relevant row (all labels 0) are left out of the mean.
 
     \b
@@ -43,7 +43,7 @@ class RankLearner(Learner):
     [dim]$[/dim] unkernel train rank stars.txt -o a.uk --thresholds
     [dim]$[/dim] unkernel train rank 'day-*.txt' -o a.uk --out-of-core
     """
-    tune_help = """Choose parameters of an SVM that orders rows by cross-validation.
+    tune_help = """Choose parameters of an SVM that ranks rows by cross-validation.
 
     {options}
     Rows with qid: fields are divided by query. {paths} {costs}

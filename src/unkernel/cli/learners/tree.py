@@ -24,7 +24,7 @@ class TreeLearner(ClassLearner):
     estimator = TreeSVC
     step = "round"
     unit = "tree"
-    help = """Train an SVM of fragments of trees, as a tree kernel counts them.
+    help = """Train an SVM with a tree kernel, which counts the fragments that trees share.
 
     DATA has lines of SVM-light-TK, [italic]label |BT| (S (NP dogs) (VP bark)) |ET|[/italic] with any number
     of trees and vectors, or lines of KeLP (.klp). More than two classes are trained one against the rest.
@@ -34,7 +34,7 @@ class TreeLearner(ClassLearner):
     [dim]$[/dim] unkernel train tree questions.dat -o model.uk --test questions.t.dat
     [dim]$[/dim] unkernel train tree questions.dat -o model.uk --solver sampled --imbalance 2
     """
-    tune_help = """Choose parameters of an SVM of fragments of trees by cross-validation.
+    tune_help = """Choose parameters of an SVM with a tree kernel by cross-validation.
 
     {options}
     {classes} {paths} {costs}

@@ -29,7 +29,7 @@ class ShownName(StrEnum):
 
 
 ParserFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", readable=False, help="The file of a parser, such as en.uk.")
+    Path, typer.Argument(metavar="MODEL", readable=False, help="Parser to use, such as en.uk.")
 ]
 TestFile = Annotated[
     str,
@@ -67,7 +67,7 @@ OnError = Annotated[
         "it is; a paragraph of raw text is left out, and so is one of several files that cannot be read.",
     ),
 ]
-Draw = Annotated[bool, typer.Option("--draw", help="Write drawings for the terminal in place of columns.")]
+Draw = Annotated[bool, typer.Option("--draw", help="Write drawings for the terminal instead of columns.")]
 Svg = Annotated[
     Path | None,
     typer.Option(

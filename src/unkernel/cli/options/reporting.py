@@ -35,7 +35,7 @@ Output = Annotated[
         metavar="FILE",
         readable=False,
         show_default="required",
-        help="Where the page goes, such as report.html. Replaces no file without --force.",
+        help="HTML file to write, such as report.html. Replaces no file without --force.",
     ),
 ]
 CostsOption = Annotated[
@@ -43,7 +43,7 @@ CostsOption = Annotated[
     typer.Option(
         "--costs",
         metavar="FP,FN",
-        help="Of two classes: what a false positive and a false negative cost, such as 1,5.",
+        help="For two classes: the costs of a false positive and of a false negative, such as 1,5.",
         show_default="1,1",
     ),
 ]
@@ -51,10 +51,10 @@ TopOption = Annotated[
     int, typer.Option("--top", metavar="N", min=0, help="List the N heaviest conjunctions or fragments.")
 ]
 MistakesOption = Annotated[
-    int, typer.Option("--mistakes", metavar="N", min=0, help="Show and explain N wrong answers.")
+    int, typer.Option("--mistakes", metavar="N", min=0, help="Show and explain N mistakes.")
 ]
 Title = Annotated[
-    str | None, typer.Option("--title", help="The heading of the page.", show_default="models and data")
+    str | None, typer.Option("--title", help="Title of the report.", show_default="models and data")
 ]
 
 

@@ -78,13 +78,13 @@ SourceFile = Annotated[
 
 FeatureCount = Annotated[
     int | None,
-    _data(min=1, help="Columns of the data; indices beyond are refused.", show_default="the largest index"),
+    _data(min=1, help="Number of columns; larger indices are refused.", show_default="the largest index"),
 ]
 _counting = partial(_data, "--zero-based/--one-based", help="Whether indices start at 0 or 1.")
 ZeroBased = Annotated[bool | None, _counting(show_default="0 if there is an index 0")]
 ZeroBasedLikeModel = Annotated[bool | None, _counting(show_default="as in training")]
 TestFile = Annotated[
-    str | None, _data("--test", metavar="FILE", help="Measure the accuracy on these rows or trees, too.")
+    str | None, _data("--test", metavar="FILE", help="Also measure the accuracy on these rows or trees.")
 ]
 
 Output = Annotated[
@@ -115,7 +115,7 @@ OfClass = Annotated[
     typer.Option(
         "--of",
         metavar="LABEL",
-        help="Which class's score.",
+        help="Class whose score is explained.",
         show_default="of two the larger one; of more, the winner against the runner-up",
     ),
 ]
@@ -132,7 +132,7 @@ TopOfRow = Annotated[
 Row = Annotated[
     int,
     typer.Option(
-        "--row", metavar="N", min=0, help="Which row, tree or sentence of the file; 0 is the first."
+        "--row", metavar="N", min=0, help="Number of the row, tree or sentence in the file; 0 is the first."
     ),
 ]
 Features = Annotated[
@@ -140,16 +140,18 @@ Features = Annotated[
     typer.Option(
         "--features",
         metavar="FILE",
-        help="Names of features: one per line, or lines of number, tab and name.",
+        help="File with the names of features: one per line, or number, tab and name.",
     ),
 ]
 
-Engine = Annotated[EngineName, _engine(help="auto tries all exact ones that apply and takes the fastest.")]
+Engine = Annotated[
+    EngineName, _engine(help="Engine; auto tries all exact engines that apply and keeps the fastest.")
+]
 Memory = Annotated[
     str | None,
     _engine(
         metavar="BYTES",
-        help="What it may take, such as 200M or 1.5G.",
+        help="Limit for the tables, such as 200M or 1.5G.",
         show_default="a quarter of what is free",
     ),
 ]
@@ -160,18 +162,19 @@ Sample = Annotated[
 Rare = Annotated[
     float,
     _engine(
-        min=0, help="For split: features of fewer support vectors than this, or than this share, are rare."
+        min=0,
+        help="For split: features that fewer support vectors have are rare; a number, or a share below 1.",
     ),
 ]
 Threshold = Annotated[
     float | None,
-    _engine(help="For pruned: conjunctions of smaller weight are dropped.", show_default="none"),
+    _engine(help="For pruned: drop conjunctions with a smaller weight.", show_default="none"),
 ]
 Trie = Annotated[
     str | None,
     _engine(
         metavar="FILE",
-        help="Rows to grow a prefix trie from; it is kept where it pays.",
+        help="Rows to grow a prefix trie from; it is kept if it is faster.",
         show_default="none",
     ),
 ]
@@ -179,7 +182,7 @@ UnknownKeysOption = Annotated[
     UnknownKeys | None,
     typer.Option(
         "--unknown-keys",
-        help="Of records: whether columns that the model does not know are an error.",
+        help="For models of records: ignore columns that the model does not know, or raise an error.",
         show_default="as before",
     ),
 ]
@@ -187,7 +190,7 @@ TrieNodes = Annotated[
     str | None,
     _engine(
         metavar="NODES",
-        help="With --trie: keep a trie of at most so many nodes, such as 1M or 300k, whether it pays or not.",
+        help="With --trie: keep a trie of up to so many nodes, such as 1M or 300k, even if it is slower.",
         show_default="the best of several sizes",
     ),
 ]
@@ -196,7 +199,7 @@ CacheRows = Annotated[
     _engine(
         min=1,
         metavar="ROWS",
-        help="Remember the answers of so many rows, for those that are asked about again.",
+        help="Cache the scores of so many rows, for rows that occur repeatedly.",
         show_default="none",
     ),
 ]
@@ -204,7 +207,7 @@ Measure = Annotated[
     bool,
     _engine(
         "--measure/--no-measure",
-        help="Choose by measuring, or by rules: the same model then gives the same file, always.",
+        help="Choose the engine by measuring, or by rules: rules always give the same file.",
     ),
 ]
 Plot = Annotated[
@@ -213,9 +216,7 @@ Plot = Annotated[
         "--plot", metavar="FILE", readable=False, help="Draw time against size: a .png, .svg or .pdf file."
     ),
 ]
-Seconds = Annotated[
-    float, typer.Option("--seconds", min=0.01, max=3600, help="How long each measurement may take.")
-]
+Seconds = Annotated[float, typer.Option("--seconds", min=0.01, max=3600, help="Time for each measurement.")]
 
 Jobs = Annotated[
     int | None,
@@ -223,9 +224,7 @@ Jobs = Annotated[
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print progress lines instead of a bar.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
-Force = Annotated[
-    bool, typer.Option("--force", help="Replace an existing file, whatever it is, with the output.")
-]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files of any kind.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 

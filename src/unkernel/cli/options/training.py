@@ -72,7 +72,7 @@ ModelOutput = Annotated[
         metavar="MODEL",
         readable=False,
         show_default="required",
-        help="Where the model goes, such as model.uk. Replaces models of unkernel only.",
+        help="Model file to write, such as model.uk. Replaces only models of unkernel.",
     ),
 ]
 BestOutput = Annotated[
@@ -89,7 +89,7 @@ BestOutput = Annotated[
 ]
 Folds = Annotated[
     int | None,
-    typer.Option("--cv", metavar="K", min=2, help="Cross-validate in K folds, too.", show_default="none"),
+    typer.Option("--cv", metavar="K", min=2, help="Also cross-validate in K folds.", show_default="none"),
 ]
 TuneFolds = Annotated[
     int | None,
@@ -98,14 +98,18 @@ TuneFolds = Annotated[
 NdcgDepth = Annotated[
     int | None,
     typer.Option(
-        "--ndcg-at", metavar="K", min=1, help="Rows of a query that NDCG looks at.", show_default="10"
+        "--ndcg-at",
+        metavar="K",
+        min=1,
+        help="Number of top rows of a query that NDCG counts.",
+        show_default="10",
     ),
 ]
 Thresholds = Annotated[
     bool,
     typer.Option(
         "--thresholds",
-        help="Learn the scores between the labels as well: the model then answers with labels.",
+        help="Also learn thresholds between the labels, so that the model predicts labels.",
     ),
 ]
 DevFile = Annotated[
@@ -114,7 +118,7 @@ DevFile = Annotated[
         "--dev",
         metavar="FILE",
         show_default="none",
-        help="Sentences to measure on, and to choose the best epoch with (of the online learner).",
+        help="Sentences to evaluate on; the online learner keeps the best epoch on them.",
     ),
 ]
 TuneDevFile = Annotated[
@@ -123,7 +127,7 @@ TuneDevFile = Annotated[
         "--dev",
         metavar="FILE",
         show_default="none: cross-validation",
-        help="Sentences to measure on, in place of cross-validation.",
+        help="Sentences to evaluate on, instead of cross-validation.",
     ),
 ]
 Format = Annotated[
@@ -133,7 +137,10 @@ Format = Annotated[
 Target = Annotated[
     str | None,
     _records(
-        "--target", metavar="COLUMN", show_default="none", help="The column to learn: DATA has records."
+        "--target",
+        metavar="COLUMN",
+        show_default="none",
+        help="Column to predict; DATA then contains records.",
     ),
 ]
 Schema = Annotated[
@@ -148,7 +155,7 @@ Schema = Annotated[
 ]
 Drop = Annotated[
     list[str] | None,
-    _records("--drop", metavar="COLUMN", show_default="none", help="Leave a column out; may be repeated."),
+    _records("--drop", metavar="COLUMN", show_default="none", help="Column to leave out; may be repeated."),
 ]
 Calibrate = Annotated[
     int | None,
@@ -166,7 +173,7 @@ OutOfCore = Annotated[
     bool,
     _large(
         "--out-of-core",
-        help="Pack the rows into a file once and stream them from there: they may be larger than memory.",
+        help="Pack the rows into a file and stream them from there; for data larger than memory.",
     ),
 ]
 Memory = Annotated[
@@ -174,7 +181,7 @@ Memory = Annotated[
     _large(
         "--memory",
         metavar="BYTES",
-        help="With --out-of-core: what training may take, such as 200M or 1.5G.",
+        help="With --out-of-core: memory limit for training, such as 200M or 1.5G.",
         show_default="no limit",
     ),
 ]
@@ -183,7 +190,7 @@ Dask = Annotated[
     _large(
         "--dask",
         metavar="ADDRESS|local",
-        help="Train on the workers of a Dask scheduler; local starts --jobs of them here.",
+        help="Address of a Dask scheduler to train on; local starts --jobs workers on this machine.",
         show_default="none",
     ),
 ]
