@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import re
 import sys
 import time
@@ -21,6 +23,7 @@ from unkernel.cli.inputs.kinds import is_records
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
 from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
 from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.learners.cluster import check_address
 from unkernel.cli.learners.measures import (
     CLASS_MEASURES,
     NDCG_DEPTH,
@@ -31,6 +34,7 @@ from unkernel.cli.learners.measures import (
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_output
+from unkernel.cli.parts import Cluster, Journal, Part, answer_parts, is_pattern, parts_of
 from unkernel.cli.render.console import messages, print_facts, print_json, rate, results
 from unkernel.cli.render.predictions import prediction_facts
 from unkernel.cli.render.progress import Display
@@ -63,6 +67,7 @@ def predict(
     ndcg_at: training.NdcgDepth = None,
     zero_based: shared.ZeroBasedLikeModel = None,
     cache_rows: shared.CacheRows = None,
+    dask: shared.PartsDask = None,
     jobs: shared.Jobs = None,
     json: shared.Json = False,
     quiet: shared.Quiet = False,
@@ -86,6 +91,10 @@ def predict(
     the input, and answers each line of JSON as it arrives. Records from stdin are answered on stdout unless
     --output or --json is given.
 
+    DATA may be a pattern, in quotes, such as 'part-*.parquet': then --output is a folder, and each file has a
+    file of answers there. A run that was stopped continues where it was when it is started again. With
+    --dask, several workers answer at the same time; they need to see the files under the same names.
+
     \b
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz -o predictions.txt --scores
@@ -94,29 +103,110 @@ def predict(
     [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - -o - | sort | uniq -c
     [dim]$[/dim] unkernel predict income.uk new.csv -o answers.csv --probability
     [dim]$[/dim] tail -f events.jsonl | unkernel predict income.uk -
+    [dim]$[/dim] unkernel predict income.uk 'day-*.parquet' -o answers --dask local --jobs 4
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    chosen = Chosen(model, scores, probability, ndcg_at, zero_based, cache_rows, quiet)
+    if is_pattern(data):
+        if dask is not None:
+            check_address(dask)
+        _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
+        return
+    if dask is not None:
+        raise ValueError("--dask answers several files: give a pattern in quotes, such as 'part-*.csv'")
     records = is_records(model)
     if records and data == STANDARD_STREAM and output is None and not json:
         output = STANDARD_STREAM  # who pipes records in waits for answers, not for a summary
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
-    if records:
+    with Display(quiet=quiet or json) as display:
+        result = _answer_file(chosen, data, output, shared.threads(jobs), display)
+    _show(result, json=json, quiet=quiet)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A model and what is asked of it, whichever file it is about."""
+
+    model: Path
+    scores: bool
+    probability: bool
+    ndcg_at: int | None
+    zero_based: bool | None
+    cache_rows: int | None
+    quiet: bool
+
+
+def _answer_file(
+    chosen: Chosen, data: str, output: str | None, threads: int, display: Display
+) -> dict[str, Any]:
+    """Write the answers to a file; what they are, for JSON."""
+    model, scores, probability = chosen.model, chosen.scores, chosen.probability
+    if is_records(model):
         from unkernel.cli.records.answering import RecordRequest, answer_records
 
-        check_options_of_rows(model, {"--ndcg-at": ndcg_at, "--zero-based": zero_based}, "a model of records")
-        request = RecordRequest(model, data, output, shared.threads(jobs), scores, probability, cache_rows)
-        with Display(quiet=quiet or json) as display:
-            result = answer_records(request, display)
-        _show(result, json=json, quiet=quiet)
-        return
-    asking = Asking("predict", zero_based, shared.threads(jobs), ndcg_at, quiet, probability, cache_rows)
-    with Display(quiet=quiet or json) as display:
-        answered = answer(model, data, display, asking)
-        decision, raw = answered.decision, answered.raw
-        numbers = [decision.decide(raw)] if scores else []
-        numbers += [decision.probabilities(raw)] if probability else []
-        with display.working("writing"):
-            _write(output, decision.choose(raw), numbers)
-    _show(answered.result | {"output": output, "seconds": answered.seconds}, json=json, quiet=quiet)
+        of_rows = {"--ndcg-at": chosen.ndcg_at, "--zero-based": chosen.zero_based}
+        check_options_of_rows(model, of_rows, "a model of records")
+        request = RecordRequest(model, data, output, threads, scores, probability, chosen.cache_rows)
+        return answer_records(request, display)
+    asking = Asking(
+        "predict", chosen.zero_based, threads, chosen.ndcg_at, chosen.quiet, probability, chosen.cache_rows
+    )
+    answered = answer(model, data, display, asking)
+    decision, raw = answered.decision, answered.raw
+    numbers = [decision.decide(raw)] if scores else []
+    numbers += [decision.probabilities(raw)] if probability else []
+    with display.working("writing"):
+        _write(output, decision.choose(raw), numbers)
+    return answered.result | {"output": output, "seconds": answered.seconds}
+
+
+# --- Several files ---------------------------------------------------------------------------------------
+
+
+def _predict_parts(
+    chosen: Chosen, pattern: str, output: str | None, cluster: Cluster, *, json: bool, force: bool
+) -> None:
+    if output is None or output == STANDARD_STREAM or Path(output).is_file():
+        raise ValueError(f"{pattern}: the answers to several files need a folder: name it with --output")
+    folder, began = Path(output), time.perf_counter()
+    if not folder.parent.is_dir():
+        raise ValueError(f"{folder}: there is no folder {folder.parent} to make it in")
+    parts = parts_of(pattern, folder, _suffix_of_answers if is_records(chosen.model) else lambda _: ".txt")
+    if any(Path(part.data).parent.resolve() == folder.resolve() for part in parts):
+        raise ValueError(f"{folder}: has files that {pattern} names; name another folder for the answers")
+    options = dataclasses.asdict(chosen) | {"model": None, "quiet": None, "cache_rows": None}
+    journal = Journal(folder, chosen.model, options, force=force)
+    ask = functools.partial(_answer_part, chosen, 1 if cluster.address else cluster.workers)
+    with Display(quiet=chosen.quiet or json) as display:
+        counts = answer_parts(parts, ask, journal, cluster, display)
+    spent = time.perf_counter() - began
+    if json:
+        print_json(
+            {"model": str(chosen.model), "data": pattern, "output": output} | counts | {"seconds": spent}
+        )
+    elif not chosen.quiet:
+        print_facts(pattern, _part_facts(counts, spent) | {"written": output})
+
+
+def _answer_part(chosen: Chosen, threads: int, part: Part) -> dict[str, Any]:
+    """What a worker does."""
+    with Display(quiet=True) as display:
+        result = _answer_file(
+            dataclasses.replace(chosen, quiet=True), part.data, part.output, threads, display
+        )
+    return {"rows": result["rows"]}
+
+
+def _suffix_of_answers(name: str) -> str:
+    """The format that records of a file are answered in."""
+    suffix = Path(name).suffix.lower()
+    return suffix if suffix in (".tsv", ".jsonl", ".ndjson") else ".csv"
+
+
+def _part_facts(counts: dict[str, Any], spent: float) -> dict[str, str]:
+    facts = {"files": f"{counts['parts']:,}"}
+    if counts["done_before"]:
+        facts["answered before"] = f"{counts['done_before']:,}"
+    return facts | {"rows": f"{counts['rows']:,} ({rate(counts['rows'], spent):,.0f} rows/s)"}
 
 
 def _show(result: dict[str, Any], *, json: bool, quiet: bool) -> None:

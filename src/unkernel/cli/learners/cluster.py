@@ -1,4 +1,4 @@
-"""Training on a Dask cluster. Dask is optional: nothing of it is imported until somebody asks for it."""
+"""Work on a Dask cluster. Dask is optional: nothing of it is imported until somebody asks for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def moved(estimator: Any, address: str | None, workers: int) -> Iterator[Any]:
         yield estimator
         return
     counterpart = _counterpart(type(estimator).__name__)
-    with _connected(address, workers) as client:
+    with connected(address, workers) as client:
         shared = inspect.signature(counterpart).parameters
         chosen = {name: value for name, value in estimator.get_params(deep=False).items() if name in shared}
         yield counterpart(**chosen | {"n_jobs": None, "client": client})
@@ -42,9 +42,14 @@ def check_address(address: str) -> None:
 
 
 @contextlib.contextmanager
-def _connected(address: str, workers: int) -> Iterator[Any]:
+def connected(address: str, workers: int) -> Iterator[Any]:
     """A client; for ``local``, of as many workers of one thread as are asked for."""
-    distributed = importlib.import_module("distributed")
+    try:
+        distributed = importlib.import_module("unkernel.distributed") and importlib.import_module(
+            "distributed"
+        )
+    except ImportError as error:
+        raise ValueError(f"--dask: {error}") from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is said once, and by us
     with contextlib.ExitStack() as stack:
         place: Any = address

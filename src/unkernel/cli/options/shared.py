@@ -44,7 +44,8 @@ DataFile = Annotated[
     typer.Argument(
         metavar="DATA",
         help="Rows in the svmlight format, such as rows.svm, or trees, such as questions.dat, where the "
-        "model is one of trees; plain or .gz, .xz, .bz2, .zst; - reads stdin.",
+        "model is one of trees; plain or .gz, .xz, .bz2, .zst; - reads stdin. A pattern in quotes, such as "
+        "'part-*.csv', names several files.",
     ),
 ]
 ExplainedFile = Annotated[
@@ -93,7 +94,17 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write one label per line; - is stdout. Replaces no file without --force.",
+        help="Write one label per line; - is stdout. For a pattern: the folder of answers, one file for each "
+        "file of DATA. Replaces no file without --force.",
+    ),
+]
+PartsDask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS|local",
+        help="With a pattern: answer on the workers of a Dask scheduler; local starts --jobs of them here.",
+        show_default="none",
     ),
 ]
 Scores = Annotated[bool, typer.Option("--scores", help="Write the decision values after each label.")]

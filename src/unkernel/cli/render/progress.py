@@ -89,16 +89,16 @@ class Display:
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def counting(self, description: str, total: int) -> Iterator[Callable[[], None]]:
+    def counting(self, description: str, total: int, unit: str = "fit") -> Iterator[Callable[[], None]]:
         """A function that counts pieces of work that are done; threads may call it."""
-        self._say(f"{description}: {total:,} fits")
+        self._say(f"{description}: {many(total, unit)}")
         task = self._bars.add_task(description, total=total, words="")
         done = 0
 
         def count() -> None:
             nonlocal done
             done += 1
-            words = f"{done:,} of {total:,} fits"
+            words = f"{done:,} of {many(total, unit)}"
             self._bars.update(task, completed=done, words=words)
             self._say_now_and_then(f"{description}: {words}")
 

@@ -1,0 +1,178 @@
+"""Several files, each answered on its own: the answers to part-7.csv go to a file of that name in a folder.
+
+The folder has a journal of what is done. A run that was stopped continues where it was; since answers appear
+only when they are whole, none are lost, and none are written twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import importlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from unkernel.cli.learners.cluster import connected
+from unkernel.cli.render.progress import Display
+
+JOURNAL = "journal.jsonl"
+_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file, and where its answers go."""
+
+    data: str
+    output: str
+
+    @property
+    def stamp(self) -> list[int]:
+        """Tells whether the file has changed."""
+        status = Path(self.data).stat()
+        return [status.st_size, status.st_mtime_ns]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where parts are answered: by the workers of a Dask scheduler, or here if `address` is None."""
+
+    address: str | None
+    workers: int
+
+
+def is_pattern(data: str) -> bool:
+    """Whether an argument names several files."""
+    return glob.has_magic(data) and not Path(data).exists()
+
+
+def parts_of(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
+    """The files that a pattern names, in order, each with a place of its own for its answers."""
+    found = [path for path in sorted(glob.glob(pattern, recursive=True)) if Path(path).is_file()]  # noqa: PTH207
+    if not found:
+        raise ValueError(f"{pattern}: no file matches the pattern")
+    places: dict[str, str] = {}
+    for path in found:
+        name = Path(path).name
+        while Path(name).suffix in _COMPRESSED:
+            name = Path(name).stem
+        place = Path(name).stem + suffix_of(name)
+        if place in places:
+            raise ValueError(f"{path} and {places[place]}: both would be answered in {folder / place}")
+        places[place] = path
+    return [Part(path, str(folder / place)) for place, path in places.items()]
+
+
+def answer_parts(
+    parts: Sequence[Part],
+    ask: Callable[[Part], dict[str, Any]],
+    journal: Journal,
+    cluster: Cluster,
+    display: Display,
+) -> dict[str, Any]:
+    """Answer what is not answered yet; counts for people and for JSON.
+
+    `ask` is a function that workers can import, or one with some of its arguments.
+    """
+    stamps = {part: part.stamp for part in parts}  # before they are read
+    left = [part for part in parts if not journal.has(part, stamps[part])]
+    rows = 0
+    with display.counting("predicting", len(left), "part") as count, _asking(ask, cluster) as asking:
+        for part, result in asking(left):
+            journal.add(part, stamps[part], result)
+            rows += result["rows"]
+            count()
+    return {"parts": len(parts), "done_before": len(parts) - len(left), "rows": rows}
+
+
+Asking = Callable[[Sequence[Part]], Iterator[tuple[Part, dict[str, Any]]]]
+
+
+@contextlib.contextmanager
+def _asking(ask: Callable[[Part], dict[str, Any]], cluster: Cluster) -> Iterator[Asking]:
+    """A function that gives parts with their results as they come."""
+    if cluster.address is None:
+        yield lambda parts: ((part, ask(part)) for part in parts)
+        return
+    with connected(cluster.address, cluster.workers) as client:
+
+        def asked(parts: Sequence[Part]) -> Iterator[tuple[Part, dict[str, Any]]]:
+            distributed = importlib.import_module("distributed")
+            futures = {client.submit(ask, part, pure=False): part for part in parts}
+            try:
+                for future in distributed.as_completed(futures):
+                    yield futures[future], future.result()
+            finally:
+                client.cancel(list(futures))
+
+        yield asked
+
+
+class Journal:
+    """What is done of a run. Its first line says what the run is, and each other line which part is done.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it does not exist.
+    model : Path
+        The model that answers.
+    options : dict
+        What else decides about the answers.
+    force : bool
+        Whether the answers of another run may be replaced.
+    """
+
+    def __init__(self, folder: Path, model: Path, options: dict[str, Any], *, force: bool) -> None:
+        folder.mkdir(exist_ok=True)
+        self._path = folder / JOURNAL
+        with model.open("rb") as file:
+            run = options | {"model": file_digest(file, "sha256").hexdigest()}
+        begun, self._done = _read(self._path)
+        if begun is None and not force and any(folder.iterdir()):
+            raise ValueError(
+                f"{folder}: is not empty, and has no journal of answers; name another folder, or write there "
+                "with --force"
+            )
+        if begun not in (None, run) and not force:
+            raise ValueError(
+                f"{folder}: has answers of another model or with other options; name another folder, or "
+                "replace them with --force"
+            )
+        if begun != run:
+            self._done = {}
+            self._path.write_text(json.dumps(run), encoding="utf-8")
+
+    def has(self, part: Part, stamp: list[int]) -> bool:
+        """Whether a part is done, and the file is the one that was answered."""
+        return self._done.get(Path(part.output).name) == stamp and Path(part.output).exists()
+
+    def add(self, part: Part, stamp: list[int], result: dict[str, Any]) -> None:
+        """Note a part that is done."""
+        name = Path(part.output).name
+        line = {"part": name, "stamp": stamp, "data": part.data, "rows": result["rows"]}
+        self._done[name] = stamp
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write("\n" + json.dumps(line))  # what stands before may have been cut off
+
+
+def _read(path: Path) -> tuple[dict[str, Any] | None, dict[str, list[int]]]:
+    """The run, and the stamps of its parts; a line that was cut off is no line."""
+    if not path.exists():
+        return None, {}
+    run: dict[str, Any] | None = None
+    done: dict[str, list[int]] = {}
+    for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if run is None:
+            run = line
+        elif isinstance(line, dict) and "part" in line:
+            done[line["part"]] = line["stamp"]
+    return run, done

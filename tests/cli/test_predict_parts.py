@@ -1,0 +1,137 @@
+"""``unkernel predict`` of several files: the answers of one command for each, in runs that can be stopped."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from unkernel.cli.parts import JOURNAL, Cluster, Part, _asking
+
+
+@pytest.fixture
+def parts(people_file, tmp_path) -> Path:
+    """A folder of three parts."""
+    lines = people_file.read_text().splitlines(keepends=True)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in range(3):
+        rows = lines[1 + 20 * number : 21 + 20 * number]
+        (folder / f"part-{number}.csv").write_text("".join([lines[0], *rows]))
+    return folder
+
+
+@pytest.fixture
+def model(run, people_file, tmp_path) -> Path:
+    path = tmp_path / "model.uk"
+    assert run("train", "poly", people_file, "--target", "rich", "-o", path, "-q").code == 0
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != JOURNAL}
+
+
+def one_by_one(run, model: Path, parts: Path, folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    for path in parts.iterdir():
+        assert run("predict", model, path, "-o", folder / path.name, "--scores").code == 0
+    return contents(folder)
+
+
+def test_each_file_has_the_answers_of_its_own_command(run, model, parts, tmp_path):
+    ran = run("predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores", "--json")
+    assert (ran.json["parts"], ran.json["done_before"], ran.json["rows"]) == (3, 0, 60)
+    assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
+
+
+def test_workers_give_the_same(run, model, parts, tmp_path):
+    pytest.importorskip("distributed")
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
+    ran = run(*command, "--dask", "local", "--jobs", 2, "--json")
+    assert ran.json["rows"] == 60
+    assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
+
+
+@pytest.mark.hostile
+def test_a_worker_that_is_killed_costs_no_part(tmp_path):
+    pytest.importorskip("distributed")
+    killed = str(tmp_path / "killed")
+
+    def ask(part: Part) -> dict[str, int]:
+        import os
+        import signal
+        from pathlib import Path
+
+        if part.data == "b" and not Path(killed).exists():
+            Path(killed).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        Path(part.output).write_text(part.data)
+        return {"rows": 1}
+
+    (tmp_path / "out").mkdir()
+    parts = [Part(name, str(tmp_path / "out" / name)) for name in "abcd"]
+    with _asking(ask, Cluster("local", 2)) as asking:
+        assert {part.data: result["rows"] for part, result in asking(parts)} == dict.fromkeys("abcd", 1)
+    assert contents(tmp_path / "out") == {name: name.encode() for name in "abcd"}
+
+
+def test_a_run_that_failed_goes_on_where_it_was(run, model, parts, tmp_path):
+    out, command = tmp_path / "out", ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    right = (parts / "part-1.csv").read_bytes()
+    (parts / "part-1.csv").write_text("nothing\nof\nthe\nkind\n")
+    assert "part-1.csv" in run(*command).error()
+    assert set(contents(out)) == {"part-0.csv"}
+    (out / "part-0.csv").write_text("kept as it is")
+    (parts / "part-1.csv").write_bytes(right)
+    found = run(*command, "--json").json
+    assert (found["parts"], found["done_before"], found["rows"]) == (3, 1, 40)
+    assert (out / "part-0.csv").read_text() == "kept as it is"
+    again = run(*command)
+    assert "answered before  3" in again.out
+
+
+def test_files_that_changed_are_answered_again(run, model, parts, tmp_path):
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert run(*command, "-q").code == 0
+    shutil.copy(parts / "part-0.csv", parts / "part-2.csv")
+    assert run(*command, "--json").json["done_before"] == 2
+    found = contents(tmp_path / "out")
+    assert found["part-2.csv"] == found["part-0.csv"]
+
+
+def test_a_journal_that_was_cut_off_is_read(run, model, parts, tmp_path):
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert run(*command, "-q").code == 0
+    journal = tmp_path / "out" / JOURNAL
+    journal.write_bytes(journal.read_bytes()[:-5])
+    assert run(*command, "--json").json["done_before"] == 2
+    assert [json.loads(line)["rows"] for line in journal.read_text().splitlines()[-1:]] == [20]
+
+
+def test_answers_of_other_runs_are_not_mixed(run, model, parts, people_file, tmp_path):
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert run(*command, "-q").code == 0
+    assert "other options" in run(*command, "--scores").error()
+    assert run("train", "poly", people_file, "--target", "rich", "-o", model, "--C", 7, "-q").code == 0
+    assert "another model" in run(*command).error()
+    assert run(*command, "--force", "--json").json["done_before"] == 0
+
+
+def test_what_cannot_be_done_is_said(run, model, parts, people_file, tmp_path):
+    pattern = parts / "part-*.csv"
+    assert "name it with --output" in run("predict", model, pattern).error()
+    assert "no file matches" in run("predict", model, parts / "x-*", "-o", tmp_path / "out").error()
+    assert "name another folder" in run("predict", model, pattern, "-o", parts).error()
+    assert "there is no folder" in run("predict", model, pattern, "-o", tmp_path / "a" / "b").error()
+    assert "a pattern in quotes" in run("predict", model, people_file, "--dask", "local").error()
+    command = ["predict", model, pattern, "-o", tmp_path / "out", "--dask", "nowhere"]
+    assert "--dask must be local or the address" in run(*command).error()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    assert "is not empty" in run("predict", model, pattern, "-o", tmp_path / "mine").error()
+    (parts / "part-0.tsv").write_text("")
+    (parts / "part-0.csv.gz").write_text("")
+    assert "both would be answered" in run("predict", model, parts / "part-*", "-o", tmp_path / "o").error()
