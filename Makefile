@@ -35,7 +35,7 @@ STUB := src/unkernel/_core.pyi
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(STAMPS)/package ## build and install into .venv, then show what unkernel does
+demo: $(STAMPS)/package $(STAMPS)/demo ## build and install into .venv, then show what unkernel does
 	@$(BIN)/python examples/demo.py
 
 test: test-python native ## all tests that take seconds: Python and native
@@ -118,7 +118,7 @@ $(STAMPS)/package: $(STAMPS)/build-system $(SOURCES)
 	@touch $@
 
 # Tools come one extra at a time, so that a demo need not wait for test tools.
-$(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/venv pyproject.toml tools/requirements.py
+$(STAMPS)/demo $(STAMPS)/test $(STAMPS)/lint $(STAMPS)/docs: $(STAMPS)/venv pyproject.toml tools/requirements.py
 	@echo "installing what $(@F) needs ..."
 	@$(PIP) install $$($(REQUIREMENTS) $(@F))
 	@touch $@

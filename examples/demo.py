@@ -1,80 +1,85 @@
-"""What unkernel does, in half a minute: ``make demo``, or ``python examples/demo.py [FOLDER]``.
+"""What unkernel does, in about half a minute: ``make demo``, or ``python examples/demo.py [FOLDER]``.
 
-Runs the examples beside this file, each of which also runs alone. Everything is measured while you wait, on
-generated data and on data that come with Python and scikit-learn. Writes a picture and some files to try the
-command line on into FOLDER, by default build/demo.
+Runs some scripts of the gallery beside this file, each of which also runs alone. Everything is measured while
+you wait, on data that are generated or come with Python. Their figures, and a small CSV file to try the
+command line on, go into FOLDER, by default build/demo.
 """
 
 from __future__ import annotations
 
+import csv
 import os
+import runpy
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from unittest.mock import patch
 
-from rich.console import Console
+import matplotlib
 
-import classify_code
-import dense_rows
-import few_weights
-import linear_and_ranking
-import parse_sentences
-import sparse_rows
-from example_data import Rows
-from unkernel import write_svmlight
-from unkernel.parsing import ArcEagerParser
+matplotlib.use("agg")  # before pyplot is imported: figures go into files
+import matplotlib.pyplot as plt
 
 FOLDER = Path("build/demo")
-PICTURE = "sparse_rows.svg"
+PARTS = (
+    "classification/plot_sparse_rows.py",
+    "speed/plot_one_record.py",
+    "text/plot_parse.py",
+    "trees/plot_python_functions.py",
+    "classification/plot_dense_rows.py",
+)
 
 
-def main(folder: Path = FOLDER) -> None:
-    """All parts, one screen each, the home ground first."""
-    console = Console()
+def main(folder: Path = FOLDER, parts: Sequence[str] = PARTS) -> None:
+    """All parts, then commands to try."""
     folder.mkdir(parents=True, exist_ok=True)
-    _heading(console, 1, "Sparse rows with many support vectors: what unkernel is made for")
-    rows = sparse_rows.show(console, folder / PICTURE)
-    _heading(console, 2, "Parsing: conjunctions of words and tags decide")
-    parser = parse_sentences.show(console)
-    _heading(console, 3, "Few weights: small models of the rows of part 1")
-    few_weights.show(console, rows)
-    _heading(console, 4, "Single features: linear SVMs and rankings")
-    linear_and_ranking.show(console)
-    _heading(console, 5, "Trees: which package of the standard library is a function from?")
-    classify_code.show(console)
-    _heading(console, 6, "Where not to use it")
-    dense_rows.show(console)
-    write_files(folder, rows, parser)
-    _heading(console, 7, "Try next")
-    console.print(f"picture of part 1: {folder / PICTURE}", highlight=False, soft_wrap=True)
+    for number, part in enumerate(parts, start=1):
+        script = Path(__file__).parent / part
+        print(f"\n=== {number}. {title_of(script)}\n", flush=True)
+        run(script, folder / f"{script.stem.removeprefix('plot_')}.png")
+    write_people(folder / "people.csv")
+    print(f"\n=== {len(parts) + 1}. Try next\n")
     for command in commands(folder):
-        console.print(f"  {_program()} {command}", highlight=False, markup=False, soft_wrap=True)
+        print(f"  {program()} {command}")
 
 
-def _heading(console: Console, number: int, words: str) -> None:
-    if number > 1:
-        console.print()
-    console.rule(f"[bold]{number}. {words}", align="left")
+def title_of(script: Path) -> str:
+    """The first line of its text."""
+    return script.read_text(encoding="utf-8").split("\n", 2)[1]
 
 
-def write_files(folder: Path, rows: Rows, parser: ArcEagerParser) -> None:
-    """The rows of part 1 and the parser of part 2, for the commands."""
-    write_svmlight(folder / "train.svm", rows.train, rows.train_labels)
-    write_svmlight(folder / "test.svm", rows.test, rows.test_labels)
-    parser.save(folder / "parser.uk")
-    parse_sentences.grammar(3, seed=2).write(folder / "sentences.conllu")
+def run(script: Path, picture: Path) -> None:
+    """Run a script of the gallery, and keep its figure."""
+    with patch.object(plt, "show"):
+        runpy.run_path(str(script))
+    plt.savefig(picture, dpi=150)
+    plt.close("all")
+    print(f"\nfigure: {picture}")
+
+
+def write_people(path: Path) -> None:
+    """Records in which two columns together decide."""
+    people = [{"age": 20 + k % 50, "job": ("clerk", "pilot", "smith")[k % 3]} for k in range(300)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["age", "job", "income"])
+        writer.writeheader()
+        for one in people:
+            well_paid = one["age"] > 40 and one["job"] == "pilot"
+            writer.writerow(one | {"income": "high" if well_paid else "low"})
 
 
 def commands(folder: Path) -> list[str]:
-    """Three commands on these files: train, ask why, parse."""
+    """Train, ask why, and make a report."""
+    people, model = folder / "people.csv", folder / "income.uk"
     return [
-        f"train poly {folder}/train.svm -o {folder}/model.uk --gamma 0.1 --test {folder}/test.svm",
-        f"explain {folder}/model.uk {folder}/test.svm",
-        f"parse {folder}/parser.uk {folder}/sentences.conllu --draw",
+        f"train poly {people} --target income -o {model}",
+        f"""explain {model} '{{"age": 51, "job": "pilot"}}'""",
+        f"report {model} --test {people} -o {folder / 'report.html'}",
     ]
 
 
-def _program() -> str:
+def program() -> str:
     """The command as it can be typed: with the path of this environment where it is not on the PATH."""
     if shutil.which("unkernel"):
         return "unkernel"

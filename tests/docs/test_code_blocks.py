@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parse_sentences import grammar
 from reference.patience import PATIENCE
+from reference.small_grammar import grammar
 from unkernel import cli, write_svmlight
 
 ROOT = Path(__file__).resolve().parents[2]

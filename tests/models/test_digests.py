@@ -16,8 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 import unkernel
-from parse_sentences import grammar
 from reference import damage
+from reference.small_grammar import grammar
 from unkernel import FormatError, PolySVC, RecordEncoder, TreeSVC
 from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.models import container
