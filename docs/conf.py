@@ -49,6 +49,9 @@ copybutton_line_continuation_character = "\\"
 # --- The reference -------------------------------------------------------------------------------------
 
 autosummary_generate = True
+# Names that differ in case alone need files of different names.
+autosummary_filename_map = {"unkernel.report.report": "unkernel.report.report-function"}
+autodoc_mock_imports = ["kserve", "mlflow", "mlserver"]  # the servers that adapters are for
 autodoc_typehints = "none"  # the docstrings name the types
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"

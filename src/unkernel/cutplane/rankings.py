@@ -54,7 +54,7 @@ def ordered_pairs(
     See Also
     --------
     ndcg_score : Normalised discounted cumulative gain.
-    RankSVM.score : The same measure for the scores of a ranker.
+    unkernel.RankSVM.score : The same measure for the scores of a ranker.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def ndcg_score(
     See Also
     --------
     ordered_pairs : Share of pairs in the right order.
-    RankSVM.ndcg : The same measure for the scores of a ranker.
+    unkernel.RankSVM.ndcg : The same measure for the scores of a ranker.
 
     Examples
     --------

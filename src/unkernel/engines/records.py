@@ -125,7 +125,7 @@ class RecordClassifier(CompiledEstimator):
         Returns
         -------
         ndarray of shape (n_records,) or (n_records, n_outputs)
-            The scores, as from :meth:`CompiledClassifier.decision_function`.
+            The scores, as from :meth:`unkernel.CompiledClassifier.decision_function`.
         """
         return self.classifier.decision_function(self._rows(X, n_jobs), n_jobs=n_jobs)
 

@@ -97,7 +97,7 @@ class Decision:
 
     See Also
     --------
-    KernelModel : Model that contains a decision.
+    unkernel.KernelModel : Model that contains a decision.
     Platt : Sigmoids for probabilities.
 
     Examples

@@ -46,7 +46,7 @@ class Kernel:
 
     See Also
     --------
-    KernelModel : Model of support vectors and a kernel.
+    unkernel.KernelModel : Model of support vectors and a kernel.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class KernelModel(DecidedModel):
     """Model of support vectors, their coefficients and a kernel.
 
     :func:`~unkernel.read_model` makes such models from files of LIBSVM, SVMlight, TinySVM and opal,
-    :func:`from_estimator` from support vector machines of scikit-learn.
+    :func:`~unkernel.models.from_estimator` from support vector machines of scikit-learn.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class KernelModel(DecidedModel):
     See Also
     --------
     read_model : Read a model of another program.
-    from_estimator : Take the model of a fitted scikit-learn estimator.
+    unkernel.models.from_estimator : Take the model of a fitted scikit-learn estimator.
     unkernel.compile : Compile a model for fast inference.
 
     Examples

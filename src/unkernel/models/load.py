@@ -55,7 +55,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     See Also
     --------
     unkernel.load : Read a file of any kind, ready for predictions.
-    read_model : Read a model of another program.
+    unkernel.read_model : Read a model of another program.
 
     Examples
     --------

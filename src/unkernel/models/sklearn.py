@@ -63,7 +63,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel:
     See Also
     --------
     unkernel.compile : Compile an estimator or a pipeline for fast inference.
-    read_model : Read a model of another program.
+    unkernel.read_model : Read a model of another program.
 
     Examples
     --------

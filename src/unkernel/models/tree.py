@@ -63,7 +63,7 @@ class ExampleKernel:
 
     See Also
     --------
-    TreeModel : Model with such a kernel.
+    unkernel.TreeModel : Model with such a kernel.
     unkernel.TreeKernel : Compute kernel matrices.
 
     Examples

@@ -15,7 +15,7 @@ Corpus = Treebank | BunsetsuCorpus | ChunkCorpus
 
 @dataclass(frozen=True, eq=False)
 class Parsed:
-    r"""Some analysed sentences of a stream, as :func:`parse_stream` yields them.
+    r"""Some analysed sentences of a stream, as ``parse_stream`` yields them.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 @dataclass(frozen=True, eq=False)
 class PlanStep:
-    """One step of a :class:`Plan`.
+    """One step of a plan.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class SvmlightData:
 
     See Also
     --------
-    read_svmlight : Read a file.
+    unkernel.read_svmlight : Read a file.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def read_svmlight(
     See Also
     --------
     write_svmlight : Write such a file.
-    read_svmlight_parts : Read a file of any length in parts.
+    unkernel.data.read_svmlight_parts : Read a file of any length in parts.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def read_svmlight(
 
 @dataclass(frozen=True, eq=False)
 class SvmlightPart:
-    r"""Some rows of an svmlight file, as :func:`read_svmlight_parts` gives them.
+    r"""Some rows of an svmlight file, as ``read_svmlight_parts`` yields them.
 
     Attributes
     ----------
@@ -203,7 +203,7 @@ def read_svmlight_parts(
     Parameters
     ----------
     path_or_file : path, or open binary or text file
-        Plain or compressed text, as for :func:`read_svmlight`.
+        Plain or compressed text, as for :func:`~unkernel.read_svmlight`.
     n_features : int, default=None
         Number of columns; larger indices are errors. None allows any.
     zero_based : bool or "auto", default="auto"
@@ -216,12 +216,12 @@ def read_svmlight_parts(
     Returns
     -------
     iterator of SvmlightPart
-        The rows, in the order of the file. The errors of :func:`read_svmlight` are raised when the iterator
-        reaches the malformed line.
+        The rows, in the order of the file. The errors of :func:`~unkernel.read_svmlight` are raised when the
+        iterator reaches the malformed line.
 
     See Also
     --------
-    read_svmlight : Read the whole file at once.
+    unkernel.read_svmlight : Read the whole file at once.
     unkernel.CuttingPlaneSVC : Train on files that are larger than memory.
 
     Examples

@@ -29,7 +29,7 @@ _ENDS_A_FIELD = re.compile(r"[ \t\n\r\0]")
 
 
 class ChunkSentence(ColumnSentence):
-    """A sentence of a :class:`ChunkCorpus`: its words, their attributes and their tags.
+    """A sentence of a ``ChunkCorpus``: its words, their attributes and their tags.
 
     Sentences are immutable. You get them by indexing a corpus.
 

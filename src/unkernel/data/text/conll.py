@@ -36,7 +36,7 @@ _TREES: dict[TreebankFormat, str] = {"conllu": "tree", "conllx": "forest"}
 
 
 class Word(NamedTuple):
-    """A word of a :class:`Sentence`, with its columns; ``"_"`` means that a column is empty.
+    """A word of a sentence, with its columns; ``"_"`` means that a column is empty.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Word(NamedTuple):
 
 
 class Sentence(ColumnSentence):
-    """A sentence of a :class:`Treebank`, one list per column.
+    """A sentence of a treebank, one list per column.
 
     Sentences are immutable. Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words, but
     they are part of ``str(sentence)``. You get sentences by indexing a treebank.
@@ -98,7 +98,7 @@ class Sentence(ColumnSentence):
     See Also
     --------
     Treebank : A sequence of sentences.
-    read_conllu : Read a treebank.
+    unkernel.read_conllu : Read a treebank.
 
     Examples
     --------
@@ -255,11 +255,11 @@ class Treebank(ColumnCorpus[Sentence]):
 
     A treebank is an immutable sequence of :class:`Sentence`: use ``len(bank)``, ``bank[0]`` and
     ``for sentence in bank``. Slices and lists of numbers select treebanks: ``bank[:100]``, ``bank[[3, 1]]``.
-    Read one with :func:`read_conllu` or :func:`read_conllx`, or make one with :meth:`from_words`.
+    Read one with :func:`~unkernel.read_conllu` or :func:`read_conllx`, or make one with :meth:`from_words`.
 
     See Also
     --------
-    read_conllu : Read a treebank in the CoNLL-U format.
+    unkernel.read_conllu : Read a treebank in the CoNLL-U format.
     read_conllx : Read a treebank in the CoNLL-X format.
     unkernel.parsing.ArcEagerParser : Train a dependency parser on a treebank.
 
@@ -452,8 +452,8 @@ def read_conllu(source: Source, *, trees: bool = False, on_error: OnError = "rai
 
     See Also
     --------
-    read_conllx : The same for CoNLL-X.
-    read_conllu_parts : Read a file of any length in parts.
+    unkernel.data.read_conllx : The same for CoNLL-X.
+    unkernel.data.read_conllu_parts : Read a file of any length in parts.
     read_trees : Read dependencies as trees for tree kernels.
 
     Examples
@@ -482,7 +482,7 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
     trees : bool, default=False
         Whether to require that all words have heads that lead to a root; there may be several roots.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences, as for :func:`read_conllu`.
+        What to do with malformed sentences, as for :func:`~unkernel.read_conllu`.
 
     Returns
     -------
@@ -493,11 +493,11 @@ def read_conllx(source: Source, *, trees: bool = False, on_error: OnError = "rai
     Raises
     ------
     FormatError
-        If the file is malformed, as for :func:`read_conllu`.
+        If the file is malformed, as for :func:`~unkernel.read_conllu`.
 
     See Also
     --------
-    read_conllu : The same for CoNLL-U.
+    unkernel.read_conllu : The same for CoNLL-U.
 
     Examples
     --------
@@ -518,9 +518,9 @@ def read_conllu_parts(
     Parameters
     ----------
     source : path, or open binary or text file
-        UTF-8 text, plain or compressed, as for :func:`read_conllu`.
+        UTF-8 text, plain or compressed, as for :func:`~unkernel.read_conllu`.
     on_error : {"raise", "skip"}, default="raise"
-        What to do with malformed sentences, as for :func:`read_conllu`. Each part lists its own.
+        What to do with malformed sentences, as for :func:`~unkernel.read_conllu`. Each part lists its own.
     size : int, default=1048576
         Approximate number of bytes per part.
 
@@ -531,7 +531,7 @@ def read_conllu_parts(
 
     See Also
     --------
-    read_conllu : Read the whole file at once.
+    unkernel.read_conllu : Read the whole file at once.
     unkernel.parsing.parse_stream : Parse a file of any length.
 
     Examples

@@ -375,7 +375,7 @@ def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: 
 
 
 class TreeExample:
-    """One example of a :class:`Forest`; ``str(example)`` is its first tree in brackets.
+    """One example of a :class:`~unkernel.Forest`; ``str(example)`` is its first tree in brackets.
 
     Parameters
     ----------
@@ -393,7 +393,7 @@ class TreeExample:
 
     See Also
     --------
-    Forest : A collection of trees.
+    unkernel.Forest : A collection of trees.
 
     Examples
     --------

@@ -41,7 +41,7 @@ class TreeData:
 
     See Also
     --------
-    read_trees : Read a file of trees.
+    unkernel.read_trees : Read a file of trees.
 
     Examples
     --------

@@ -116,7 +116,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
     --------
     TextParser : Parser of raw text, which also tokenizes and tags.
     ArcEagerModel : The fitted model.
-    unkernel.data.read_conllu : Read a treebank.
+    unkernel.read_conllu : Read a treebank.
 
     References
     ----------

@@ -79,7 +79,7 @@ def new_spec(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ArcEagerModel(ParserModel):
-    """Trained dependency parser, as :class:`ArcEagerParser` fits it and :func:`unkernel.load` reads it.
+    """Trained dependency parser, made by ``ArcEagerParser`` or loaded from a file.
 
     Attributes
     ----------

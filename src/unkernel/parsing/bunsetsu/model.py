@@ -32,7 +32,7 @@ DecisionRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BunsetsuModel(ParserModel):
-    r"""Trained parser of bunsetsu, as :class:`BunsetsuParser` fits it and :func:`unkernel.load` reads it.
+    r"""Trained parser of bunsetsu, made by ``BunsetsuParser`` or loaded from a file.
 
     Attributes
     ----------

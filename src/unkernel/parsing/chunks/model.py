@@ -69,7 +69,7 @@ def compiled(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChunkModel(ParserModel):
-    """Trained chunker, as :class:`Chunker` fits it and :func:`unkernel.load` reads it.
+    """Trained chunker, made by ``Chunker`` or loaded from a file.
 
     Attributes
     ----------

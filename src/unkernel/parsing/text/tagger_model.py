@@ -197,7 +197,7 @@ class TagResult:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TaggerModel(ParserModel):
-    """Trained tagger, as :class:`Tagger` fits it and :func:`unkernel.load` reads it.
+    """Trained tagger, made by ``Tagger`` or loaded from a file.
 
     Attributes
     ----------

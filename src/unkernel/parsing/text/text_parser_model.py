@@ -59,7 +59,7 @@ class _MadeOnce(Generic[_Model]):
 
 
 class TextParserModel(SavedModel):
-    """Trained parser of raw text, as :class:`TextParser` fits it and :func:`unkernel.load` reads it.
+    """Trained parser of raw text, made by ``TextParser`` or loaded from a file.
 
     A file stays mapped into memory. Each of its models is checked and prepared when it is first needed;
     damage is reported as a ``FormatError`` then. :meth:`check_model` checks all of them at once.

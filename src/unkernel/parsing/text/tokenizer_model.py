@@ -39,7 +39,7 @@ TEXT_NAME = "<text>"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenizerModel(SavedModel):
-    """Trained tokenizer, as :class:`Tokenizer` fits it and :func:`unkernel.load` reads it.
+    """Trained tokenizer, made by ``Tokenizer`` or loaded from a file.
 
     Attributes
     ----------
