@@ -7,8 +7,11 @@ import json
 import threading
 
 import pytest
+from sklearn.pipeline import make_pipeline
 
+import unkernel
 from serve.serving import Client, served
+from unkernel import PolyLogisticRegression, RecordEncoder
 from unkernel.serve.answering.trees import TreeAnswerer
 from unkernel.serve.bodies import Patience
 from unkernel.serve.errors import RequestError
@@ -27,8 +30,11 @@ PREDICT = "/models/people/predict"
         (b'{"town": "\xed\xa0\x80"}', "UTF-8"),
         (b"[" * 9_000, "nested too deeply"),
         (b'{"age":' * 2_000, "nested too deeply"),
-        (b"7", "record"),
-        (b'"old"', "record"),
+        (b"7", "a record is an object, or a list of one value per column, not a number"),
+        (b'"old"', "not a string"),
+        (b"[null]", "[0]: a record is an object, or a list of one value per column, not null"),
+        (b'{"age": {"a": 1}}', "column 'age': expected a number, got a list or an object"),
+        (b'{"age": "a dict"}', "column 'age': expected a number, got the string 'a dict'"),
         (b'{"age": "old"}', "column 'age': expected a number, got the string 'old'"),
         (b'{"age": [1]}', "column 'age'"),
         (b'[{"age": 1}, 7]', "[1]: "),
@@ -195,6 +201,23 @@ def test_openapi_has_the_columns_of_the_model(files):
             assert client.ask(method.upper(), path, content=b"null").status_code in (200, 400), path
 
 
+def test_columns_of_truth_values_are_described_so(tmp_path):
+    rows = [{"member": True, "age": 3}, {"member": False, "age": 4}] * 10
+    pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression(degree=1))
+    unkernel.compile(pipeline.fit(rows, ["yes", "no"] * 10), measure=False).save(tmp_path / "m.uk")
+    with served({"m": tmp_path / "m.uk"}) as client:
+        found = client.get("/openapi.json").json()["paths"]["/models/m/predict"]["post"]
+        item = found["requestBody"]["content"]["application/json"]["schema"]["oneOf"][0]
+        assert item["properties"]["member"]["type"] == ["number", "boolean", "null"]
+        assert client.post("/models/m/predict", json=rows[0]).json()["prediction"] == "yes"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "über", 7])
+def test_names_of_models_are_checked_in_python_too(name):
+    with pytest.raises(ValueError, match="a model's name has letters, digits"):
+        Settings({name: "income.uk"})
+
+
 def test_models_are_called_as_their_files():
     assert named_models(["a/income.uk", "b=c/d.uk"]) == {"income": "a/income.uk", "b": "c/d.uk"}
     assert named_models(["a/x=y/income.uk"]) == {"income": "a/x=y/income.uk"}
@@ -215,6 +238,9 @@ def test_token_files_are_checked(tmp_path):
         path.write_text(text)
         with pytest.raises(ValueError, match=words):
             read_tokens(path)
+    path.write_bytes(b"abc\xff")
+    with pytest.raises(ValueError, match="tokens: is not UTF-8: byte 3 is invalid"):
+        read_tokens(path)
 
 
 def test_settings_come_back_from_their_file(tmp_path):

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from serve.serving import RECORDS, record_model, started
+import unkernel
+from serve.serving import LABELS, RECORDS, record_model, started
+from unkernel import PolyLogisticRegression, RecordEncoder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -135,6 +138,21 @@ def test_a_new_version_is_noticed(page: Any, server: Any, tmp_path: Path):
     page.request.post(f"{server.address}/models/people/load")
     page.get_by_label("age").fill(str(RECORDS[0]["age"]))
     shows(page, "#about", "version 2")
+
+
+def test_a_new_version_with_other_columns_has_another_form(page: Any, server: Any):
+    shows(page, "#prediction", "")
+    page.get_by_label("age").fill("47")
+    pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression(degree=2))
+    records = [{"age": one["age"], "height": 100 + one["age"]} for one in RECORDS]
+    unkernel.compile(pipeline.fit(records, LABELS), measure=False).save(server.file)
+    page.request.post(f"{server.address}/models/people/load")
+    page.get_by_label("age").fill("48")
+    playwright.expect(page.get_by_label("height")).to_be_visible()
+    playwright.expect(page.get_by_label("town")).to_have_count(0)
+    playwright.expect(page.get_by_label("age")).to_have_value("48")
+    record_model().save(server.file)  # as tests that follow expect it
+    page.request.post(f"{server.address}/models/people/load")
 
 
 def test_all_endpoints_are_listed(page: Any, server: Any):

@@ -113,7 +113,8 @@ def test_rows_are_lists_of_values_or_of_columns(client: Client, files):
     [
         ([1, 2, 3], "the row has 3 values, and the model 2 columns"),
         ([1, "2"], "the row must be a list of numbers"),
-        ({"ids": [-1]}, "ids must be a list of columns, counted from 0"),
+        ({"ids": [-1]}, "ids must be a list of column numbers, which are integers from 0 on"),
+        ({"ids": [2]}, "there is no column 2: the model has 2, counted from 0"),
         ({"ids": [0, 0]}, "a column is twice among ids"),
         ({"ids": [0, 1], "values": [1]}, "there are 2 ids, and 1 values"),
         ({"ids": [0], "value": [1]}, "a row is a list of numbers"),
@@ -180,12 +181,20 @@ def test_an_explanation_adds_up(client: Client):
 
 
 @pytest.mark.parametrize(
-    ("query", "field"), [("top=-1", "top"), ("top=x", "top"), ("top=99999", "top"), ("to=3", "to")]
+    ("query", "field"),
+    [("top=-1", "top"), ("top=x", "top"), ("top=99999", "top"), ("to=3", "to"), ("of=x", "of")],
 )
 def test_options_of_explanations_are_checked(client: Client, query, field):
     found = client.post(f"/models/people/explain?{query}", json=RECORDS[0])
     assert (found.status_code, found.json()["field"]) == (400, field)
-    assert client.post("/models/people/explain?of=nobody", json=RECORDS[0]).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("name", "items"), [("people", RECORDS[:2]), ("rows", [[0, 1]]), ("trees", TREES[:1]), ("text", ["A b."])]
+)
+def test_an_explanation_is_of_one_input(client: Client, name, items):
+    found = client.post(f"/models/{name}/explain", json=items)
+    assert found.json() == {"error": "explain takes one input, and the body is a list of them"}
 
 
 @pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])

@@ -99,7 +99,7 @@ def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
     models.look()
     assert score(models) == before
     assert "No such file or directory" in models.describe("people")["refused"]
-    with pytest.raises(RequestError, match="No such file or directory; version 1 goes on"):
+    with pytest.raises(RequestError, match="No such file or directory; version 1 stays in use"):
         models.reload("people")
 
 
@@ -111,7 +111,7 @@ def test_a_damaged_file_is_refused(pair, own: Path, damage: str):
         data[-9] ^= 64
     own.write_bytes({"cut": data[:-40], "flipped": data, "foreign": b"PK\3\4" * 50, "empty": b""}[damage])
     before = score(first)
-    with pytest.raises(RequestError, match=r"people\.uk.*; version 1 goes on") as refused:
+    with pytest.raises(RequestError, match=r"people\.uk.*; version 1 stays in use") as refused:
         first.reload("people")
     assert refused.value.status == 409
     assert str(folder) not in refused.value.reason
@@ -144,7 +144,7 @@ def test_a_full_disk_is_told_and_tried_again(pair, own: Path, other: Path, monke
         patched.setattr(depots.shutil, "copyfile", full)
         models.look()
         models.look()
-        with pytest.raises(RequestError, match="No space left on device; version 1 goes on"):
+        with pytest.raises(RequestError, match="No space left on device; version 1 stays in use"):
             models.reload("people")
     models.look()
     assert models.get("people").version == "2"

@@ -91,7 +91,7 @@ class Asking:
         body = await self._body(asked)
         began = time.perf_counter()
         answer = await self._in_thread(
-            lambda: to_json(_asked(lambda: served.answerer.explain(from_json(body), top, of)))
+            lambda: to_json(_asked(lambda: served.answerer.explain(_one_input(served, body), top, of)))
         )
         return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
 
@@ -235,6 +235,16 @@ def _explain_options(query: bytes) -> tuple[int, str | None]:
 def _takes_microseconds(served: Served, body: bytes) -> bool:
     """Whether other requests can wait for the answer to a body."""
     return served.answerer.quick and len(body) <= SHORT
+
+
+def _one_input(served: Served, body: bytes) -> Any:
+    asked = from_json(body)
+    if isinstance(asked, list) and (
+        served.answerer.input not in ("record", "row")  # which may be lists of values
+        or any(isinstance(one, list | dict) for one in asked)
+    ):
+        raise RequestError(400, "explain takes one input, and the body is a list of them")
+    return asked
 
 
 def _of_version(served: Served) -> tuple[bytes, bytes]:

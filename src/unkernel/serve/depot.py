@@ -41,7 +41,7 @@ class Entry:
     seen : tuple of int
         What the file looked like when it was copied, or refused.
     refused : str or None
-        Why the newest file is not taken up, where it is not.
+        Why the newest file was refused, if it was.
     loaded_at : float
         Seconds since 1970.
     """
@@ -97,7 +97,7 @@ class Depot:
         Returns
         -------
         Entry
-            As the table now has it; `refused` says why the file was not taken up.
+            As the table now has it; `refused` says why the file was not loaded.
 
         Raises
         ------
@@ -173,8 +173,9 @@ def new_depot() -> Iterator[Path]:
     _sweep()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # of mode 700
     try:
-        with (folder / _ALIVE).open("a") as alive:
+        with (folder / _LOCK).open("a") as alive:
             fcntl.flock(alive, fcntl.LOCK_EX)
+            (folder / _LOCK).rename(folder / _ALIVE)  # locked before a sweep can find it
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

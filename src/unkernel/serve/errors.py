@@ -5,7 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from unkernel.serve.answering import FieldError
+
 _COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")
+_QUOTED = r"'(?:[^'\\]|\\.)*'"
+_PYTHON = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")  # what is quoted is the client's
+_JSON = {
+    "dict": "an object",
+    "list": "a list",
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "NoneType": "null",
+}
+_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # a place among several trees, of which there is one
 
 
 class RequestError(Exception):
@@ -37,7 +51,14 @@ class RequestError(Exception):
 
 def bad_input(error: Exception, place: str = "") -> RequestError:
     """What a model says of an input that it cannot read; `place` is where that stands in the body."""
-    reason = str(error)
+    reason = _TREE.sub(r"line \1, character \2: ", _PYTHON.sub(_in_json, str(error)))
     column = _COLUMN.search(reason)
-    field = ".".join(filter(None, (place, column[1] if column else "")))
+    known = error.field if isinstance(error, FieldError) else ""
+    part = known or (column[1] if column else "")
+    field = ".".join(filter(None, (place, part)))
     return RequestError(400, f"{place}: {reason}" if place else reason, field=field or None)
+
+
+def _in_json(found: re.Match[str]) -> str:
+    """A type of Python in the words of JSON."""
+    return _JSON.get(found[1] or found[2] or "", found[0])

@@ -54,7 +54,7 @@ class Metrics:
         )
         self._loads = Counter(
             "unkernel_model_loads",
-            "Files taken up, or refused.",
+            "Files loaded, or refused.",
             ["model", "result"],
             registry=self._registry,
         )
@@ -83,7 +83,7 @@ class Metrics:
         child.observe(seconds)
 
     def loaded(self, served: Served) -> None:
-        """Count a version that was taken up."""
+        """Count a version that was loaded."""
         self._loads.labels(served.name, "loaded").inc()
         self._load_seconds.labels(served.name).set(served.load_seconds)
         self._version.labels(served.name).set(float(served.version))

@@ -49,7 +49,7 @@ class Models:
     ----------
     settings : Settings
     on_load : callable
-        Is told of each version that is taken up.
+        Is told of each version that is loaded.
     on_refusal : callable
         Is told the names of models whose file was refused.
     """
@@ -148,15 +148,15 @@ class Models:
         except OSError as error:
             self._tell_fault(name, _words(error))
             raise RequestError(
-                409, f"{name}: {_words(error)}; version {self._version(name)} goes on"
+                409, f"{name}: {_words(error)}; version {self._version(name)} stays in use"
             ) from None
         self.take_up()
         if entry.refused:
-            raise RequestError(409, f"{entry.refused}; version {self._version(name)} goes on")
+            raise RequestError(409, f"{entry.refused}; version {self._version(name)} stays in use")
         return self.get(name)
 
     def look(self) -> None:
-        """Take up the files that have changed and, at the last look, were the same: those are whole."""
+        """Load the files that have changed and, at the last look, were the same: those are whole."""
         for name, entry in self._depot.table().items():
             now = self._look_at(name)
             settled = now is not None and now == self._last_looks.get(name)

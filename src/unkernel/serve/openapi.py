@@ -65,7 +65,7 @@ def _of_model(served: Served) -> Json:
     return {
         f"/models/{name}/predict": {"post": predict},
         f"/models/{name}/explain": {"post": explain},
-        f"/models/{name}/load": {"post": _operation("Take up the model's file, if it is new and whole.")},
+        f"/models/{name}/load": {"post": _operation("Load the model's file, if it is whole.")},
         f"/models/{name}": {"get": _operation("What the model is.")},
         f"/v2/models/{name}": {"get": _operation("Its inputs and outputs, in the Open Inference Protocol.")},
         f"/v2/models/{name}/ready": {"get": _operation("Whether it answers.")},

@@ -67,7 +67,7 @@ def explain(
     [dim]$[/dim] unkernel explain model.uk rows.svm
     [dim]$[/dim] unkernel explain model.uk rows.svm --row 17 --top 20 --features names.txt
     [dim]$[/dim] unkernel explain income.uk new.csv --row 3
-    [dim]$[/dim] unkernel explain income.uk '{"age": 39, "education": "Masters"}'
+    [dim]$[/dim] unkernel explain income.uk '{"age": 39, "education": "Masters", "hours_per_week": 50}'
     [dim]$[/dim] unkernel explain trees.uk questions.dat --row 17 --of DESC
     [dim]$[/dim] unkernel explain libsvm.model rows.svm --json | jq .contributions[0]
     [dim]$[/dim] unkernel explain parser.uk test.conllu --row 3 --top 5

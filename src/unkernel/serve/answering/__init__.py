@@ -3,7 +3,7 @@
 from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.serve.answering.base import Answerer, ItemError, Json, Tensor
+from unkernel.serve.answering.base import Answerer, FieldError, ItemError, Json, Tensor
 from unkernel.serve.answering.records import record_answerer
 from unkernel.serve.answering.rows import RowAnswerer
 from unkernel.serve.answering.trees import TreeAnswerer
@@ -32,4 +32,4 @@ def check_servable(model: Any) -> None:
     answerer_of(model)
 
 
-__all__ = ["Answerer", "ItemError", "Json", "Tensor", "answerer_of", "check_servable"]
+__all__ = ["Answerer", "FieldError", "ItemError", "Json", "Tensor", "answerer_of", "check_servable"]

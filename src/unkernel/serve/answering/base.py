@@ -113,9 +113,17 @@ class Answerer(ABC):
         """The outputs for inputs, both by name: arrays, with the items along the first axis."""
 
 
-class ItemError(ValueError):
+class FieldError(ValueError):
+    """What is wrong with a part of an input, or with a parameter, that has a name."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
+
+
+class ItemError(FieldError):
     """What is wrong with one of several inputs."""
 
     def __init__(self, number: int, error: Exception) -> None:
-        super().__init__(str(error))
+        super().__init__(error.field if isinstance(error, FieldError) else "", str(error))
         self.number = number

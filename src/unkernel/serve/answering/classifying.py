@@ -16,7 +16,7 @@ from unkernel.engines.explaining import AND, Explanation
 from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
-from unkernel.serve.answering.base import Json, Tensor
+from unkernel.serve.answering.base import FieldError, Json, Tensor
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _encode_lines: Callable[[Any], bytes] = msgspec.json.Encoder().encode_lines
@@ -168,7 +168,7 @@ class Answers:
         for known in self._decision.classes.tolist():
             if label == str(known):
                 return known
-        raise ValueError(f"of must be one of {', '.join(self._names)}, got {label!r}")
+        raise FieldError("of", f"of must be one of {', '.join(self._names)}, got {label!r}")
 
 
 def explained(found: Explanation, answer: Json) -> Json:

@@ -147,7 +147,8 @@ def record_answerer(model: RecordClassifier) -> RecordAnswerer:
 
 def _column_schema(column: Json) -> Json:
     kind = column["type"]
-    found: Json = {"type": [kind, "null"]}
+    may_be_bool = column["choices"] and {0, 1}.issuperset(column["choices"])
+    found: Json = {"type": [kind, *(["boolean"] if may_be_bool else []), "null"]}
     if kind == "array":
         found["items"] = {"type": "string"}
     return found | ({"examples": column["choices"][:5]} if column["choices"] else {})

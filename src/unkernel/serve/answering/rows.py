@@ -11,7 +11,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.explaining import feature_names
 from unkernel.models.rows import check_width
-from unkernel.serve.answering.base import Answerer, Json, Tensor
+from unkernel.serve.answering.base import Answerer, FieldError, Json, Tensor
 from unkernel.serve.answering.classifying import Answers, explained
 
 _LARGEST_COLUMN = np.iinfo(np.int32).max
@@ -99,14 +99,20 @@ class RowAnswerer(Answerer):
         if not isinstance(ids, list) or not all(
             type(one) is int and 0 <= one < _LARGEST_COLUMN for one in ids
         ):
-            raise ValueError("ids must be a list of columns, counted from 0")
+            raise FieldError("ids", "ids must be a list of column numbers, which are integers from 0 on")
         numbers = _numbers([1.0] * len(ids) if values is None else values, "values")
         if len(numbers) != len(ids):
-            raise ValueError(f"there are {len(ids)} ids, and {len(numbers)} values")
+            raise FieldError("values", f"there are {len(ids)} ids, and {len(numbers)} values")
         if len(set(ids)) < len(ids):
-            raise ValueError("a column is twice among ids")
+            raise FieldError("ids", "a column is twice among ids")
+        self._check_columns(ids)
         order = np.argsort(np.array(ids, np.int64))
         return np.array(ids, np.int32)[order], numbers[order]
+
+    def _check_columns(self, ids: list[int]) -> None:
+        width = self._model.n_features_in_
+        if self._model.model.fixed_width and ids and max(ids) >= width:
+            raise FieldError("ids", f"there is no column {max(ids)}: the model has {width}, counted from 0")
 
     def _dense(self, item: list[Any]) -> tuple[Any, Any]:
         numbers = _numbers(item, "the row")

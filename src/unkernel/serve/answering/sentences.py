@@ -14,7 +14,7 @@ from unkernel.data.text.sentence_json import sentence_to_json
 from unkernel.parsing import ChunkModel, Parsed, TextParserModel, TokenizerModel, parse_stream
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.serve.answering.base import Answerer, Json, Tensor
+from unkernel.serve.answering.base import Answerer, FieldError, Json, Tensor
 
 _EXAMPLES = {
     "text": "They didn't see it. Why not?",
@@ -61,7 +61,7 @@ class SentenceAnswerer(Answerer):
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         if of is not None:
-            raise ValueError("of is for classifiers, and this is a parser")
+            raise FieldError("of", "of is for classifiers, and this is a parser")
         parts = list(self._parsed(item))
         return {
             "sentences": [

@@ -96,11 +96,15 @@ async function ask() {
     if (number !== latest) return;
     if (!response.ok) {
       showError(answer.error, answer.field);
+      if (await noteVersion(null)) ask();
+      return;
+    }
+    if (await noteVersion(response.headers.get("x-model-version"))) {
+      ask();
       return;
     }
     showAnswer(answer);
     showLatency(response.headers.get("server-timing"), whole);
-    await noteVersion(response.headers.get("x-model-version"));
     const why = await request(`${path}/explain?top=${TOP}`, post);
     if (why === null || number !== latest) return;
     const told = await why.json();
@@ -110,13 +114,26 @@ async function ask() {
   }
 }
 
+// Shows a new version of the model; whether its inputs are others, so that it must be asked again.
+// Without a version, as of an error, the server is asked which one there is.
 async function noteVersion(version) {
-  if (version === model.version) return;
+  if (version === model.version) return false;
   const response = await request(`/models/${model.name}`);
-  if (response === null || !response.ok) return;
-  Object.assign(model, await response.json());
+  if (response === null || !response.ok) return false;
+  const former = model;
+  model = await response.json();
+  models = models.map((one) => (one.name === model.name ? model : one));
   showAbout();
+  if (inputsOf(former) === inputsOf(model)) return false;
+  const typed = former.input === model.input ? [...element("form").elements].map((one) => [one.name, one.value]) : [];
+  showForm();
+  for (const [name, value] of typed) {
+    if (element("form").elements[name]) element("form").elements[name].value = value;
+  }
+  return true;
 }
+
+const inputsOf = (one) => JSON.stringify([one.input, one.columns]);
 
 function askSoon() {
   clearTimeout(timer);
