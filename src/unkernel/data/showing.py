@@ -50,7 +50,7 @@ class Reported:
         y : array-like of shape (n_samples,)
             The correct answers.
         **options
-            Passed on to :func:`unkernel.report.report`, for example ``costs=(1, 5)``, ``qid`` or ``title``.
+            Passed on to :func:`~unkernel.report.report`, for example ``costs=(1, 5)``, ``qid`` or ``title``.
 
         Returns
         -------

@@ -64,7 +64,7 @@ def compile(
         - a file of LIBSVM, LIBLINEAR, SVMlight, TinySVM, opal, SVM-light-TK or unkernel;
         - a model that ``read_model`` returned;
         - a fitted scikit-learn ``SVC``, ``NuSVC``, ``LinearSVC`` and others, see
-          :func:`unkernel.models.from_estimator`;
+          :func:`~unkernel.models.from_estimator`;
         - a fitted ``PolySVC`` or another estimator with a method ``to_model``;
         - a fitted scikit-learn ``Pipeline`` that ends with one of these. Its transformers are compiled too,
           and the predictions on ``sample``, or on generated records, are compared with those of the pipeline.

@@ -82,7 +82,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         source : path, open file or corpus
             Sentences with the correct annotation.
         **options
-            Passed on to :func:`unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
+            Passed on to :func:`~unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
 
         Returns
         -------

@@ -165,7 +165,7 @@ class SavedModel(Shown, SavedFile):
         source : path, open file or corpus
             Sentences with the correct annotation.
         **options
-            Passed on to :func:`unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
+            Passed on to :func:`~unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
 
         Returns
         -------

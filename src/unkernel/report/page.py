@@ -35,7 +35,7 @@ class Section:
 class Report:
     """Report on one or more models: an HTML page that needs no network.
 
-    The ``report`` method of models and :func:`unkernel.report.report` make reports. Notebooks display them.
+    The ``report`` method of models and :func:`~unkernel.report.report` make reports. Notebooks display them.
 
     Attributes
     ----------
