@@ -20,29 +20,43 @@ HEAD = """<!-- Written by tools/pipelines_page.py; change src/unkernel/records/s
 
 # Pipelines that can be compiled
 
-`unkernel.compile` takes fitted pipelines of these steps, and the classifier that it returns answers
-[raw records](records.md) as the pipeline does: the same labels, and scores within 1e-9. Before it returns,
-the answers are compared with the pipeline's own, on `sample` or else on records that are generated from what
-the steps have learned; a difference is an error.
+`unkernel.compile` converts fitted scikit-learn pipelines into classifiers of [raw records](records.md). This page
+lists the steps and parameters that it supports. The compiled classifier gives the same labels as the pipeline,
+and scores within 1e-9. Before `compile` returns, it compares its predictions with those of the pipeline, on the
+records that you pass as `sample`, or on records that it generates from what the steps have learned. A difference
+raises an error.
 
-Anything that is not listed here is refused by an error that names the step: functions of your own, classes of
-other packages or derived ones, parameters that a later scikit-learn has added, unless they have their default
+Everything that is not listed here raises an error that names the step: your own functions, classes of other
+packages, subclasses, and parameters that a later version of scikit-learn has added, unless they have their default
 values.
+"""
+EXAMPLE = """
+```python
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+import unkernel
+
+texts = ["book a flight", "play some music", "find me a flight", "turn up the music"] * 5
+intents = ["travel", "sound", "travel", "sound"] * 5
+pipeline = make_pipeline(TfidfVectorizer(), LinearSVC()).fit(texts, intents)
+fast = unkernel.compile(pipeline)
+assert fast.predict_one("a flight to Rome") == "travel"
+```
 """
 STEPS = """
 ## Steps
 
-`RecordEncoder` may be the first step; the others are those of scikit-learn. Steps may be nested as you like.
+The first step may be a `RecordEncoder`; all other steps are scikit-learn's. Steps may be nested.
 """
 LAST = """
 ## The last step
 
-The estimators of unkernel that learn from rows, and of scikit-learn those below, and searches such as
-`GridSearchCV`, of which the best pipeline is taken. Parameters that are not listed have done their work in
-`fit`.
+The last step may be an estimator of unkernel for rows, one of the scikit-learn estimators below, or a search such
+as `GridSearchCV`, whose best pipeline is used. Parameters that are not listed matter only during `fit`.
 
-Labels may be anything: where a `LabelEncoder` made numbers of them,
-`compile(pipeline, classes=encoder.classes_)` answers with what the numbers stand for.
+If a `LabelEncoder` turned your labels into numbers, pass `compile(pipeline, classes=encoder.classes_)` to get the
+original labels.
 """
 
 
@@ -69,7 +83,7 @@ def joined(text: str) -> str:
 
 def page() -> str:
     """The page."""
-    first = [joined(HEAD), "\n", joined(STEPS), *sections(TRANSFORMERS)]
+    first = [joined(HEAD), EXAMPLE, "\n", joined(STEPS), *sections(TRANSFORMERS)]
     return "".join([*first, "\n", joined(LAST), *sections(ESTIMATORS)])
 
 
