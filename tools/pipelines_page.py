@@ -20,15 +20,15 @@ HEAD = """<!-- Written by tools/pipelines_page.py; change src/unkernel/records/s
 
 # Pipelines that can be compiled
 
-`unkernel.compile` converts fitted scikit-learn pipelines into classifiers of [raw records](records.md). This page
-lists the steps and parameters that it supports. The compiled classifier gives the same labels as the pipeline,
-and scores within 1e-9. Before `compile` returns, it compares its predictions with those of the pipeline, on the
-records that you pass as `sample`, or on records that it generates from what the steps have learned. A difference
-raises an error.
+`unkernel.compile` converts fitted scikit-learn pipelines into classifiers of [raw records](records.md). This
+page lists the steps and parameters that it supports. The compiled classifier gives the same labels as the
+pipeline, and scores within 1e-9. Before `compile` returns, it compares its predictions with those of the
+pipeline, on the records that you pass as `sample`, or on records that it generates from what the steps have
+learned. A difference raises an error.
 
 Everything that is not listed here raises an error that names the step: your own functions, classes of other
-packages, subclasses, and parameters that a later version of scikit-learn has added, unless they have their default
-values.
+packages, subclasses, and parameters that a later version of scikit-learn has added, unless they have their
+default values.
 """
 EXAMPLE = """
 ```python
@@ -52,11 +52,11 @@ The first step may be a `RecordEncoder`; all other steps are scikit-learn's. Ste
 LAST = """
 ## The last step
 
-The last step may be an estimator of unkernel for rows, one of the scikit-learn estimators below, or a search such
-as `GridSearchCV`, whose best pipeline is used. Parameters that are not listed matter only during `fit`.
+The last step may be an estimator of unkernel for rows, one of the scikit-learn estimators below, or a search
+such as `GridSearchCV`, whose best pipeline is used. Parameters that are not listed matter only during `fit`.
 
-If a `LabelEncoder` turned your labels into numbers, pass `compile(pipeline, classes=encoder.classes_)` to get the
-original labels.
+If a `LabelEncoder` turned your labels into numbers, pass `compile(pipeline, classes=encoder.classes_)` to get
+the original labels.
 """
 
 
