@@ -141,7 +141,7 @@ def test_pages_of_commands_say_what_their_help_says(tmp_path: Path) -> None:
     assert {"train", "train-poly", "tune-rank", "serve"} <= names
     assert "former" not in names
     page = (tmp_path / "train-poly.rst").read_text(encoding="utf-8")
-    assert ".. option:: -o, --output MODEL\n\n   Where the model goes" in page
+    assert ".. option:: -o, --output MODEL\n\n   Model file to write" in page
     assert "   $ unkernel train poly" in page
     assert ":doc:`poly <train-poly>`" in (tmp_path / "train.rst").read_text(encoding="utf-8")
 
