@@ -18,12 +18,14 @@ _DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 def describe_result(result: Any) -> dict[str, Any]:
     """All numbers of what a parser's ``evaluate`` found, for JSON."""
+    if isinstance(result, TextResult):
+        result = dataclasses.replace(result, answer=None)  # a treebank, no number
     found = dataclasses.asdict(result)
     found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
     if isinstance(result, TextResult):
         scores = result.scores()
         found = {name: value for name, value in found.items() if name not in TITLES or name in scores}
-        del found["measured"]
+        del found["measured"], found["answer"]
         for name, score in scores.items():
             found[name] = {key: getattr(score, key) for key in _DERIVED_OF_TYPES} | found[name]
     if "per_type" in found:
