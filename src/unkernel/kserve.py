@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 try:
     import kserve  # noqa: F401
@@ -150,7 +151,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
                 values.astype(object) if tensor.datatype == _TEXT else values, binary_data=False
             )
             outputs.append(output)
-        return InferResponse(request.id, self.name, outputs)
+        return InferResponse(request.id or str(uuid4()), self.name, outputs)  # KServe's answers need one
 
 
 def _decoded(given: Any) -> np.ndarray[Any, Any]:

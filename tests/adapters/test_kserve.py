@@ -58,6 +58,8 @@ def test_tensors(model):
     request = InferRequest(model_name="income", infer_inputs=[numbers, texts], request_id="7")
     answer = asyncio.run(model.predict(request))
     assert (answer.id, answer.model_name) == ("7", "income")
+    without = InferRequest(model_name="income", infer_inputs=[numbers, texts])
+    assert isinstance(asyncio.run(model.predict(without)).id, str)
     found = {output.name: output for output in answer.outputs}
     assert [str(one) for one in found["predict"].data] == LABELS
     assert found["probabilities"].shape == [len(RECORDS), 2]

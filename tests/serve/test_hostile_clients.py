@@ -64,6 +64,18 @@ def test_heads_that_do_not_come_are_given_up(files):
         assert answers(server)
 
 
+def test_heads_that_do_not_end_are_refused(people):
+    for line in (b"x: y\r\n", b"y" * 1000):
+        with connected(people) as connection:
+            connection.sendall(HEAD + b"x: ")
+            with contextlib.suppress(ConnectionError):  # if the server does not read all of it
+                for _ in range(1_000_000 // len(line)):
+                    connection.sendall(line)
+            status, error = status_and_error(read_all(connection))
+        assert (status, error) == (431, "the head of a request may have 65,536 bytes")
+    assert answers(people)
+
+
 class Stalled:
     """A connection that waits as it is told."""
 
@@ -119,6 +131,8 @@ def test_bodies_that_are_too_large_are_answered_before_the_connection_ends(files
     [
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 400),  # the beginning of TLS
         (b"GET\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n", 400),
+        (HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n{}", 400),
         (HEAD + b"connection: close\r\ncontent-length: 200000\r\n\r\n" + b"[" * 200_000, 400),
         (HEAD + b"connection: close\r\ncontent-length: 3\r\n\r\n\xff\xfe[", 400),
         (HEAD + b"connection: close\r\ncontent-length: 5\r\n\r\n" + b'"\xc3\x28" ', 400),
@@ -161,6 +175,28 @@ def test_connections_beyond_the_limit_are_told_so(files):
             assert (status, error) == (503, "the server has too many connections: try again in a second")
         kept[0].sendall(HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE)
         assert kept[0].recv(65536).startswith(b"HTTP/1.1 200")
+
+
+# --- A full disk --------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_for_the_log_fails_no_request(files):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "unkernel", "serve", str(files["people"]), "--log-requests"]
+    with (
+        Path("/dev/full").open("w") as full,
+        subprocess.Popen([*command, "--port", str(port)], stderr=full, text=True) as process,
+    ):
+        server = Server(process, f"http://127.0.0.1:{port}")
+        while process.poll() is None:
+            with contextlib.suppress(ConnectionRefusedError):
+                assert answers(server)
+                break
+            time.sleep(0.1)
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
 
 
 # --- Work that does not end ---------------------------------------------------------------------------

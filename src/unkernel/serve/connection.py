@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
+_LARGEST_HEAD = 1 << 16  # bytes, beside those that come together with its last ones
 _LINGER = 5.0  # seconds
 _MOST_REFUSED = 100  # connections that wait for the client to read why
 
@@ -36,6 +37,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         super().__init__(*args, **options)
         self._held: bytearray | None = None  # the body so far of a request that ASGI has not been told of
         self._is_done = False  # whether what still comes is read and forgotten
+        self._head: tuple[object, int] = (None, 0)  # the request whose head is not whole, and its bytes
 
     # --- Short requests -------------------------------------------------------------------------------
 
@@ -45,6 +47,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         super().data_received(data)
         if self._held is not None:
             self._pass_on()
+        elif self.timeout_keep_alive_task is None and self.waits_for() is not None:
+            self._check_head(len(data))
 
     def on_headers_complete(self) -> None:
         if self._may_be_short():
@@ -124,6 +128,13 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
             self.transport.close()
         else:
             self._refuse(RequestError(408, "the head of the request did not come in time"))
+
+    def _check_head(self, count: int) -> None:
+        """Refuse a head that takes too many bytes; those of whole heads are not counted."""
+        known, before = self._head
+        self._head = (self.scope, count + (before if known is self.scope else 0))
+        if self._head[1] > _LARGEST_HEAD:
+            self._refuse(RequestError(431, f"the head of a request may have {_LARGEST_HEAD:,} bytes"))
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, in JSON as all others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -129,7 +130,8 @@ def serve(
 
     def tell(address: str) -> None:
         if not quiet:
-            note(f"{', '.join(settings.models)} at {address} (Ctrl-C ends)")
+            with contextlib.suppress(OSError):  # a full disk for the log is no reason not to serve
+                note(f"{', '.join(settings.models)} at {address} (Ctrl-C ends)")
 
     try:
         run(settings, tell)
