@@ -53,7 +53,7 @@ def curves_of(files: Iterable[Saved]) -> Iterator[tuple[str, Axes, list[Curve]]]
 
 
 def label_plainly(axis: Any) -> None:
-    """0.1 and 20 in the place of powers of ten; numbers between those where they are few."""
+    """0.1 and 20 instead of powers of ten; numbers between those where they are few."""
     from matplotlib.ticker import LogFormatter
 
     class Plain(LogFormatter):

@@ -118,8 +118,8 @@ PRINTED_STORING = {"a9a": (2.2, 1.6), "MNIST38": (20.4, 8.6), "covtype": (6422.4
 def table_3(report: Report) -> None:
     """Storing phi(x), or calculating it on the fly: CPU seconds of training.
 
-    Ours stores places of weights, two bytes each, in the place of values (storage="condensed"), and stops at
-    a certified gap of 1e-3 in the place of a tolerance of 0.1. Cache misses are not counted: the processor's
+    Ours stores places of weights, two bytes each, instead of values (storage="condensed"), and stops at
+    a certified gap of 1e-3 instead of a tolerance of 0.1. Cache misses are not counted: the processor's
     counters cannot be read here.
     """
     for name, problem, (X, y), _ in problems(report):
@@ -241,7 +241,7 @@ SPARSE_C = {"a9a": 2.0, "MNIST38": 0.1, "covtype": 0.1}
 
 
 def table_7(report: Report) -> None:
-    """The l1 norm in the place of the l2 norm: CPU seconds, weights that are not zero, accuracy.
+    """The l1 norm instead of the l2 norm: CPU seconds, weights that are not zero, accuracy.
 
     The paper does not print its C. Ours (2 for a9a, 0.1 for the others) are near its sparsity and accuracy,
     and the tolerance is a certified gap of 1e-2. Weights are counted among the C(n + d, d) of the map.

@@ -154,7 +154,7 @@ def figure_2(report: Report) -> None:
     """How much faster two threads are than one, against the size of a sample: wall time of 20 rounds.
 
     The paper has up to 8 processors, and reaches 7 times at samples of 1,000. The machine of these figures
-    has two, and other work ran on it; examples are 50,000 boundaries in the place of answers of Yahoo.
+    has two, and other work ran on it; examples are 50,000 boundaries instead of answers of Yahoo.
     """
     problem = problem_of(10 if report.quick else 50)
     for size in (100, 250, 500, 1000):

@@ -302,7 +302,7 @@ def figure_5(report: Report) -> None:
 
 
 def figure_6(report: Report) -> None:
-    """Time of a decision against the size of the trie: log-linear models, of degrees 1 and 2 in the place of
+    """Time of a decision against the size of the trie: log-linear models, of degrees 1 and 2 instead of
     3.
     """
     for degree in (1,) if report.quick else (1, 2):

@@ -98,7 +98,7 @@ def shown(paper: Paper, task: str, figures: list[Figure], name: str) -> str:
 
 
 def write(name: str, results: Path = RESULTS) -> None:
-    """Put the figures of a paper into its page, in the place of those that are there.
+    """Put the figures of a paper into its page, instead of those that are there.
 
     Of several machines: those of a whole run, and of those the latest.
     """
