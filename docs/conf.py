@@ -10,6 +10,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
+from gallery_order import SECTIONS  # noqa: E402
 from inventories import packed  # noqa: E402
 
 from unkernel import __version__  # noqa: E402
@@ -76,6 +77,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/backreferences",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"(^|/)(?!plot_)[^/]*\.py$",
+    "subsection_order": [f"../examples/{section}" for section in SECTIONS],
+    "within_subsection_order": "gallery_order.ReadingOrder",
     "doc_module": ("unkernel",),
     "reference_url": {"unkernel": None},
     "parallel": True,
