@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from unkernel.engines.binding import BoundRecord
+    from unkernel.engines.cache import CacheInfo
     from unkernel.engines.candidates import Candidate
     from unkernel.engines.classifier import CompiledClassifier
     from unkernel.engines.compiling import compile
@@ -19,6 +21,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            "BoundRecord": "unkernel.engines.binding",
+            "CacheInfo": "unkernel.engines.cache",
             "Candidate": "unkernel.engines.candidates",
             "CompiledClassifier": "unkernel.engines.classifier",
             "Contribution": "unkernel.engines.explaining",
@@ -36,6 +40,8 @@ else:
     )
 
 __all__ = [
+    "BoundRecord",
+    "CacheInfo",
     "Candidate",
     "CompiledClassifier",
     "Contribution",

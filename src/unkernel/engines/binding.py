@@ -54,6 +54,21 @@ class BoundRecord:
         pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as for other kernels
         ("nothing"); or nothing at all, because a step of the plan needs shared and other columns together
         ("record").
+
+    See Also
+    --------
+    RecordClassifier.bind : Fix some columns of a record.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from unkernel import PolySVC, RecordEncoder, compile
+    >>> people = [{"job": job, "city": city} for job in ("clerk", "pilot") for city in ("Rome", "Oslo")]
+    >>> encoder = RecordEncoder(min_count=1)
+    >>> fast = compile(make_pipeline(encoder, PolySVC(C=10, gamma=1)).fit(people, [0, 1, 1, 0]))
+    >>> pilot = fast.bind({"job": "pilot"})
+    >>> pilot.sums_once, pilot.predict([{"city": "Rome"}, {"city": "Oslo"}])
+    ('pairs', array([1, 0]))
     """
 
     def __init__(self, classifier: RecordClassifier, shared: Mapping[str, Any]) -> None:
@@ -91,17 +106,34 @@ class BoundRecord:
 
     @cached_property
     def score_one(self) -> Callable[[Any], Any]:
-        """``score_one(others)``: what the classifier's says of the shared columns and these together."""
+        """Compute the decision function of one record: ``score_one(others)``.
+
+        ``others`` is a dict of the columns that are not shared.
+        """
         return self.classifier._score_by(self._scorer)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
-        """``predict_one(others)``: the class of the shared columns and these together."""
+        """Predict the class of one record: ``predict_one(others)``.
+
+        ``others`` is a dict of the columns that are not shared.
+        """
         return self.classifier._predict_by(self._scorer)
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, others: Any) -> list[float]:
-        """The probability of each class."""
+        """Predict the probability of each class for one record.
+
+        Parameters
+        ----------
+        others : dict
+            The columns that are not shared.
+
+        Returns
+        -------
+        list of float
+            The probabilities, in the order of ``classes_``.
+        """
         scores = np.array([self._scorer.score(others)], dtype=np.float64).reshape(1, -1)
         probabilities: list[float] = self.classifier.decision.probabilities(scores)[0].tolist()
         return probabilities
@@ -109,16 +141,49 @@ class BoundRecord:
     # --- Many records ---------------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The scores of each record: X is a table, or a list of dicts, of the columns that are not shared."""
+        """Compute the decision function of each record.
+
+        Parameters
+        ----------
+        X : DataFrame, list of dicts or dict of columns
+            The columns that are not shared.
+
+        Returns
+        -------
+        ndarray of shape (n_records,) or (n_records, n_outputs)
+            The scores.
+        """
         return self.classifier.decision.decide(self._raw_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each record (for regression models: the value)."""
+        """Predict the class of each record, or its value for regression models.
+
+        Parameters
+        ----------
+        X : DataFrame, list of dicts or dict of columns
+            The columns that are not shared.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            The predictions.
+        """
         return self.classifier.decision.choose(self._raw_scores(X))
 
     @available_if(_check_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class for each record."""
+        """Predict the probability of each class for each record.
+
+        Parameters
+        ----------
+        X : DataFrame, list of dicts or dict of columns
+            The columns that are not shared.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_classes)
+            The probabilities, in the order of ``classes_``.
+        """
         return self.classifier.decision.probabilities(self._raw_scores(X))
 
     def _raw_scores(self, X: Any) -> NDArray[np.float64]:

@@ -24,6 +24,20 @@ class CacheInfo(NamedTuple):
         Largest number of rows in the cache; 0 if there is no cache.
     currsize : int
         Number of rows in the cache.
+
+    See Also
+    --------
+    unkernel.CompiledClassifier.cache_info : Return these numbers.
+
+    Examples
+    --------
+    >>> from unkernel import PolySVC, compile
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> fast = compile(PolySVC(C=10, gamma=1).fit(X, y), cache=10)
+    >>> fast.predict_one([0]), fast.predict_one([0])
+    (1, 1)
+    >>> fast.cache_info()
+    CacheInfo(hits=1, misses=1, maxsize=10, currsize=1)
     """
 
     hits: int

@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from unkernel.report.intervals import Measure
     from unkernel.report.making import report
     from unkernel.report.page import Report
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
-        {"Report": "unkernel.report.page", "report": "unkernel.report.making"},
+        {
+            "Measure": "unkernel.report.intervals",
+            "Report": "unkernel.report.page",
+            "report": "unkernel.report.making",
+        },
     )
 
-__all__ = ["Report", "report"]
+__all__ = ["Measure", "Report", "report"]

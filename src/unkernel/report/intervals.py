@@ -24,18 +24,32 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure of one model, and the interval that it is in with a confidence of 95 %.
+    """A measure of a model with its 95 % confidence interval.
 
     Attributes
     ----------
     name : str
+        Name of the measure.
     value : float
-    low, high : float
-        The interval; NaN where there is none.
-    method : str
-        How the interval was found: ``"Wilson"`` or ``"bootstrap"``.
-    is_share : bool
-        Whether it is shown in percent.
+        Its value.
+    low : float
+        Lower end of the interval; NaN if there is none.
+    high : float
+        Upper end of the interval; NaN if there is none.
+    method : {"Wilson", "bootstrap"}
+        How the interval was computed.
+    is_share : bool, default=True
+        Whether the value is shown as a percentage.
+
+    See Also
+    --------
+    Report : A report, which contains measures.
+
+    Examples
+    --------
+    >>> from unkernel.report import Measure
+    >>> Measure("accuracy", 0.8, 0.49, 0.94, "Wilson").value
+    0.8
     """
 
     name: str
