@@ -74,7 +74,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, imports and
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
 	@rm -rf site docs/api/generated  # pages that are no longer made
-	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d build/docs docs site
+	$(BIN)/python -m sphinx -E -W --keep-going -q -j $(JOBS) -b html -d build/docs docs site
 	$(PYTEST) -m docs tests/docs
 
 # From copies in two folders, each compiled anew; SOURCE_DATE_EPOCH stands for the times of files.
