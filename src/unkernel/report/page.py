@@ -95,7 +95,7 @@ class Report:
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
             f"<title>{escaped(self.title)}</title>\n"
-            f"<style>\n{style('page.css')}{style('tables.css')}</style>\n</head>\n"
+            f"<style>\n{style('tables.css')}{style('page.css')}</style>\n</head>\n"
             f'<body class="unkernel">\n{body}\n</body>\n</html>\n'
         )
 

@@ -172,6 +172,8 @@ def _confused(name: str, right: NDArray[Any], found: NDArray[Any]) -> Html:
         [one, other, f"{count:,}", percent(count / total[one])]
         for (one, other), count in pairs.most_common(_MOST_ROWS // 2)
     ]
+    if not rows:
+        return paragraph(f"{name}: nothing is taken for anything else.")
     caption = f"{name}: what is taken for what, most often"
     return table(["right", "found", "words", "of all with it"], rows, caption=caption, texts=[1])
 
@@ -188,6 +190,8 @@ def drawn_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
             )
             parts.append(element("article", element("h3", title), right, found))
     words = f"Sentences of at most {_LONGEST_DRAWN} words with the most mistakes. Sentences count from 0."
+    if not parts:
+        words = f"There is no mistake in sentences of at most {_LONGEST_DRAWN} words."
     return Section("Mistakes", joined([paragraph(words), *parts]))
 
 
