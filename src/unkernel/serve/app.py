@@ -1,7 +1,6 @@
-"""The application: what stands around every request, and the way to what answers it.
+"""The ASGI application: routing, authentication, limits, request ids, metrics and errors of all requests.
 
-Requests that models answer are found in a table of paths; Starlette has all others, which are not as many.
-Around both stands what every request needs: who asks, how many are asking, an id, the time it took.
+The endpoints of models are found in a table of paths; Starlette routes all others, which are rarer.
 """
 
 from __future__ import annotations
@@ -155,13 +154,13 @@ class Application:
 
 
 def _failure(error: Exception, request_id: bytes) -> RequestError:
-    """Log a fault of the server's own; what those who asked are told of it."""
+    """Log an internal error, and return the error of its response."""
     log("request failed", level="error", request=request_id.decode(), exc_info=error)
     return RequestError(500, "the server failed; its log says why")
 
 
 def _refusal(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
-    """The answer that says what is wrong with a request."""
+    """The error response of a request."""
     headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in others.items())]
     if error.close:
         headers.append((b"connection", b"close"))
@@ -195,7 +194,7 @@ class _Answer:
         await self._send({"type": "http.response.body", "body": b""})
 
     async def refuse(self, error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> None:
-        """Say what is wrong. An answer that has begun can only be broken off."""
+        """Send an error response; a response that has begun can only be aborted."""
         if self.status:
             raise error
         await self.reply(_refusal(error, others))

@@ -31,7 +31,7 @@ _encode_lines: Callable[[Any], bytes] = msgspec.json.Encoder().encode_lines
 
 
 class Asking:
-    """What asks models.
+    """Handlers of the endpoints predict, explain and infer.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Asking:
         return found
 
     def close(self) -> None:
-        """Wait for no answer any more."""
+        """Stop the threads; running computations are not waited for."""
         self._pool.shutdown(wait=False)
 
     # --- Endpoints ------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ class Asking:
         return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
 
     async def infer(self, name: str, asked: Asked) -> Reply:
-        """What the Open Inference Protocol asks for."""
+        """The endpoint infer of the Open Inference Protocol."""
         return await self.infer_version(self._models.get(name), asked)
 
     async def infer_version(self, served: Served, asked: Asked) -> Reply:
@@ -149,7 +149,7 @@ class Asking:
         return to_json(_asked(lambda: answerer.many(asked)))
 
     async def _streamed(self, served: Served, asked: Asked) -> AsyncIterator[bytes]:
-        """The answers to JSON lines. What is wrong with a line is the answer to it.
+        """The answers to JSON lines. The answer to an invalid line is an error object.
 
         What ends a stream is its last answer, unless there was none before: then it has a status of its own.
         """
@@ -170,7 +170,7 @@ class Asking:
 
 
 def _asked(ask: Callable[[], _Answer]) -> _Answer:
-    """What a model says; what is wrong with its input is the request's fault."""
+    """Call a model; errors of its input become a RequestError."""
     try:
         return ask()
     except RequestError:

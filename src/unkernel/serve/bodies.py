@@ -18,7 +18,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class DisconnectedError(Exception):
-    """Nobody waits for the answer any more."""
+    """The client has closed the connection."""
 
 
 class Patience:
@@ -56,7 +56,7 @@ class Patience:
             self._given_up.discard(task)
 
     async def give_up(self) -> None:
-        """Give up those that wait too long, for ever."""
+        """Cancel the requests that wait too long, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
             latest = time.monotonic() - self._seconds
@@ -115,7 +115,7 @@ def _too_long(most: int, what: str = "the body") -> RequestError:
 
 
 def from_json(body: bytes) -> Any:
-    """What a body says; a RequestError if it is no JSON."""
+    """Decode a JSON body; a RequestError if it is invalid."""
     if not body:
         raise RequestError(400, "the body is empty: send one input, or a list of them")
     try:

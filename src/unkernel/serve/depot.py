@@ -30,7 +30,7 @@ _ATTEMPTS = 5  # to copy a file that changes meanwhile
 
 @dataclass(frozen=True)
 class Entry:
-    """What the table notes of a model.
+    """The entry of a model in the table.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Depot:
         self._decoder = msgspec.json.Decoder(dict[str, Entry])
 
     def table(self) -> dict[str, Entry]:
-        """What there is, by name."""
+        """The entries of all models, by name."""
         try:
             table: dict[str, Entry] = self._decoder.decode((self._folder / _TABLE).read_bytes())
             return table

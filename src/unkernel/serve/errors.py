@@ -1,4 +1,4 @@
-"""What is wrong with a request, as its answer tells."""
+"""Errors of requests, and their responses."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RequestError(Exception):
 
 
 def bad_input(error: Exception, place: str = "") -> RequestError:
-    """What a model says of an input that it cannot read; `place` is where that stands in the body."""
+    """The error of an input that a model refuses; `place` is its place in the body."""
     reason = _TREE.sub(r"line \1, character \2: ", _PYTHON.sub(_in_json, str(error)))
     column = _COLUMN.search(reason)
     known = error.field if isinstance(error, FieldError) else ""

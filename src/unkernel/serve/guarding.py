@@ -1,4 +1,4 @@
-"""Which connections are given up: those that send no request, and those that are too many."""
+"""Limits of connections: their number, and the time to send the head of a request."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Guard:
         self._since: dict[Waiting, tuple[object, float]] = {}
 
     async def give_up(self) -> None:
-        """Give up those that wait for too long, for ever."""
+        """Close the connections that wait too long, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
             self.look(time.monotonic())
 
     def look(self, now: float) -> None:
-        """Give up those whose wait has lasted for too long at this time."""
+        """Close the connections that have waited too long at this time."""
         before, self._since = self._since, {}
         for connection in list(self.connections):
             wait = connection.waits_for()

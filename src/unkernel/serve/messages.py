@@ -24,7 +24,7 @@ class Reply(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request, as far as those who answer it look at it."""
+    """A request, as handlers see it."""
 
     headers: Mapping[bytes, bytes]
     query: bytes
@@ -37,7 +37,7 @@ QuickHandler = Callable[[str, Mapping[bytes, bytes], bytes], Reply | None]
 
 @dataclass(frozen=True)
 class Route:
-    """What answers at a path.
+    """The handlers of a path.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What Prometheus reads: requests, their time, errors and loaded models, over all workers."""
+"""Metrics for Prometheus: requests, their time, errors and loaded models, over all workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def share_counts(depot: Path) -> None:
 
 
 class Metrics:
-    """What a worker counts."""
+    """The metrics of a worker."""
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # reads _FOLDER
@@ -106,7 +106,7 @@ class Metrics:
 
 
 def _forget_dead_workers(folder: Path) -> None:
-    """What a worker that is gone served is not served any more; what it counted stays."""
+    """Remove the gauges of workers that have ended; their counters stay."""
     from prometheus_client.multiprocess import mark_process_dead
 
     for path in folder.glob("gauge_live*_*.db"):

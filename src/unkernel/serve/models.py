@@ -40,7 +40,7 @@ class Served:
 
 
 class Models:
-    """What a worker serves.
+    """The models of a worker.
 
     Requests take a :class:`Served` and keep it until they are answered: a new version takes the place of the
     old one in between, and the old one goes when the last request that has it is answered.
@@ -179,7 +179,7 @@ class Models:
         return now
 
     async def watch(self) -> None:
-        """Look at the files, and at what other workers have taken, for ever."""
+        """Check the files and the table of the workers regularly, in an endless loop."""
         while True:
             await asyncio.sleep(self._watch or 1.0)
             try:

@@ -1,4 +1,4 @@
-"""All that models do not answer themselves: what there is, health, metrics, documentation, and the page."""
+"""All other endpoints: models, health, metrics, documentation and the page."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Pages:
         }
 
     def router(self) -> Router:
-        """Them all. What is wrong with a request is raised, for the application to answer."""
+        """The router of all these endpoints; it raises errors, which the application answers."""
         version = "/v2/models/{name}/versions/{version}"
         return Router(
             routes=[

@@ -44,7 +44,7 @@ _MOST_AXES = 8
 
 
 def metadata(served: Served) -> Json:
-    """What a model takes and gives."""
+    """The metadata of a model: its inputs and outputs."""
     return {
         "name": served.name,
         "versions": [served.version],

@@ -1,4 +1,4 @@
-"""What a server is told when it starts. The defaults are here alone: the command line reads them."""
+"""Settings of a server. The defaults are here alone: the command line reads them."""
 
 from __future__ import annotations
 

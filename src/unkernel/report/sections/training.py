@@ -28,7 +28,7 @@ def training(answers: Sequence[Answered]) -> Section | None:
 
 def _histories(answers: Sequence[Answered]) -> list[Html]:
     found = {one.name: History.from_json(one.inner.model.origin.get("history")) for one in answers}
-    known = {name: history for name, history in found.items() if history is not None}
+    known = {name: one for name, one in found.items() if one is not None and len(one.passes) > 1}
     if not known:
         return []
     note = paragraph(

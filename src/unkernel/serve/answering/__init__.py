@@ -10,7 +10,7 @@ from unkernel.serve.answering.trees import TreeAnswerer
 
 
 def answerer_of(model: Any) -> Answerer:
-    """What answers for a model; a ValueError for those that have no answers."""
+    """The answerer of a model; a ValueError for models that cannot be served."""
     if isinstance(model, RecordClassifier):
         return record_answerer(model)
     if isinstance(model, CompiledClassifier):
@@ -28,7 +28,7 @@ def answerer_of(model: Any) -> Answerer:
 
 
 def check_servable(model: Any) -> None:
-    """Raise a ValueError if a model has no answers."""
+    """Raise a ValueError if a model cannot be served."""
     answerer_of(model)
 
 

@@ -1,4 +1,4 @@
-"""What the server asks of every kind of model."""
+"""The interface between the server and all kinds of models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def describe(self) -> Json:
-        """What the model is, for ``GET /models/{name}``."""
+        """A description of the model, for ``GET /models/{name}``."""
 
     @property
     @abstractmethod
@@ -101,12 +101,12 @@ class Answerer(ABC):
     @property
     @abstractmethod
     def inputs(self) -> list[Tensor]:
-        """What the protocol's requests hold."""
+        """The input tensors of the protocol."""
 
     @property
     @abstractmethod
     def outputs(self) -> list[Tensor]:
-        """What the protocol's answers hold."""
+        """The output tensors of the protocol."""
 
     @abstractmethod
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -114,7 +114,7 @@ class Answerer(ABC):
 
 
 class FieldError(ValueError):
-    """What is wrong with a part of an input, or with a parameter, that has a name."""
+    """An error in a named part of an input, or in a parameter."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
@@ -122,7 +122,7 @@ class FieldError(ValueError):
 
 
 class ItemError(FieldError):
-    """What is wrong with one of several inputs."""
+    """An error in one of several inputs."""
 
     def __init__(self, number: int, error: Exception) -> None:
         super().__init__(error.field if isinstance(error, FieldError) else "", str(error))

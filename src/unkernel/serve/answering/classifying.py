@@ -112,7 +112,7 @@ class Answers:
         return answer
 
     def describe(self) -> Json:
-        """What the answers are."""
+        """A description of the answers."""
         return {
             "scheme": self._decision.scheme,
             "classes": self._decision.classes.tolist(),
