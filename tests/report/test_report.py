@@ -234,3 +234,10 @@ def test_models_show_what_they_are(records, iris):
         page = Page(one._repr_html_())
         assert page.texts["caption"] == [type(one).__name__]
         assert "answers" in page.texts["th"]
+
+
+def test_what_makes_no_report_is_refused(iris):
+    with pytest.raises(ValueError, match="models is empty"):
+        report({}, iris.X, iris.y)
+    with pytest.raises(ValueError, match="costs must be two numbers"):
+        report(iris.model, iris.X, iris.y, costs=(1,))

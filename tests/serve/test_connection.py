@@ -46,6 +46,9 @@ class Transport(asyncio.Transport):
     def close(self) -> None:
         self.closed = True
 
+    def abort(self) -> None:
+        self.closed = True
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -185,3 +188,28 @@ def test_what_fails_is_told(app: Application, monkeypatch):
     assert b"500 Internal Server Error" in found[0]
     assert b"the server failed" in found[0]
     assert told == 0
+
+
+def test_other_versions_of_http_are_told_that_the_connection_ends(app: Application):
+    asked = request("/models/people/predict", ONE, TOKEN, b"connection: keep-alive")
+    old = asked.replace(b"HTTP/1.1", b"HTTP/1.0")
+    wanted = answers(app, old, count=1, kind=HttpToolsProtocol)[0]
+    assert answers(app, old, count=1) == (wanted, 1)
+
+
+def test_requests_that_run_far_ahead_of_answers_end_the_connection(app: Application):
+    """A client that sends and never reads must not fill the memory."""
+    asked = OTHERS["another path"] * 1500
+    config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", lifespan="off")
+
+    async def sent() -> tuple[bool, int]:
+        config.load()
+        config.loaded_app = app
+        connection, transport = Connection(config, ServerState(), {}), Transport()
+        connection.connection_made(transport)
+        connection.data_received(asked)
+        queued = len(connection.pipeline)
+        connection.connection_lost(None)
+        return transport.closed, queued
+
+    assert asyncio.run(sent()) == (True, 1000)

@@ -118,6 +118,16 @@ def test_too_many_requests_are_told_to_come_again(files):
     with served({"people": files["people"]}, limits=Limits(concurrency=0)) as client:
         found = client.post(PREDICT, json={})
         assert (found.status_code, found.headers["retry-after"]) == (429, "1")
+        for path in ("/v2/health/live", "/v2/health/ready", "/metrics"):
+            assert client.get(path).status_code == 200  # who is busy is not dead
+
+
+def test_bodies_that_cannot_be_read_are_refused(client: Client):
+    found = client.post(PREDICT, content=b"\x1f\x8b", headers={"content-encoding": "gzip"})
+    assert (found.status_code, found.headers["connection"]) == (415, "close")
+    found = client.post(PREDICT, json={}, headers={"connection": "upgrade", "upgrade": "h2c"})
+    assert found.status_code == 400
+    assert "without the header Upgrade" in found.json()["error"]
 
 
 def test_what_takes_too_long_is_504(files, monkeypatch):

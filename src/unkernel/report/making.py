@@ -99,6 +99,10 @@ def report(
     """
     check_matplotlib("a report")
     named = dict(models) if isinstance(models, Mapping) else {type(models).__name__: models}
+    if not named:
+        raise ValueError("models is empty: give a model, or a dict of models by name")
+    if costs is not None and len(costs) != 2:
+        raise ValueError(f"costs must be two numbers, of a false positive and a false negative, got {costs}")
     choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title)
     threads = thread_count(n_jobs)
     if all(isinstance(model, SavedModel) for model in named.values()):

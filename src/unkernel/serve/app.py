@@ -26,6 +26,7 @@ from unkernel.serve.metrics import Metrics
 from unkernel.serve.settings import Settings
 
 _OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # to all, with a token or without
+_NEVER_FULL = re.compile(r"/(metrics|v2/health/(live|ready))")  # so that who is busy is not taken for dead
 _ID = re.compile(rb"[\x21-\x7e]{1,128}")
 _GONE = 499  # counted for those who did not wait for the answer
 _BEARER = b"bearer "
@@ -123,15 +124,21 @@ class Application:
     def _check(self, path: str, headers: Headers) -> None:
         """Raise a RequestError if the request must not be answered."""
         if self._tokens and not _OPEN.fullmatch(path):
-            given = headers.get(b"authorization", b"")
-            token = given[len(_BEARER) :] if given[: len(_BEARER)].lower() == _BEARER else b""
-            fits = [hmac.compare_digest(token, known) for known in self._tokens]  # all, in the same time
-            if not any(fits):
-                raise RequestError(
-                    401, "send the header: Authorization: Bearer and one of the server's tokens"
-                )
-        if self._asking > self._settings.limits.concurrency:
+            self._check_token(headers)
+        if self._asking > self._settings.limits.concurrency and not _NEVER_FULL.fullmatch(path):
             raise RequestError(429, "too many requests are being answered: try again in a second")
+        if headers.get(b"content-encoding", b"identity") != b"identity":
+            raise RequestError(415, "the body is compressed: send it without a content-encoding", close=True)
+        if b"upgrade" in headers and b"content-length" in headers:  # parsers of HTTP do not read its body
+            words = "send the request without the header Upgrade; in Java, set HttpClient.Version.HTTP_1_1"
+            raise RequestError(400, words, close=True)
+
+    def _check_token(self, headers: Headers) -> None:
+        given = headers.get(b"authorization", b"")
+        token = given[len(_BEARER) :] if given[: len(_BEARER)].lower() == _BEARER else b""
+        fits = [hmac.compare_digest(token, known) for known in self._tokens]  # all, in the same time
+        if not any(fits):
+            raise RequestError(401, "send the header: Authorization: Bearer and one of the server's tokens")
 
     def _id(self, headers: Headers) -> bytes:
         given = headers.get(b"x-request-id")

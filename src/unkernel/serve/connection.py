@@ -20,6 +20,7 @@ _STATUS_LINES = {
 }
 _LARGEST_HEAD = 1 << 16  # bytes, beside those that come together with its last ones
 _LINGER = 5.0  # seconds
+_MOST_AHEAD = 1000  # requests of a connection that wait for the answers to earlier ones
 _MOST_REFUSED = 100  # connections that wait for the client to read why
 
 
@@ -81,6 +82,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
             and self.parser.get_method() == b"POST"
             and (self.cycle is None or self.cycle.response_complete)  # else answers would overtake each other
             and self.parser.should_keep_alive()
+            and self.parser.get_http_version() == "1.1"  # others must be told that the connection stays
             and not self.expect_100_continue
             and not self.flow.write_paused
             and not self.transport.is_closing()
@@ -165,6 +167,9 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         self.loop.call_later(_LINGER, self.transport.close)
 
     def _start_cycle(self) -> None:
+        if len(self.pipeline) >= _MOST_AHEAD:  # uvicorn queues them without limit
+            self.transport.abort()
+            return
         super().on_headers_complete()
         self.cycle.transport = _Lingering(self, self.cycle)
 
