@@ -17,6 +17,13 @@ def packed(texts: Path, folder: Path) -> dict[str, Path]:
     folder.mkdir(parents=True, exist_ok=True)
     inventories = {text.stem: folder / f"{text.stem}.inv" for text in sorted(texts.glob("*.txt"))}
     for name, inventory in inventories.items():
-        names = zlib.compress((texts / f"{name}.txt").read_bytes())
-        inventory.write_bytes(HEAD.format(name=name).encode() + names)
+        lines = (texts / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        names = "".join(_expanded(line) + "\n" for line in lines)
+        inventory.write_bytes(HEAD.format(name=name).encode() + zlib.compress(names.encode()))
     return inventories
+
+
+def _expanded(line: str) -> str:
+    """A line with the name in the place of each ``$``; Sphinx does that only at the end of an address."""
+    name, role, priority, address, title = line.split(" ", 4)
+    return " ".join([name, role, priority, address.replace("$", name), title])

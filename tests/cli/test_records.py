@@ -270,6 +270,7 @@ def test_inspect_bench_and_compile(run, people_model, people_file, tmp_path):
     assert found["probability"] is True
     ran = run("inspect", people_model, "--top", 2)
     assert "binned" in ran.out and "heaviest conjunctions" in ran.out
+    assert "job = " in ran.out  # by names, not by numbers
     ran = run("bench", people_model, people_file, "--seconds", 0.01, "--jobs", 1)
     assert "µs/record" in ran.out, ran.err
     ran = run(

@@ -76,6 +76,11 @@ def test_links_lead_somewhere(pages: dict[Path, Page]) -> None:
     assert list(dead_links(pages)) == []
 
 
+def test_links_to_other_projects_are_whole(pages: dict[Path, Page]) -> None:
+    """An inventory writes ``$`` for a name."""
+    assert [link for page in pages.values() for link in page.links if "$" in link] == []
+
+
 def test_pages_load_nothing_from_elsewhere(pages: dict[Path, Page]) -> None:
     assert [
         (path, load) for path, page in pages.items() for load in page.loads if ELSEWHERE.match(load)

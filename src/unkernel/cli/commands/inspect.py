@@ -71,7 +71,8 @@ def inspect(
         if isinstance(opened, OpenedTrees):
             found = _inspect_trees(opened, top, features, quiet=json)
         else:
-            found = _inspect_rows(opened, top, features, quiet=json)
+            names = read_names(features, first_index(opened.model)) or known_names(opened.model)
+            found = _inspect_rows(opened, top, names, quiet=json)
     if json:
         print_json(found)
     else:
@@ -126,7 +127,8 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
     if features is not None:
         raise ValueError(f"{path}: --features names the features of rows; a model of records knows them")
     records, opened = as_rows(path)
-    found = _inspect_rows(opened, top, None, quiet=quiet)
+    names = dict(enumerate(records.classifier.plan.feature_names)) if top else {}
+    found = _inspect_rows(opened, top, names, quiet=quiet)
     # There may be millions of names, and the plan makes them.
     found["origin"] = {key: value for key, value in found["origin"].items() if key != "feature_names"}
     return found | {"records": True, "target": records.target, "columns": records.columns()}
@@ -135,8 +137,7 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
 # --- Rows ---------------------------------------------------------------------------------------------
 
 
-def _inspect_rows(opened: Opened, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    names = read_names(features, first_index(opened.model)) or known_names(opened.model)
+def _inspect_rows(opened: Opened, top: int, names: dict[int, str], *, quiet: bool) -> dict[str, Any]:
     found = _file(opened.path) | describe(opened.model)
     if opened.classifier is not None:
         found |= _describe_tables(opened, opened.classifier)

@@ -63,7 +63,7 @@ Drain = Annotated[
 ]
 LogRequests = Annotated[bool, typer.Option("--log-requests", help="Log every request.")]
 MaxBody = Annotated[str, _limit(metavar="BYTES", help="Largest request body, such as 64M.")]
-MaxBatch = Annotated[int, _limit(min=1, help="Largest number of records in a request; streams have no such limit.")]
+MaxBatch = Annotated[int, _limit(min=1, help="Largest number of records per request, except in streams.")]
 MaxSeconds = Annotated[
     float, _limit(min=0.1, max=3600, help="Timeout for receiving a body, and for answering.")
 ]

@@ -43,9 +43,9 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format, such as rows.svm, or trees, such as questions.dat, where the "
-        "model is one of trees; plain or .gz, .xz, .bz2, .zst; - reads stdin. A pattern in quotes, such as "
-        "'part-*.csv', names several files.",
+        help="Rows in the svmlight format, such as rows.svm; trees, such as questions.dat, or records, such "
+        "as new.csv, where the model is of these; plain or .gz, .xz, .bz2, .zst; - reads stdin. A pattern in "
+        "quotes, such as 'part-*.csv', names several files.",
     ),
 ]
 ExplainedFile = Annotated[
