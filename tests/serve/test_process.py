@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -189,28 +186,3 @@ def test_bad_clients_do_no_harm(files):
             deep = client.post("/models/people/predict", content=b"[" * 900_000)
             assert deep.status_code == 400
             assert client.post("/models/people/predict", json=RECORDS[0]).status_code == 200
-
-
-@hostile
-def test_a_full_disk_for_the_log_costs_no_request(files):
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full")
-    port = _free_port()
-    command = [sys.executable, "-m", "unkernel", "serve", str(files["people"]), "--port", str(port)]
-    with (
-        open("/dev/full", "w") as full,  # noqa: PTH123 (a device)
-        subprocess.Popen([*command, "--log-requests", "--quiet"], stderr=full) as process,
-    ):
-        try:
-            transport = httpx.HTTPTransport(retries=8)
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", transport=transport, timeout=30) as client:
-                for _ in range(3):
-                    answer = client.post("/models/people/predict", content=json.dumps(RECORDS[0]))
-                    assert answer.status_code == 200
-        finally:
-            process.terminate()
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])

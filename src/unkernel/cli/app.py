@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -109,7 +109,7 @@ def run(arguments: Sequence[str]) -> int:
         _report(f"{error.format_message()} ({_where_help_is(error)})")
         return BAD_INPUT
     except BrokenPipeError:
-        _forget_stdout()
+        _forget(sys.stdout)
         return BROKEN_PIPE
     except MemoryError as error:
         _report(f"not enough memory. {error}")
@@ -119,12 +119,13 @@ def run(arguments: Sequence[str]) -> int:
         return BAD_INPUT
     except (OSError, ValueError) as error:
         _report(_words_of(error))
-        _settle_stdout()
+        _settle(sys.stdout)
         return BAD_INPUT
     if code == INTERRUPTED:
         from unkernel.cli.render.console import report_interrupt
 
         report_interrupt()
+    _settle(sys.stderr)  # a full disk for a log does not change how a command ended
     return code
 
 
@@ -194,14 +195,14 @@ def _buffer_stdout() -> None:
         )
 
 
-def _settle_stdout() -> None:
+def _settle(stream: TextIO) -> None:
     """Write what can still be written; what cannot must not fail once more at exit."""
     try:
-        sys.stdout.flush()
+        stream.flush()
     except OSError:
-        _forget_stdout()
+        _forget(stream)
 
 
-def _forget_stdout() -> None:
+def _forget(stream: TextIO) -> None:
     """Nobody reads any more; what is still in the buffer must not fail once more at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
