@@ -40,8 +40,8 @@ _SCORES_AT_ONCE = 1 << 24
 def _check_probabilities(self: CompiledClassifier) -> None:
     if self.decision.probability is None:
         raise AttributeError(
-            "the model has no parameters of probabilities: train PolyLogisticRegression, unkernel train poly "
-            "--calibrate 3, or LIBSVM with -b 1; or wrap this classifier: "
+            "the model has no parameters of probabilities: train a log-linear model, or calibrate one "
+            "(--calibrate of the command line, LIBSVM's -b 1), or wrap this classifier: "
             "CalibratedClassifierCV(FrozenEstimator(fast)).fit(X, y)"
         )
 
