@@ -108,7 +108,50 @@ def test_a_journal_that_was_cut_off_is_read(run, model, parts, tmp_path):
     journal = tmp_path / "out" / JOURNAL
     journal.write_bytes(journal.read_bytes()[:-5])
     assert run(*command, "--json").json["done_before"] == 2
-    assert [json.loads(line)["rows"] for line in journal.read_text().splitlines()[-1:]] == [20]
+    assert json.loads(journal.read_text().splitlines()[-1])["part"] == "part-2.csv"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [b"", b"[1]", b'{"a": 1}\n{"part": "part-0.csv"}\n{"part": [1], "stamp": 3}', b"\xff\n" + b"[" * 9999],
+)
+def test_a_journal_that_is_no_journal_is_refused_or_begun_anew(run, model, parts, tmp_path, lines):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / JOURNAL).write_bytes(lines)
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    if lines.startswith((b"[1]", b"{")):
+        assert "another model" in run(*command).error()
+    else:
+        assert run(*command, "--json").json["done_before"] == 0
+    assert run(*command, "--force", "--json").json["parts"] == 3
+
+
+def test_a_part_that_was_cut_off_is_answered_again(run, model, parts, tmp_path):
+    """Answers that appeared before the journal could say so are of this run."""
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert run(*command, "-q").code == 0
+    journal = tmp_path / "out" / JOURNAL
+    lines = journal.read_text().splitlines()
+    journal.write_text("\n".join(line for line in lines if "part-2" not in line or "null" in line))
+    assert run(*command, "--json").json["done_before"] == 2
+
+
+def test_files_of_others_are_not_replaced(run, model, parts, tmp_path):
+    command = ["predict", model, parts / "part-[01].csv", "-o", tmp_path / "out"]
+    assert run(*command, "-q").code == 0
+    (tmp_path / "out" / "part-2.csv").write_text("mine")
+    everything = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert "part-2.csv: exists" in run(*everything).error()
+    assert (tmp_path / "out" / "part-2.csv").read_text() == "mine"
+    assert run(*everything, "--force", "--json").json["done_before"] == 2
+
+
+def test_answers_never_take_the_place_of_the_journal(run, model, parts, tmp_path):
+    (parts / "predict.journal.jsonl").write_text('{"age": 3}\n')
+    (parts / "journal.jsonl").write_text('{"age": 3}\n')
+    command = ["predict", model, parts / "*.jsonl", "-o", tmp_path / "out"]
+    assert run(*command, "--json").json["rows"] == 2
+    assert run(*command, "--json").json["done_before"] == 2
 
 
 def test_answers_of_other_runs_are_not_mixed(run, model, parts, people_file, tmp_path):
@@ -123,15 +166,12 @@ def test_answers_of_other_runs_are_not_mixed(run, model, parts, people_file, tmp
 def test_what_cannot_be_done_is_said(run, model, parts, people_file, tmp_path):
     pattern = parts / "part-*.csv"
     assert "name it with --output" in run("predict", model, pattern).error()
-    assert "no file matches" in run("predict", model, parts / "x-*", "-o", tmp_path / "out").error()
+    assert "o file matches" in run("predict", model, parts / "x-*", "-o", tmp_path / "out").error()
     assert "name another folder" in run("predict", model, pattern, "-o", parts).error()
     assert "there is no folder" in run("predict", model, pattern, "-o", tmp_path / "a" / "b").error()
     assert "a pattern in quotes" in run("predict", model, people_file, "--dask", "local").error()
     command = ["predict", model, pattern, "-o", tmp_path / "out", "--dask", "nowhere"]
     assert "--dask must be local or the address" in run(*command).error()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
-    assert "is not empty" in run("predict", model, pattern, "-o", tmp_path / "mine").error()
     (parts / "part-0.tsv").write_text("")
     (parts / "part-0.csv.gz").write_text("")
     assert "both would be answered" in run("predict", model, parts / "part-*", "-o", tmp_path / "o").error()

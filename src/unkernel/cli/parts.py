@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.learners.cluster import connected
+from unkernel.cli.outputs import check_output
 from unkernel.cli.render.progress import Display
+from unkernel.data.rows.row_files import source_paths
+from unkernel.records.files.formats import COMPRESSIONS
 
-JOURNAL = "journal.jsonl"
-_COMPRESSED = (".gz", ".xz", ".bz2", ".zst")
+JOURNAL = "predict.journal"  # which no file of answers is called
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,15 @@ def is_pattern(data: str) -> bool:
 
 def parts_of(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
     """The files that a pattern names, in order, each with a place of its own for its answers."""
-    found = [path for path in sorted(glob.glob(pattern, recursive=True)) if Path(path).is_file()]  # noqa: PTH207
-    if not found:
-        raise ValueError(f"{pattern}: no file matches the pattern")
     places: dict[str, str] = {}
-    for path in found:
-        name = Path(path).name
-        while Path(name).suffix in _COMPRESSED:
+    for path in source_paths(pattern):
+        name = path.name
+        while Path(name).suffix in COMPRESSIONS:
             name = Path(name).stem
         place = Path(name).stem + suffix_of(name)
         if place in places:
             raise ValueError(f"{path} and {places[place]}: both would be answered in {folder / place}")
-        places[place] = path
+        places[place] = str(path)
     return [Part(path, str(folder / place)) for place, path in places.items()]
 
 
@@ -80,10 +79,11 @@ def answer_parts(
     """
     stamps = {part: part.stamp for part in parts}  # before they are read
     left = [part for part in parts if not journal.has(part, stamps[part])]
+    journal.begin(left)
     rows = 0
     with display.counting("predicting", len(left), "part") as count, _asking(ask, cluster) as asking:
         for part, result in asking(left):
-            journal.add(part, stamps[part], result)
+            journal.add(part, stamps[part])
             rows += result["rows"]
             count()
     return {"parts": len(parts), "done_before": len(parts) - len(left), "rows": rows}
@@ -113,7 +113,7 @@ def _asking(ask: Callable[[Part], dict[str, Any]], cluster: Cluster) -> Iterator
 
 
 class Journal:
-    """What is done of a run. Its first line says what the run is, and each other line which part is done.
+    """What is done of a run. Its first line says what the run is, and all others what became of parts.
 
     Parameters
     ----------
@@ -124,55 +124,55 @@ class Journal:
     options : dict
         What else decides about the answers.
     force : bool
-        Whether the answers of another run may be replaced.
+        Whether files that this run did not write may be replaced.
     """
 
     def __init__(self, folder: Path, model: Path, options: dict[str, Any], *, force: bool) -> None:
         folder.mkdir(exist_ok=True)
-        self._path = folder / JOURNAL
+        self._path, self._force = folder / JOURNAL, force
         with model.open("rb") as file:
             run = options | {"model": file_digest(file, "sha256").hexdigest()}
-        begun, self._done = _read(self._path)
-        if begun is None and not force and any(folder.iterdir()):
-            raise ValueError(
-                f"{folder}: is not empty, and has no journal of answers; name another folder, or write there "
-                "with --force"
-            )
-        if begun not in (None, run) and not force:
+        before, self._stamps = _read(self._path)
+        if before not in (None, run) and not force:
             raise ValueError(
                 f"{folder}: has answers of another model or with other options; name another folder, or "
                 "replace them with --force"
             )
-        if begun != run:
-            self._done = {}
+        if before != run:
+            self._stamps = {}
             self._path.write_text(json.dumps(run), encoding="utf-8")
 
     def has(self, part: Part, stamp: list[int]) -> bool:
         """Whether a part is done, and the file is the one that was answered."""
-        return self._done.get(Path(part.output).name) == stamp and Path(part.output).exists()
+        return self._stamps.get(Path(part.output).name) == stamp and Path(part.output).exists()
 
-    def add(self, part: Part, stamp: list[int], result: dict[str, Any]) -> None:
+    def begin(self, parts: Sequence[Part]) -> None:
+        """Note parts that will be answered. What stands in their places must be of this run."""
+        for part in parts:
+            if not self._force and Path(part.output).name not in self._stamps:
+                check_output(Path(part.output), force=False)
+        for part in parts:
+            self._note(part, None)
+
+    def add(self, part: Part, stamp: list[int]) -> None:
         """Note a part that is done."""
+        self._note(part, stamp)
+
+    def _note(self, part: Part, stamp: list[int] | None) -> None:
         name = Path(part.output).name
-        line = {"part": name, "stamp": stamp, "data": part.data, "rows": result["rows"]}
-        self._done[name] = stamp
+        self._stamps[name] = stamp
         with self._path.open("a", encoding="utf-8") as file:
-            file.write("\n" + json.dumps(line))  # what stands before may have been cut off
+            # What stands before may have been cut off.
+            file.write("\n" + json.dumps({"part": name, "stamp": stamp, "data": part.data}))
 
 
-def _read(path: Path) -> tuple[dict[str, Any] | None, dict[str, list[int]]]:
-    """The run, and the stamps of its parts; a line that was cut off is no line."""
+def _read(path: Path) -> tuple[Any, dict[str, Any]]:
+    """The run, and the stamps of its parts, None for those that have only begun; odd lines do not count."""
     if not path.exists():
         return None, {}
-    run: dict[str, Any] | None = None
-    done: dict[str, list[int]] = {}
+    lines = []
     for text in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        try:
-            line = json.loads(text)
-        except ValueError:
-            continue
-        if run is None:
-            run = line
-        elif isinstance(line, dict) and "part" in line:
-            done[line["part"]] = line["stamp"]
-    return run, done
+        with contextlib.suppress(ValueError, RecursionError):
+            lines.append(json.loads(text))
+    parts = [line for line in lines[1:] if isinstance(line, dict) and isinstance(line.get("part"), str)]
+    return (lines or [None])[0], {line["part"]: line.get("stamp") for line in parts}

@@ -104,7 +104,7 @@ def open_rows(
     OSError
         A source cannot be read, or the cache cannot be written.
     """
-    paths = _source_paths(sources)
+    paths = source_paths(sources)
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
     options = _Options(zero_based, n_features, n_jobs)
     allowed_indices(n_features, zero_based)  # checks the options, also where nothing is read
@@ -121,7 +121,8 @@ def open_rows(
 # --- The sources ---------------------------------------------------------------------------------------
 
 
-def _source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
+def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
+    """The files that a path, a pattern or a list of paths names; those of a pattern in order."""
     if not isinstance(sources, str | os.PathLike):
         if not sources:
             raise ValueError("sources is an empty list; name at least one file")
