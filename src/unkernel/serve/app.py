@@ -112,9 +112,9 @@ class Application:
             self._check(url.decode(), given)
             reply = route.at_once(route.model, given, body)
         except RequestError as error:
-            reply = _refusal(error)
+            reply = refusal(error)
         except Exception as error:
-            reply = _refusal(_failure(error, request_id))
+            reply = refusal(_failure(error, request_id))
         if reply is None:
             return None
         seconds = time.perf_counter() - began
@@ -166,7 +166,7 @@ def _failure(error: Exception, request_id: bytes) -> RequestError:
     return RequestError(500, "the server failed; its log says why")
 
 
-def _refusal(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
+def refusal(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
     """The error response of a request."""
     headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in others.items())]
     if error.close:
@@ -204,7 +204,7 @@ class _Answer:
         """Send an error response; a response that has begun can only be aborted."""
         if self.status:
             raise error
-        await self.reply(_refusal(error, others))
+        await self.reply(refusal(error, others))
 
     async def pass_on(self, message: Any) -> None:
         """Send what Starlette answers."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from unkernel.serve.bodies import to_json
+from unkernel.serve.app import Application, refusal
 from unkernel.serve.errors import RequestError
-from unkernel.serve.messages import JSON, SHORT, HeaderList, Reply
-
-if TYPE_CHECKING:
-    from unkernel.serve.app import Application
+from unkernel.serve.messages import SHORT, HeaderList, Reply
 
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
@@ -97,15 +94,17 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
             super().on_body(body)
 
     def _send(self, reply: Reply) -> None:
+        self._write(reply, self.server_state.default_headers)
+        self.on_response_complete()
+
+    def _write(self, reply: Reply, others: HeaderList) -> None:
         assert isinstance(reply.body, bytes)
         parts = [_STATUS_LINES[reply.status]]
-        headers: HeaderList = [*self.server_state.default_headers, *reply.headers]
-        for name, value in headers:
+        for name, value in (*others, *reply.headers):
             parts += (name, b": ", value, b"\r\n")
         parts.append(b"content-length: %d\r\n\r\n" % len(reply.body))
         parts.append(reply.body)
         self.transport.write(b"".join(parts))
-        self.on_response_complete()
 
     # --- Connections that end before their requests do ------------------------------------------------
 
@@ -116,7 +115,7 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         if len(self.connections) > guard.most + _MOST_REFUSED:
             transport.abort()
         elif len(self.connections) > guard.most:
-            self._refuse(RequestError(503, "the server has too many connections: try again in a second"))
+            self._refuse(503, "the server has too many connections: try again in a second")
 
     def waits_for(self) -> object | None:
         """The request whose head has not come, or None while one is answered or the client may rest."""
@@ -129,18 +128,18 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         if self.scope is None:  # nothing has come
             self.transport.close()
         else:
-            self._refuse(RequestError(408, "the head of the request did not come in time"))
+            self._refuse(408, "the head of the request did not come in time")
 
     def _check_head(self, count: int) -> None:
         """Refuse a head that takes too many bytes; those of whole heads are not counted."""
         known, before = self._head
         self._head = (self.scope, count + (before if known is self.scope else 0))
         if self._head[1] > _LARGEST_HEAD:
-            self._refuse(RequestError(431, f"the head of a request may have {_LARGEST_HEAD:,} bytes"))
+            self._refuse(431, f"the head of a request may have {_LARGEST_HEAD:,} bytes")
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP, in JSON as all others."""
-        self._refuse(RequestError(400, "this is not a request of HTTP/1.1"))
+        self._refuse(400, "this is not a request of HTTP/1.1")
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: a request for websockets is answered as if it had not asked for them."""
@@ -173,11 +172,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         super().on_headers_complete()
         self.cycle.transport = _Lingering(self, self.cycle)
 
-    def _refuse(self, error: RequestError) -> None:
-        body = to_json(error.to_json())
-        headers = [*JSON, (b"connection", b"close"), (b"content-length", b"%d" % len(body))]
-        lines = [_STATUS_LINES[error.status], *(b"%b: %b\r\n" % header for header in headers), b"\r\n", body]
-        self.transport.write(b"".join(lines))
+    def _refuse(self, status: int, reason: str) -> None:
+        self._write(refusal(RequestError(status, reason, close=True)), [])
         self.end()
 
 
