@@ -55,6 +55,7 @@ for _name, (_description, _loader) in _KINDS.items():
 # What rooms below are asked for, and what does it.
 showing.register("report", "unkernel.report.making:report")
 showing.register("html", "unkernel.report.notebooks:html_of")
+showing.register("lazy_answers", "unkernel.distributed.scoring:lazy_answers")
 
 
 def load(
@@ -138,10 +139,12 @@ def load(
         CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     )
     with allowance.reading(path, limit):
-        kind, arrays, settings = container.read(path, verify=verify, mmap=mmap)
-        loaded = registry.kind_of(name, kind).load(name, arrays, settings)
+        found = container.open_file(path, verify=verify, mmap=mmap)
+        loaded = registry.kind_of(name, found.kind).load(name, found.arrays, found.settings)
         if verify and verify != "lazy":
             check_loaded(loaded, name)
+    if hasattr(loaded, "mapped_file"):
+        loaded.mapped_file = found.file
     return loaded
 
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
-from unkernel.cli.parts import JOURNAL, Cluster, Part, _asking
+from reference.processes import run_python
+from unkernel.cli.parts import Cluster, Part, _asking
+
+JOURNAL = "predict.journal"
 
 
 @pytest.fixture
@@ -76,6 +83,85 @@ def test_a_worker_that_is_killed_costs_no_part(tmp_path):
     with _asking(ask, Cluster("local", 2)) as asking:
         assert {part.data: result["rows"] for part, result in asking(parts)} == dict.fromkeys("abcd", 1)
     assert contents(tmp_path / "out") == {name: name.encode() for name in "abcd"}
+
+
+# A program that is killed when it is about to note a part, half through noting it, or after that.
+KILLED = """
+    import os, signal, sys
+    from unkernel.cli import main, parts
+
+    if __name__ == "__main__":
+        moment, *words = sys.argv[1:]
+        note = parts.Journal._note
+        calls = 0
+
+        def noting(self, part, stamp):
+            global calls
+            calls += stamp is not None
+            if calls < 2 or moment == "after":
+                note(self, part, stamp)
+            if calls == 2:
+                if moment == "half":
+                    with self._path.open("a") as file:
+                        file.write('\\n{"part": "part-')
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        parts.Journal._note = noting
+        main(words)
+"""
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    ("moment", "options"), [("before", []), ("half", []), ("after", []), ("before", ["--dask", "local"])]
+)
+def test_a_client_that_is_killed_leaves_what_another_run_completes(
+    run, model, parts, tmp_path, *, moment, options
+):
+    if options:
+        pytest.importorskip("distributed")
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out", "--scores"]
+    killed = run_python(KILLED, moment, *command, *options, "--jobs", 2)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(contents(tmp_path / "out")) >= 2
+    assert run(*command, "--json").json["done_before"] == (2 if moment == "after" else 1)
+    assert contents(tmp_path / "out") == one_by_one(run, model, parts, tmp_path / "alone")
+
+
+SCHEDULER = """
+    import sys
+    from distributed import LocalCluster
+
+    if __name__ == "__main__":
+        with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
+            print(cluster.scheduler_address, flush=True)
+            sys.stdin.read()
+"""
+
+
+@pytest.mark.hostile
+def test_a_scheduler_that_is_lost_is_named(monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("unkernel.cli.learners.cluster._SECONDS_TO_CONNECT", 2)
+    command = [sys.executable, "-c", textwrap.dedent(SCHEDULER)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address, scheduler = process.stdout.readline().strip(), process.pid
+
+        def ask(part: Part) -> None:
+            import os
+            import signal
+            import threading
+
+            if part.data == "b":
+                os.kill(scheduler, signal.SIGKILL)
+                threading.Event().wait()
+
+        with (
+            pytest.raises(ValueError, match=r"the scheduler was lost.*the same command"),
+            _asking(ask, Cluster(address, 1)) as asking,
+        ):
+            list(asking([Part(name, name) for name in "abc"]))
 
 
 def test_a_run_that_failed_goes_on_where_it_was(run, model, parts, tmp_path):

@@ -6,23 +6,28 @@ only when they are whole, none are lost, and none are written twice.
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import glob
 import importlib
 import json
+import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.learners.cluster import connected
+from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.learners.cluster import check_address, connected
 from unkernel.cli.outputs import check_output
+from unkernel.cli.render.console import warn
 from unkernel.cli.render.progress import Display
 from unkernel.data.rows.row_files import source_paths
 from unkernel.records.files.formats import COMPRESSIONS
 
-JOURNAL = "predict.journal"  # which no file of answers is called
+_JOURNAL = ".journal"  # which no name of a file of answers ends in
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,40 @@ class Cluster:
     address: str | None
     workers: int
 
+    def __post_init__(self) -> None:
+        if self.address is not None:
+            check_address(self.address)
+
+    @property
+    def threads_per_part(self) -> int:
+        """Workers have one thread each; here, one part has all threads."""
+        return 1 if self.address else self.workers
+
+    def name_of(self, path: str | Path) -> str:
+        """What a file is called where parts are answered: workers may be in another folder."""
+        return str(path) if self.address is None else os.path.abspath(path)  # noqa: PTH100 (a pattern is no path)
+
 
 def is_pattern(data: str) -> bool:
     """Whether an argument names several files."""
     return glob.has_magic(data) and not Path(data).exists()
+
+
+def check_pattern(data: str, address: str | None) -> bool:
+    """Whether an argument names several files; a ``ValueError`` if it must, for --dask, and does not."""
+    if not is_pattern(data) and address is not None:
+        raise ValueError("--dask answers several files: give a pattern in quotes, such as 'part-*.csv'")
+    return is_pattern(data)
+
+
+def folder_of_answers(pattern: str, output: str | None) -> Path:
+    """The folder that several files are answered in; it need not exist yet."""
+    if output is None or output == STANDARD_STREAM or Path(output).is_file():
+        raise ValueError(f"{pattern}: the answers to several files need a folder: name it with --output")
+    folder = Path(output)
+    if not folder.parent.is_dir():
+        raise ValueError(f"{folder}: there is no folder {folder.parent} to make it in")
+    return folder
 
 
 def parts_of(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
@@ -62,54 +97,95 @@ def parts_of(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> lis
         place = Path(name).stem + suffix_of(name)
         if place in places:
             raise ValueError(f"{path} and {places[place]}: both would be answered in {folder / place}")
+        if path.parent.resolve() == folder.resolve():
+            raise ValueError(f"{folder}: has files that {pattern} names; name another folder for the answers")
         places[place] = str(path)
     return [Part(path, str(folder / place)) for place, path in places.items()]
 
 
-def answer_parts(
-    parts: Sequence[Part],
-    ask: Callable[[Part], dict[str, Any]],
-    journal: Journal,
-    cluster: Cluster,
-    display: Display,
-) -> dict[str, Any]:
-    """Answer what is not answered yet; counts for people and for JSON.
+@dataclass(frozen=True)
+class PartResult:
+    """What became of a part: what there was of each kind in it, and what people should know."""
 
-    `ask` is a function that workers can import, or one with some of its arguments.
+    counts: dict[str, int]
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with each part.
+
+    Attributes
+    ----------
+    ask : callable
+        A function that workers can import, or one with some of its arguments.
+    verb : str
+        For the display.
     """
+
+    ask: Callable[[Part], PartResult]
+    verb: str
+
+
+def answer_parts(
+    parts: Sequence[Part], work: Work, journal: Journal, cluster: Cluster, display: Display
+) -> Counter[str]:
+    """Answer what is not answered yet; the sums of what was counted, and numbers of parts."""
     stamps = {part: part.stamp for part in parts}  # before they are read
     left = [part for part in parts if not journal.has(part, stamps[part])]
     journal.begin(left)
-    rows = 0
-    with display.counting("predicting", len(left), "part") as count, _asking(ask, cluster) as asking:
+    counts = Counter({"parts": len(parts), "done_before": len(parts) - len(left)})
+    with display.counting(work.verb, len(left), "part") as count, _asking(work.ask, cluster) as asking:
         for part, result in asking(left):
             journal.add(part, stamps[part])
-            rows += result["rows"]
+            counts.update(result.counts)
+            for words in result.warnings:
+                warn(words)
             count()
-    return {"parts": len(parts), "done_before": len(parts) - len(left), "rows": rows}
+    return counts
 
 
-Asking = Callable[[Sequence[Part]], Iterator[tuple[Part, dict[str, Any]]]]
+Asking = Callable[[Sequence[Part]], Iterator[tuple[Part, PartResult]]]
 
 
 @contextlib.contextmanager
-def _asking(ask: Callable[[Part], dict[str, Any]], cluster: Cluster) -> Iterator[Asking]:
+def _asking(ask: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Asking]:
     """A function that gives parts with their results as they come."""
     if cluster.address is None:
         yield lambda parts: ((part, ask(part)) for part in parts)
         return
     with connected(cluster.address, cluster.workers) as client:
 
-        def asked(parts: Sequence[Part]) -> Iterator[tuple[Part, dict[str, Any]]]:
+        def asked(parts: Sequence[Part]) -> Iterator[tuple[Part, PartResult]]:
             distributed = importlib.import_module("distributed")
             futures = {client.submit(ask, part, pure=False): part for part in parts}
             try:
                 for future in distributed.as_completed(futures):
-                    yield futures[future], future.result()
+                    with _losses_named(cluster, futures[future], distributed):
+                        result = future.result()
+                    yield futures[future], result
             finally:
-                client.cancel(list(futures))
+                if client.status == "running":
+                    client.cancel(list(futures))
 
         yield asked
+
+
+@contextlib.contextmanager
+def _losses_named(cluster: Cluster, part: Part, distributed: Any) -> Iterator[None]:
+    """Errors of a scheduler that is lost, and of a part that workers do not survive, in plain words."""
+    try:
+        yield
+    except (concurrent.futures.CancelledError, distributed.comm.CommClosedError):
+        raise ValueError(
+            f"--dask {cluster.address}: the scheduler was lost. What is done is noted: the same command, "
+            "with the address of another scheduler, goes on from there"
+        ) from None
+    except distributed.KilledWorker:
+        raise ValueError(
+            f"{part.data}: several workers were lost while they answered it, perhaps for want of memory; "
+            "other files stay answered"
+        ) from None
 
 
 class Journal:
@@ -119,6 +195,8 @@ class Journal:
     ----------
     folder : Path
         Made if it does not exist.
+    command : str
+        The journal is called after it.
     model : Path
         The model that answers.
     options : dict
@@ -127,9 +205,11 @@ class Journal:
         Whether files that this run did not write may be replaced.
     """
 
-    def __init__(self, folder: Path, model: Path, options: dict[str, Any], *, force: bool) -> None:
+    def __init__(
+        self, folder: Path, command: str, model: Path, options: dict[str, Any], *, force: bool
+    ) -> None:
         folder.mkdir(exist_ok=True)
-        self._path, self._force = folder / JOURNAL, force
+        self._path, self._force = folder / (command + _JOURNAL), force
         with model.open("rb") as file:
             run = options | {"model": file_digest(file, "sha256").hexdigest()}
         before, self._stamps = _read(self._path)

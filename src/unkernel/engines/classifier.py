@@ -17,7 +17,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
 from unkernel.engines.cache import CacheInfo, cache_info_of, check_cache
 from unkernel.engines.candidates import Candidate
-from unkernel.engines.estimator import CompiledEstimator, available_if
+from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.int16 import int16_obstacle, int16_tables
 from unkernel.engines.one_row import OneRowScorer, predict_by, score_by
 from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
@@ -259,13 +259,15 @@ class CompiledClassifier(CompiledEstimator):
 
     # --- Many rows ------------------------------------------------------------------------------------
 
+    @lazy_for_collections
     def decision_function(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Compute the decision function of each row.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix, dask array, dask data frame} of shape (n_samples, n_features)
             The rows. Models from files that do not store the number of features take any number of columns.
+            For rows of a Dask collection, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
 
@@ -278,6 +280,7 @@ class CompiledClassifier(CompiledEstimator):
         """
         return self.decision.decide(self._raw_scores(X, n_jobs))
 
+    @lazy_for_collections
     def predict(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Predict the class of each row, or its value for regression models.
 
@@ -286,8 +289,8 @@ class CompiledClassifier(CompiledEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix, dask array, dask data frame} of shape (n_samples, n_features)
+            The rows. For those of a Dask collection, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -312,13 +315,14 @@ class CompiledClassifier(CompiledEstimator):
         return np.concatenate(parts)
 
     @available_if(_check_probabilities)
+    @lazy_for_collections
     def predict_proba(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Predict the probability of each class, if the model has probabilities.
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows.
+        X : {array-like, sparse matrix, dask array, dask data frame} of shape (n_samples, n_features)
+            The rows. For those of a Dask collection, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 

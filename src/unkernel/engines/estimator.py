@@ -8,14 +8,16 @@ tags, not for a base class, so these are all that is needed for ``is_classifier`
 from __future__ import annotations
 
 import copy
+import functools
 import os
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from unkernel.data import showing
 from unkernel.data.files import name_of
 from unkernel.data.showing import Reported, Shown
 from unkernel.errors import FormatError
@@ -32,6 +34,7 @@ class CompiledEstimator(Reported, Shown):
     _takes_rows: ClassVar[bool] = True  # tables of numbers; otherwise lists of trees
 
     model: Any  # what answers
+    mapped_file: container.MappedFile | None = None  # that it lies in
 
     @property
     def decision(self) -> Decision:
@@ -97,10 +100,11 @@ class CompiledEstimator(Reported, Shown):
         FormatError
             If the file is damaged or holds something else. Use :func:`unkernel.load` for a file of any kind.
         """
-        kind, arrays, settings = container.read(path)
-        found = registry.kind_of(name_of(path), kind).load(name_of(path), arrays, settings)
+        read = container.open_file(path)
+        found = registry.kind_of(name_of(path), read.kind).load(name_of(path), read.arrays, read.settings)
         if not isinstance(found, cls):
             raise FormatError(name_of(path), 0, 0, f"holds a {type(found).__name__}, not a {cls.__name__}")
+        found.mapped_file = read.file
         return found
 
     def set_params(self, **params: Any) -> Self:
@@ -211,6 +215,21 @@ class _Conditional:
             return self._method
         self._check(instance)
         return MethodType(self._method, instance)
+
+
+_Answering = TypeVar("_Answering", bound=Callable[..., Any])
+
+
+def lazy_for_collections(method: _Answering) -> _Answering:
+    """Have a method of many examples answer a Dask collection by one: lazily, where the examples are."""
+
+    @functools.wraps(method)
+    def answer(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
+        if hasattr(X, "__dask_graph__"):
+            return showing.ask("lazy_answers", self, method.__name__, X, n_jobs)
+        return method(self, X, n_jobs=n_jobs)
+
+    return cast(_Answering, answer)
 
 
 def _column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:

@@ -58,8 +58,10 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     array([1])
     """
     with allowance.reading(path):
-        kind, arrays, settings = container.read(path)
-        return classifier_from(name_of(path), arrays, settings, kind=kind)
+        found = container.open_file(path)
+        classifier = classifier_from(name_of(path), found.arrays, found.settings, kind=found.kind)
+    classifier.mapped_file = found.file
+    return classifier
 
 
 def classifier_from(

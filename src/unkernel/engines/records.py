@@ -14,7 +14,7 @@ from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
 from unkernel.engines.cache import CacheInfo
 from unkernel.engines.classifier import CompiledClassifier, Model
-from unkernel.engines.estimator import CompiledEstimator, available_if
+from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.loading import classifier_from
 from unkernel.errors import FormatError
 from unkernel.models import Decision, container
@@ -112,13 +112,14 @@ class RecordClassifier(CompiledEstimator):
 
     # --- Many records ---------------------------------------------------------------------------------
 
+    @lazy_for_collections
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Compute the decision function of each record.
 
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            The records.
+            The records. For those of a Dask data frame, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -129,13 +130,14 @@ class RecordClassifier(CompiledEstimator):
         """
         return self.classifier.decision_function(self._rows(X, n_jobs), n_jobs=n_jobs)
 
+    @lazy_for_collections
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
         """Predict the class of each record, or its value for regression models.
 
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            The records.
+            The records. For those of a Dask data frame, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 
@@ -147,13 +149,14 @@ class RecordClassifier(CompiledEstimator):
         return self.classifier.predict(self._rows(X, n_jobs), n_jobs=n_jobs)
 
     @available_if(_check_probabilities)
+    @lazy_for_collections
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Predict the probability of each class, if the model has probabilities.
 
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            The records.
+            The records. For those of a Dask data frame, the result is a lazy Dask array.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 

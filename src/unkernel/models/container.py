@@ -16,6 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
@@ -114,6 +115,21 @@ def _header_text(header: Mapping[str, Any]) -> bytes:
     return text + b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)
 
 
+class MappedFile(NamedTuple):
+    """A file that is mapped into memory, and that other processes can map, too.
+
+    Attributes
+    ----------
+    path : str
+        Absolute.
+    digest : str
+        That of the header, which has all other digests in it: it tells the file from all others.
+    """
+
+    path: str
+    digest: str
+
+
 class Contents(NamedTuple):
     """What a file holds.
 
@@ -127,6 +143,8 @@ class Contents(NamedTuple):
         The digest of each array, as the file says it; None for files that have none.
     sha256 : str or None
         That of all arrays, as the file says it.
+    file : MappedFile or None
+        Where the arrays lie; None for files that were read, that lie in others, or that have no digests.
     """
 
     kind: str
@@ -134,6 +152,7 @@ class Contents(NamedTuple):
     settings: dict[str, Any]
     digests: dict[str, str] | None
     sha256: str | None
+    file: MappedFile | None = None
 
 
 def read(
@@ -163,9 +182,12 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
-        found = _decoded(name, file, size, lambda start: _contents(name, file, start, size, mmap=mmap))
+        contents = partial(_contents, name, file, size, mmap=mmap)
+        found, digest = _decoded(name, file, size, contents)
     if verify is not False:
         _verify(name, found, everything=verify is True)
+    if mmap and digest is not None:
+        found = found._replace(file=MappedFile(os.path.abspath(path), digest))  # noqa: PTH100 (any PathLike)
     return found
 
 
@@ -177,11 +199,16 @@ def read_nested(
         raise _error(name, f"a file inside of it is damaged: it has not its size; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
     begin = io.BytesIO(inner[: 8 + _LARGEST_HEADER].tobytes())
-    return _decoded(name, begin, size, lambda start: inner[start:])[:3]
+    return _decoded(name, begin, size, lambda start: inner[start:])[0][:3]
 
 
-def _decoded(name: str, file: IO[bytes], size: int, contents: Callable[[int], NDArray[np.uint8]]) -> Contents:
-    """What a file of `size` bytes holds; `contents` gives the bytes after its header."""
+def _decoded(
+    name: str, file: IO[bytes], size: int, contents: Callable[[int], NDArray[np.uint8]]
+) -> tuple[Contents, str | None]:
+    """What a file of `size` bytes holds, and the digest of its header.
+
+    `contents` gives the bytes after the header.
+    """
     header, start = _read_header(name, file.read(8), file, size)
     metadata = header.pop("__metadata__", None)
     kind, settings = _read_metadata(name, metadata)
@@ -190,10 +217,11 @@ def _decoded(name: str, file: IO[bytes], size: int, contents: Callable[[int], ND
     _check_gaps(name, places.values(), size - start)
     body = contents(start)
     arrays = {key: _array(body, place) for key, place in places.items()}
-    return Contents(kind, arrays, settings, digests, metadata.get("sha256") if digests is not None else None)
+    sha256 = metadata.get("sha256") if digests is not None else None
+    return Contents(kind, arrays, settings, digests, sha256), metadata.get("digest")
 
 
-def _contents(name: str, file: IO[bytes], start: int, size: int, *, mmap: bool) -> NDArray[np.uint8]:
+def _contents(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool) -> NDArray[np.uint8]:
     """The bytes after the header, of the file that the header was read from."""
     if mmap:
         return np.memmap(file, dtype=np.uint8, mode="r", shape=size)[start:]

@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
 from unkernel.cli.inputs.files import STANDARD_STREAM
-from unkernel.cli.inputs.parsers import open_parser
+from unkernel.cli.inputs.parsers import Parser, open_parser
 from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
 from unkernel.cli.options import parsing as own
 from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_different, check_output
+from unkernel.cli.parts import (
+    Cluster,
+    Journal,
+    Part,
+    PartResult,
+    Work,
+    answer_parts,
+    check_pattern,
+    folder_of_answers,
+    parts_of,
+)
 from unkernel.cli.render.console import many, note, on_one_line, rate, seconds, warn
 from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings, objects, page
+from unkernel.cli.render.progress import Display
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
 _FROM_TEXT = ("text", "tokens")  # tasks that write CoNLL-U, and do not read it
+_MOST_WARNINGS = 20  # of one file among several
 _SINKS = {own.ShownName.json: objects, own.ShownName.svg: page}
 
 
@@ -46,6 +61,7 @@ def parse(
     given: own.GivenOf = None,
     beam: own.Beam = None,
     on_error: own.OnError = own.OnErrorName.stop,
+    dask: shared.PartsDask = None,
     jobs: shared.Jobs = None,
     quiet: shared.Quiet = False,
     force: shared.Force = False,
@@ -69,9 +85,14 @@ def parse(
     begins with a comment, # newdoc id = FILE. A file that cannot be read ends
     the run or, with --on-error skip, is left out with a warning.
 
+    One FILE may be a pattern, in quotes, such as 'letters/*.txt': then --output is a folder, and each file
+    has a file of answers there. A run that was stopped continues where it was when it is started again. With
+    --dask, several workers parse at the same time; they need to see the files under the same names.
+
     \b
     [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu
     [dim]$[/dim] unkernel parse en.uk letters/*.txt -o letters.conllu.xz --on-error skip
+    [dim]$[/dim] unkernel parse en.uk 'letters/*.txt' -o parsed --dask local --jobs 4
     [dim]$[/dim] echo "They didn't see it. Why not?" | unkernel parse en.uk --format text
     [dim]$[/dim] unkernel parse en.uk notes.txt --format json | jq -r '.words[].lemma'
     [dim]$[/dim] unkernel parse en.uk words.conllu --from tokens --beam 4
@@ -80,30 +101,120 @@ def parse(
     [dim]$[/dim] unkernel parse trees.uk tagged.conllu --svg trees.html
     [dim]$[/dim] zcat web.gz | unkernel parse en.uk --on-error skip | gzip > web.parsed.gz
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    output, svg, draw = _places(output, svg, format, draw=draw)
-    documents = _Documents(files or [STANDARD_STREAM], skip=on_error == own.OnErrorName.skip)
-    _check_places([model, *documents.files], output, svg, force=force)
-    parser = open_parser(model, "parse", beam)
-    task, told = task_of(parser), given_of(parser, given)
+    given_files = files or [STANDARD_STREAM]
+    request = _Request(model, format, draw, given, beam, skip=on_error == own.OnErrorName.skip)
+    if check_pattern(given_files[0] if len(given_files) == 1 else "", dask):
+        cluster = Cluster(dask, shared.threads(jobs))
+        _parse_parts(request, given_files[0], output, svg, cluster, quiet=quiet, force=force)
+        return
+    places = _places(output, svg, request)
+    _check_places([model, *given_files], places, force=force)
+    parser, counts = open_parser(model, "parse", beam), _Counts(warn)
+    _answer(request, parser, given_files, places, threads=shared.threads(jobs), counts=counts)
+    if counts.skipped:
+        warn(counts.skipped_in_words())
+    if not quiet:
+        note(counts.in_words(task_of(parser)))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of a parser, whichever files it is about."""
+
+    model: Path
+    format: own.ShownName | None
+    draw: bool
+    given: own.GivenName | None
+    beam: int | None
+    skip: bool  # what cannot be read
+
+
+def _answer(
+    request: _Request,
+    parser: Parser,
+    files: list[str],
+    places: _Places,
+    *,
+    threads: int,
+    counts: _Counts,
+) -> None:
+    """Write the answers to files into one file, and arcs to another place."""
+    documents = _Documents(files, skip=request.skip)
+    task, told = task_of(parser), given_of(parser, request.given)
     raw = told.get("given") == "text" or task.name == "tokens"
     documents.check(task, raw=raw)
-    _check_format(task, format)
-    sinks = _sinks(task, output, svg, format, draw=draw)
-    counts = _Counts()
+    _check_format(task, request.format)
+    sinks = _sinks(task, places, request.format)
     stream_of = partial(
         parse_stream,
         parser,
-        format="conllx" if format == own.ShownName.conllx else "conllu",
-        on_error="skip" if documents.skip else "raise",
-        n_jobs=shared.threads(jobs),
+        format="conllx" if request.format == own.ShownName.conllx else "conllu",
+        on_error="skip" if request.skip else "raise",
+        n_jobs=threads,
         **told,
     )
-    _pass_on(documents.answers(stream_of, raw=raw), sinks, counts)
-    if counts.skipped:
-        what = ("paragraph", "left out") if raw else ("sentence", "passed through without answers")
-        warn(f"{many(counts.skipped, what[0])} {what[1]}, as the lines above say")
+    counts.raw = raw
+    _pass_on(documents.answers(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
+
+
+# --- Several files, each answered on its own -------------------------------------------------------------
+
+
+def _parse_parts(
+    request: _Request,
+    pattern: str,
+    output: str | None,
+    svg: Path | None,
+    cluster: Cluster,
+    *,
+    quiet: bool,
+    force: bool,
+) -> None:
+    if svg is not None:
+        raise ValueError("--svg draws one file; for several, --format svg writes a page for each")
+    folder, began = folder_of_answers(pattern, output), time.perf_counter()
+    request = replace(request, model=Path(cluster.name_of(request.model)))
+    task = task_of(open_parser(request.model, "parse", request.beam))
+    _check_format(task, request.format)
+    suffix = _suffix_of_answers(task, request)
+    parts = parts_of(cluster.name_of(pattern), Path(cluster.name_of(folder)), lambda _: suffix)
+    journal = Journal(folder, "parse", request.model, asdict(request) | {"model": None}, force=force)
+    work = Work(partial(_answer_part, request, cluster.threads_per_part), "parsing")
+    with Display(quiet=quiet) as display:
+        counts = answer_parts(parts, work, journal, cluster, display)
     if not quiet:
-        note(counts.in_words(task))
+        before = f", {counts['done_before']:,} answered before" if counts["done_before"] else ""
+        words = _in_words(counts, task, time.perf_counter() - began)
+        note(f"{many(counts['parts'], 'file')}{before}: {words}")
+
+
+def _answer_part(request: _Request, threads: int, part: Part) -> PartResult:
+    """What a worker does."""
+    warnings: list[str] = []
+    counts = _Counts(warnings.append)
+    stamp = request.model.stat()
+    parser = _parser_of(request.model, request.beam, (stamp.st_size, stamp.st_mtime_ns))
+    places = _places(part.output, None, request)
+    _answer(request, parser, [part.data], places, threads=threads, counts=counts)
+    summary = [f"{part.data}: {counts.skipped_in_words()}"] if counts.skipped else []
+    return PartResult(counts.found, [*warnings[:_MOST_WARNINGS], *summary])
+
+
+@lru_cache(maxsize=1)
+def _parser_of(model: Path, beam: int | None, _stamp: tuple[int, int]) -> Parser:
+    """The parser of a process. One part follows the other, and loading takes time."""
+    return open_parser(model, "parse", beam)
+
+
+def _suffix_of_answers(task: Task, request: _Request) -> str:
+    if request.draw or request.format == own.ShownName.text:
+        return ".txt"
+    suffixes = {own.ShownName.json: ".jsonl", own.ShownName.svg: ".html"}
+    columns_of = ".txt" if task.name in ("chunks", "bunsetsu") else ".conllu"
+    return suffixes.get(request.format, columns_of) if request.format else columns_of
+
+
+# --- One file of answers ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -126,28 +237,36 @@ class _Documents:
     def _may_be_missing(self) -> bool:
         return self.skip and len(self.files) > 1
 
-    def answers(self, stream_of: Callable[[str], Iterator[Parsed]], *, raw: bool) -> Iterator[Parsed]:
+    def answers(
+        self,
+        stream_of: Callable[[str], Iterator[Parsed]],
+        *,
+        raw: bool,
+        on_unread: Callable[[str], object],
+    ) -> Iterator[Parsed]:
         """The answers to all files, with what has to stand between them."""
         written = b""  # its end
         for file in self.files:
             begin = _missing_end(written)
             if raw and len(self.files) > 1:
                 begin += f"# newdoc id = {on_one_line(name_of(file))}\n".encode()
-            for parsed in self._read(file, stream_of):
+            for parsed in self._read(file, stream_of, on_unread):
                 if not parsed.data:
                     yield parsed
                     continue
                 yield replace(parsed, data=begin + parsed.data)
                 begin, written = b"", (written + parsed.data)[-3:]
 
-    def _read(self, file: str, stream_of: Callable[[str], Iterator[Parsed]]) -> Iterator[Parsed]:
+    def _read(
+        self, file: str, stream_of: Callable[[str], Iterator[Parsed]], on_unread: Callable[[str], object]
+    ) -> Iterator[Parsed]:
         try:
             yield from stream_of("/dev/stdin" if file == STANDARD_STREAM else file)
         except (OSError, FormatError) as error:
             if not self._may_be_missing:
                 raise
             reason = f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            warn(f"{reason}; what follows there is left out")
+            on_unread(f"{reason}; what follows there is left out")
 
 
 def _missing_end(written: bytes) -> bytes:
@@ -158,17 +277,33 @@ def _missing_end(written: bytes) -> bytes:
 
 
 class _Counts:
-    """What went through."""
+    """What went through, and who is told of what was skipped."""
 
-    def __init__(self) -> None:
-        self.sentences = self.words = self.skipped = 0
+    def __init__(self, warn: Callable[[str], object]) -> None:
+        self.found: Counter[str] = Counter(sentences=0, words=0)
+        self.warn = warn
+        self.raw = False
+        self.skipped = 0
         self._began = time.perf_counter()
 
+    def add(self, parsed: Parsed) -> None:
+        self.found.update(sentences=parsed.n_sentences, words=parsed.n_words)
+        self.skipped += len(parsed.skipped)
+        for error in parsed.skipped:
+            self.warn(str(error))
+
+    def skipped_in_words(self) -> str:
+        what = ("paragraph", "left out") if self.raw else ("sentence", "passed through without answers")
+        return f"{many(self.skipped, what[0])} {what[1]}, as the lines above say"
+
     def in_words(self, task: Task) -> str:
-        spent = time.perf_counter() - self._began
-        units = many(self.words, task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
-        speed = f"{rate(self.sentences, spent):,.0f} sentences/s, reading and writing included"
-        return f"{many(self.sentences, 'sentence')}, {units} in {seconds(spent)} ({speed})"
+        return _in_words(self.found, task, time.perf_counter() - self._began)
+
+
+def _in_words(counts: Counter[str], task: Task, spent: float) -> str:
+    units = many(counts["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
+    speed = f"{rate(counts['sentences'], spent):,.0f} sentences/s, reading and writing included"
+    return f"{many(counts['sentences'], 'sentence')}, {units} in {seconds(spent)} ({speed})"
 
 
 def _pass_on(stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]], counts: _Counts) -> None:
@@ -177,24 +312,27 @@ def _pass_on(stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]]
         for parsed in stream:
             for put in places:
                 put(parsed)
-            for error in parsed.skipped:
-                warn(str(error))
-            counts.sentences += parsed.n_sentences
-            counts.words += parsed.n_words
-            counts.skipped += len(parsed.skipped)
+            counts.add(parsed)
 
 
-def _places(
-    output: str | None, svg: Path | None, format: own.ShownName | None, *, draw: bool
-) -> tuple[str | None, Path | None, bool]:
-    """Where columns or drawings go, where arcs go, and whether to draw: as --format says, or the others."""
+class _Places(NamedTuple):
+    """Where columns or drawings go, where arcs go, and whether to draw."""
+
+    output: str | None
+    svg: Path | None
+    draw: bool
+
+
+def _places(output: str | None, svg: Path | None, request: _Request) -> _Places:
+    """As --format says, or the others."""
+    format, draw = request.format, request.draw
     if format is None or format in _COLUMNS:
-        return output, svg, draw
+        return _Places(output, svg, draw)
     if draw or svg is not None:
         raise ValueError(f"--format {format.value} and {'--draw' if draw else '--svg'} exclude each other")
     if format == own.ShownName.svg and output not in (None, STANDARD_STREAM):
-        return None, Path(output), False
-    return output, None, format == own.ShownName.text
+        return _Places(None, Path(output), draw=False)
+    return _Places(output, None, draw=format == own.ShownName.text)
 
 
 def _check_format(task: Task, format: own.ShownName | None) -> None:
@@ -207,10 +345,9 @@ def _check_format(task: Task, format: own.ShownName | None) -> None:
         raise ValueError(f"--format json is for text and dependency trees, and not for {task.words}")
 
 
-def _sinks(
-    task: Task, output: str | None, svg: Path | None, format: own.ShownName | None, *, draw: bool
-) -> list[AbstractContextManager[Sink]]:
+def _sinks(task: Task, places: _Places, format: own.ShownName | None) -> list[AbstractContextManager[Sink]]:
     """Where answers go: pictures take the place of columns, unless these are asked for as well."""
+    output, svg, draw = places
     if task.name == "chunks" and (svg is not None or format == own.ShownName.svg):
         raise ValueError("--svg draws dependencies, and chunks have none; --draw shows them in brackets")
     sinks = [] if svg is None else [arcs(svg)]
@@ -221,7 +358,8 @@ def _sinks(
     return sinks
 
 
-def _check_places(inputs: Sequence[str | Path], output: str | None, svg: Path | None, *, force: bool) -> None:
+def _check_places(inputs: Sequence[str | Path], places: _Places, *, force: bool) -> None:
+    output, svg, _ = places
     check_different(output, svg)
     if output is not None and output != STANDARD_STREAM:
         check_output(Path(output), *inputs, force=force)

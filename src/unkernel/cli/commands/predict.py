@@ -8,6 +8,7 @@ import functools
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,6 @@ from unkernel.cli.inputs.kinds import is_records
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
 from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.learners.cluster import check_address
 from unkernel.cli.learners.measures import (
     CLASS_MEASURES,
     NDCG_DEPTH,
@@ -34,7 +34,17 @@ from unkernel.cli.learners.measures import (
 from unkernel.cli.options import shared, training
 from unkernel.cli.options.help import flowing
 from unkernel.cli.outputs import check_output
-from unkernel.cli.parts import Cluster, Journal, Part, answer_parts, is_pattern, parts_of
+from unkernel.cli.parts import (
+    Cluster,
+    Journal,
+    Part,
+    PartResult,
+    Work,
+    answer_parts,
+    check_pattern,
+    folder_of_answers,
+    parts_of,
+)
 from unkernel.cli.render.console import messages, print_facts, print_json, rate, results
 from unkernel.cli.render.predictions import prediction_facts
 from unkernel.cli.render.progress import Display
@@ -106,13 +116,9 @@ def predict(
     [dim]$[/dim] unkernel predict income.uk 'day-*.parquet' -o answers --dask local --jobs 4
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     chosen = Chosen(model, scores, probability, ndcg_at, zero_based, cache_rows, quiet)
-    if is_pattern(data):
-        if dask is not None:
-            check_address(dask)
+    if check_pattern(data, dask):
         _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
         return
-    if dask is not None:
-        raise ValueError("--dask answers several files: give a pattern in quotes, such as 'part-*.csv'")
     records = is_records(model)
     if records and data == STANDARD_STREAM and output is None and not json:
         output = STANDARD_STREAM  # who pipes records in waits for answers, not for a summary
@@ -165,35 +171,32 @@ def _answer_file(
 def _predict_parts(
     chosen: Chosen, pattern: str, output: str | None, cluster: Cluster, *, json: bool, force: bool
 ) -> None:
-    if output is None or output == STANDARD_STREAM or Path(output).is_file():
-        raise ValueError(f"{pattern}: the answers to several files need a folder: name it with --output")
-    folder, began = Path(output), time.perf_counter()
-    if not folder.parent.is_dir():
-        raise ValueError(f"{folder}: there is no folder {folder.parent} to make it in")
-    parts = parts_of(pattern, folder, _suffix_of_answers if is_records(chosen.model) else lambda _: ".txt")
-    if any(Path(part.data).parent.resolve() == folder.resolve() for part in parts):
-        raise ValueError(f"{folder}: has files that {pattern} names; name another folder for the answers")
+    folder, began = folder_of_answers(pattern, output), time.perf_counter()
+    chosen = dataclasses.replace(chosen, model=Path(cluster.name_of(chosen.model)))
+    suffix_of = _suffix_of_answers if is_records(chosen.model) else lambda _: ".txt"
+    parts = parts_of(cluster.name_of(pattern), Path(cluster.name_of(folder)), suffix_of)
     options = dataclasses.asdict(chosen) | {"model": None, "quiet": None, "cache_rows": None}
-    journal = Journal(folder, chosen.model, options, force=force)
-    ask = functools.partial(_answer_part, chosen, 1 if cluster.address else cluster.workers)
+    journal = Journal(folder, "predict", chosen.model, options, force=force)
+    work = Work(functools.partial(_answer_part, chosen, cluster.threads_per_part), "predicting")
     with Display(quiet=chosen.quiet or json) as display:
-        counts = answer_parts(parts, ask, journal, cluster, display)
+        counts = answer_parts(parts, work, journal, cluster, display)
     spent = time.perf_counter() - began
     if json:
+        facts = {name: counts[name] for name in ("parts", "done_before", "rows")}
         print_json(
-            {"model": str(chosen.model), "data": pattern, "output": output} | counts | {"seconds": spent}
+            {"model": str(chosen.model), "data": pattern, "output": output} | facts | {"seconds": spent}
         )
     elif not chosen.quiet:
-        print_facts(pattern, _part_facts(counts, spent) | {"written": output})
+        print_facts(pattern, _part_facts(counts, spent) | {"written": str(folder)})
 
 
-def _answer_part(chosen: Chosen, threads: int, part: Part) -> dict[str, Any]:
+def _answer_part(chosen: Chosen, threads: int, part: Part) -> PartResult:
     """What a worker does."""
     with Display(quiet=True) as display:
         result = _answer_file(
             dataclasses.replace(chosen, quiet=True), part.data, part.output, threads, display
         )
-    return {"rows": result["rows"]}
+    return PartResult({"rows": result["rows"]})
 
 
 def _suffix_of_answers(name: str) -> str:
@@ -202,7 +205,7 @@ def _suffix_of_answers(name: str) -> str:
     return suffix if suffix in (".tsv", ".jsonl", ".ndjson") else ".csv"
 
 
-def _part_facts(counts: dict[str, Any], spent: float) -> dict[str, str]:
+def _part_facts(counts: Counter[str], spent: float) -> dict[str, str]:
     facts = {"files": f"{counts['parts']:,}"}
     if counts["done_before"]:
         facts["answered before"] = f"{counts['done_before']:,}"

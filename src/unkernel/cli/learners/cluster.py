@@ -50,7 +50,8 @@ def connected(address: str, workers: int) -> Iterator[Any]:
         )
     except ImportError as error:
         raise ValueError(f"--dask: {error}") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what fails is said once, and by us
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what fails is said once, and by us
     with contextlib.ExitStack() as stack:
         place: Any = address
         if address == _LOCAL:
