@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from harness import Report, main
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
-from unkernel.distributed.risks import JointRisk, SeparableRisk
+from unkernel.distributed.risks import GroupRisk
 
 BLOCKS = 8
 FAN = 4
@@ -35,7 +35,7 @@ BANDWIDTH = 1.25e9
 LATENCY = 0.01
 TASK = 3e-4  # the scheduler's time for a task
 ENTRIES, FEATURES = 70, 50_000
-# Learner, rows and ranks. The client sorts the scores for RankSVM: a tenth of the rows takes as long.
+# Learner, rows and ranks.
 TASKS: dict[str, tuple[Any, int, int]] = {
     "SVC, 2,000 rows": (DaskCuttingPlaneSVC, 2_000, 2),
     "SVC, 400,000 rows": (DaskCuttingPlaneSVC, 400_000, 2),
@@ -75,7 +75,7 @@ def measured(learner: Any, blocks: list[Any], passes: int) -> Figures:
     """The shortest time from one pass to the next, in a run of some passes."""
     clock = Clock(learner.client)
     learner.set_params(max_iter=passes + 1, tol=1e-9)
-    with warnings.catch_warnings(), noting_times(SeparableRisk, clock), noting_times(JointRisk, clock):
+    with warnings.catch_warnings(), noting_times(GroupRisk, clock):
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(blocks)
     rounds = learner.n_iter_ + 1

@@ -90,6 +90,7 @@ NB_MODULE(_core, module) {
   bind_record_summaries(module);
   bind_poly(module);
   bind_cutplane(module);
+  bind_score_grid(module);
   bind_tree(module);
   bind_sequences(module);
   bind_chunks(module);

@@ -17,7 +17,7 @@ from reference.patience import PATIENCE
 from reference.processes import output_of, run_python
 from unkernel import CuttingPlaneSVC, RankSVM
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster
-from unkernel.distributed.risks import JointRisk, SeparableRisk
+from unkernel.distributed.risks import GroupRisk, PairRisk, SeparableRisk
 from unkernel.distributed.wire import packed
 from unkernel.distributed.worker_tasks import (
     Packing,
@@ -84,14 +84,20 @@ def test_a_killed_worker(process_client: Any, data: Any, when: str, monkeypatch:
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
 
 
+@pytest.mark.parametrize("when", ["aim", "cut"])
+@pytest.mark.parametrize("risk", [PairRisk, GroupRisk])
 def test_a_killed_worker_while_ranking(
-    process_client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+    process_client: Any, data: Any, risk: Any, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    killing = kill_a_worker(process_client, 2)
-    monkeypatch.setattr(JointRisk, "aim", killing(JointRisk.aim))
-    ours = DaskRankSVM(tol=TOL, C=0.03, client=process_client).fit(data.X, data.ranks, data.groups)
-    theirs = RankSVM(tol=TOL, C=0.03).fit(data.X, data.ranks, data.groups)
+    monkeypatch.setattr("unkernel.distributed.estimators._FEW_ROWS", 0)
+    killing = kill_a_worker(process_client, 3)
+    monkeypatch.setattr(risk, when, killing(getattr(risk, when)))
+    groups = data.groups if risk is GroupRisk else None
+    ours = DaskRankSVM(tol=TOL, C=0.03, client=process_client).fit(data.X, data.ranks, groups)
+    theirs = RankSVM(tol=TOL, C=0.03).fit(data.X, data.ranks, groups)
     assert ours.n_recoveries_ >= 1
+    assert ours.traffic_["restored"] > 0
+    assert ours.gap_ <= TOL
     assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
 
 

@@ -14,6 +14,8 @@ from sklearn.utils.validation import _check_y
 from unkernel._core import count_pairs
 from unkernel.learners.targets import check_weights
 
+NO_PAIR = "there is no pair to order: in each group, rows are of one class only, or have no weight"
+
 PairWeight = Mapping[tuple[float, float], float] | str
 
 _MOST_WEIGHTED_RANKS = 1024
@@ -124,6 +126,34 @@ def ranking_of(
         "gains": gains,
         "discounts": discounts,
     }
+
+
+def weights_of_ranks(
+    values: NDArray[Any], totals: NDArray[np.float64], counts: NDArray[Any], pair_weight: PairWeight | None
+) -> NDArray[np.float64]:
+    """What pairs of rows of one group weigh by their ranks, (higher, lower), scaled as in the risk.
+
+    Parameters
+    ----------
+    values : ndarray
+        The labels, ascending.
+    totals, counts : ndarray
+        The weight of the rows that have each label, and how many of them have any weight.
+    pair_weight : dict, str or None
+    """
+    table = np.tri(len(values), k=-1)
+    if isinstance(pair_weight, Mapping):
+        table *= _pair_weights(values, pair_weight).reshape(table.shape)
+    elif pair_weight == "ndcg":
+        gains, discounts = _shares_of_ndcg(np.repeat(values, counts), None, None)
+        first = np.minimum(np.cumsum(counts) - counts, len(gains) - 1)  # a row of each label, if it has one
+        table *= np.subtract.outer(gains[first], gains[first])
+        table *= np.subtract.outer(discounts[first], discounts[first])
+    pairs = float(totals @ table @ totals)
+    if not pairs > 0:
+        raise ValueError(NO_PAIR)
+    table *= totals.sum() / pairs
+    return table
 
 
 def counted_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:

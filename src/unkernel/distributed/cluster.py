@@ -278,8 +278,11 @@ def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
     return Gathered(client, [part for part, _ in kept], [seen for _, seen in kept])
 
 
-def merged_labels(surveys: Sequence[Survey]) -> tuple[Any, Any]:
-    """Each label once, and the weight of the rows that have it."""
+def merged_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
+    """Each label once, the weight of the rows that have it, and how many of them have a weight."""
     labels, codes = np.unique(np.concatenate([seen.labels for seen in surveys]), return_inverse=True)
-    totals = np.concatenate([seen.totals for seen in surveys])
-    return labels, np.bincount(codes, weights=totals, minlength=len(labels))
+    totals, counts = (
+        np.bincount(codes, weights=np.concatenate(arrays), minlength=len(labels))
+        for arrays in ([seen.totals for seen in surveys], [seen.counts for seen in surveys])
+    )
+    return labels, totals, counts.astype(np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self, cast
 
@@ -16,15 +17,26 @@ from sklearn.utils.validation import _check_y
 
 from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC, RankSVM
-from unkernel.cutplane.rankings import ranking_of
+from unkernel.cutplane.rankings import ranking_of, weights_of_ranks
 from unkernel.cutplane.svc import OneVsRestTargets, Starts, whole_labels
-from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, solve_by_cuts
+from unkernel.cutplane.training import (
+    Solution,
+    SolverOptions,
+    TrainingRows,
+    pair_accuracy,
+    solve_by_cuts,
+)
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
-from unkernel.distributed.risks import ClusterMinimiser
+from unkernel.distributed.moves import with_whole_groups
+from unkernel.distributed.ranking_tasks import GroupedRows, RankedRows
+from unkernel.distributed.risks import ClusterMinimiser, scale_of_pairs
 from unkernel.distributed.sources import Sources, open_sources
 from unkernel.distributed.worker_tasks import Problem, labels_of
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import class_weights
+
+_FEW_ROWS = 1 << 14  # in a part: their scores are fewer bytes than counts are
+_MOST_RANKS = 1024  # that are counted each
 
 
 class _Columns:
@@ -357,7 +369,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
 
     def _survey_labels(self, found: Gathered, of_files: bool) -> NDArray[np.float64]:
         """Find the classes; what each of them costs."""
-        labels, totals = merged_labels(found.surveys)
+        labels, totals, _ = merged_labels(found.surveys)
         labels = whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
         weighted = any(seen.has_weights for seen in found.surveys)
@@ -399,9 +411,11 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
 class DaskRankSVM(_OnCluster, RankSVM):
     """Support vector machine for learning to rank on a Dask cluster.
 
-    This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers. Each pass sends the weights
-    to the workers and gathers the scores, 8 bytes per row. The client finds the pairs in the wrong order and
-    sends each worker the coefficients of its rows; the gradients are summed along a tree.
+    This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
+    gap. With groups, the rows of a group are brought to the same worker, which finds their pairs. Without
+    groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
+    these counts. Neither sends anything that grows with the number of rows. Only if a worker has no more than
+    16,384 rows, or if there are more than 1,024 labels, are the scores gathered, 8 bytes per row.
 
     Parameters
     ----------
@@ -510,7 +524,8 @@ class DaskRankSVM(_OnCluster, RankSVM):
         y : dask array or array of numbers of shape (n_samples,), default=None
             Labels; None if the rows come with labels.
         qid : dask array or array of shape (n_samples,), default=None
-            Groups: only rows of the same group are compared, even if they are on different workers.
+            Groups: only rows of the same group are compared. Rows of a group that are on different workers
+            are brought together first.
         sample_weight : dask array or array of shape (n_samples,), default=None
             Weights of the rows; the weight of a pair is the product of the weights of its rows.
 
@@ -606,20 +621,43 @@ class DaskRankSVM(_OnCluster, RankSVM):
 
     def _spread(
         self, X: Any, y: Any, qid: Any, sample_weight: Any, zero_based: Any
-    ) -> tuple[TrainingRows, Cluster, dict[str, Any]]:
+    ) -> tuple[TrainingRows, Cluster, Any]:
         """Pack the rows on the workers; what is known of them here, and the ranking."""
         beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
         _, found = self._gathered(X, beside, zero_based)
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
             raise ValueError("some blocks have groups or weights: all have them, or none has")
+        labels, totals, counts = merged_labels(found.surveys)
+        numbers, has_groups = _check_y(labels, y_numeric=True), found.surveys[0].has_qid
+        self._note_ranking(numbers, labels if has_groups else None, totals)
         rows = self._rows_of(found)
-        cluster = self._cluster(found, 0.0)
+        cluster = self._cluster(with_whole_groups(found) if has_groups else found, 0.0)
         del found  # the blocks, now that they are packed
+        accuracy = pair_accuracy(self.tol)
+        if has_groups:
+            scale = scale_of_pairs(cluster, self.pair_weight)
+            return rows, cluster, GroupedRows("", self.pair_weight, scale, accuracy)
+        if max(cluster.rows) <= _FEW_ROWS or len(numbers) > _MOST_RANKS:
+            return rows, cluster, self._gathered_ranking(cluster)
+        pair_weights = weights_of_ranks(numbers, totals, counts, self.pair_weight)
+        return rows, cluster, RankedRows("", numbers, pair_weights, accuracy)
+
+    def _gathered_ranking(self, cluster: Cluster) -> dict[str, Any]:
+        """The ranking of all rows, for the client's oracle."""
         known = cluster.each(labels_of, lambda _: ())
         labels, groups, weights = (_joined(arrays) for arrays in zip(*known, strict=True))
-        numbers = _check_y(labels, y_numeric=True)
-        self._note_ranking(numbers, groups, weights)
-        return rows, cluster, ranking_of(numbers, groups, weights, self.pair_weight)
+        return ranking_of(labels, groups, weights, self.pair_weight)
+
+    def _oracle(self, ranking: Any) -> Any:
+        if isinstance(ranking, dict):
+            return super()._oracle(ranking)
+        return replace(ranking, name=uuid.uuid4().hex)
+
+    def _identity(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
+        """What a checkpoint belongs to."""
+        if isinstance(ranking, dict):
+            return super()._identity(rows, ranking)
+        return rows | {"objective": "pairs", "labels": ranking.identity()}
 
 
 def _joined(arrays: Any) -> Any:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from unkernel._core import Bundle, Oracle, minimise_distant
 from unkernel.cutplane.options import LoopOptions
+from unkernel.cutplane.rankings import NO_PAIR, PairWeight
 from unkernel.distributed.cluster import Cluster, Interrupted, Spread
+from unkernel.distributed.grids import Grid, GridRisk, Table, coarser_counts, risk_on_grid
 from unkernel.distributed.line import STEPS_AT_ONCE, points_in_table
+from unkernel.distributed.ranking_tasks import (
+    GroupedRows,
+    RankedRows,
+    count_rows,
+    gradient_on_grid,
+    mean_row,
+    pair_totals,
+)
 from unkernel.distributed.wire import Answer, Vector, packed
 from unkernel.distributed.worker_tasks import (
+    PartProblem,
     Problem,
     Round,
     combination_of,
@@ -27,46 +40,51 @@ from unkernel.distributed.worker_tasks import (
 
 Points = list[tuple[float, float]]
 
+# Grids of scores: cells are 1/64 wide up to 16 margins from the mean, unless there are many ranks, and wider
+# up to 240 and, where there are such scores, beyond.
+_WIDTH = 16.0
+_FIRST_CELLS = 1024
+_FEWEST_CELLS = 64
+_FEWEST_LEVELS = 4
+_MOST_LEVELS = 1000
+_FIRST_ENTRIES = 1 << 18  # ranks x edges
+_MOST_ENTRIES = 1 << 22
 
-class SeparableRisk:
-    """Losses that count each row on its own: two questions per round.
 
-    The first takes the new weights to the parts, and returns the table of the losses on the line to them
-    (line.py): the line search needs no more. The second returns the gradient at the step that was chosen.
+class GroupRisk:
+    """Losses that are sums over parts, such as those of pairs in groups that are whole in some part.
+
+    Parts remember the scores at both ends of the line. A round asks for values and slopes at each step of the
+    line search, the first time with the new weights, and for the gradient at the step that was chosen.
     """
 
-    steps_at_once = STEPS_AT_ONCE
+    steps_at_once = 1
 
-    def __init__(self, cluster: Cluster, problem: Problem, dimension: int) -> None:
+    def __init__(self, cluster: Cluster, problem: PartProblem, dimension: int) -> None:
         self._cluster = cluster
         self._here = np.zeros(dimension)
         self._there = np.zeros(dimension)
         self._round = Round(problem, 0, 0.0)
         self._moved: float | None = None  # since the round began
-        self._message: Spread | None = None
-        self._table = np.empty(0)
+        self._news: Spread | None = None  # weights that the parts do not know yet
 
     def aim(self, weights: Vector) -> None:
         """Begin a round. Nothing is sent before the first question."""
         self._round = replace(self._round, number=self._round.number + 1, moved=self._moved or 0.0)
         self._there = weights
         self._moved = None
-        self._message = self._cluster.spread(weights, "weights")
-        self._table = self._asked(look_ahead, (self._message,), "line")
+        self._news = self._cluster.spread(weights, "weights")
 
     def along(self, steps: Vector) -> Points:
         """Values and slopes on the line."""
         self._begin()
-        points = points_in_table(self._table, steps)
-        if points is not None:
-            return points
-        values, slopes = self._asked(values_along, (steps,), "line").reshape(2, -1)
+        values, slopes = self._asked(values_along, (steps, self._news), "line").reshape(2, -1)
         return list(zip(values.tolist(), slopes.tolist(), strict=True))
 
     def cut(self, step: float) -> tuple[float, Vector]:
         """Offset and gradient."""
         self._begin()
-        found = self._asked(cut_at, (step,), "gradient")
+        found = self._asked(cut_at, (step, self._news), "gradient")
         return float(found[-1]), np.ascontiguousarray(found[:-1])
 
     def move(self, step: float) -> None:
@@ -82,6 +100,7 @@ class SeparableRisk:
     def _asked(self, task: Callable[..., Answer], arguments: tuple[Any, ...], purpose: str) -> Vector:
         while True:
             answer = self._cluster.sums(task, lambda _: (self._round, *arguments), purpose)
+            self._news = None
             if answer.vector is not None:
                 return answer.vector.unpacked()
             self._restore(answer.unprepared)
@@ -91,6 +110,155 @@ class SeparableRisk:
         here, there = packed(self._here), packed(self._there)
         self._cluster.traffic["restored"] += (here.nbytes + there.nbytes) * len(parts)
         self._cluster.each(restore, lambda _: (self._round, here, there), parts)
+
+
+class SeparableRisk(GroupRisk):
+    """Losses that count each row on its own: two questions per round.
+
+    The first takes the new weights to the parts, and returns the table of the losses on the line to them
+    (line.py): the line search needs no more. The second returns the gradient at the step that was chosen.
+    """
+
+    steps_at_once = STEPS_AT_ONCE
+
+    def __init__(self, cluster: Cluster, problem: Problem, dimension: int) -> None:
+        super().__init__(cluster, problem, dimension)
+        self._table = np.empty(0)
+
+    def aim(self, weights: Vector) -> None:
+        """Begin a round."""
+        super().aim(weights)
+        self._table = self._asked(look_ahead, (self._news,), "line")
+
+    def along(self, steps: Vector) -> Points:
+        """Values and slopes on the line."""
+        self._begin()
+        points = points_in_table(self._table, steps)
+        return super().along(steps) if points is None else points
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """What was counted at a step, and the risk that this says."""
+
+    step: float
+    grid: Grid
+    outside: int  # rows that are not on the grid
+    counts: Table
+    changes: Table | None
+    risk: GridRisk
+
+    def levels_in_use(self) -> int:
+        """How many levels have rows."""
+        used = np.flatnonzero(self.counts.any(axis=0))
+        farthest = np.abs(used - self.grid.size // 2).max(initial=0)
+        return int(-(-farthest // self.grid.cells))
+
+
+class PairRisk(GroupRisk):
+    """Pairs of rows in any two parts, from counts on grids of scores (grids.py): no message grows with them.
+
+    A round asks for counts at each step of the line search and at that of the cut, and then for its gradient.
+    Grids become wider until all rows are on them, and finer until the risk is accurate enough, as it seems
+    from every other edge. That decides what is sent, not what is true: the risk is an upper bound anyway.
+    """
+
+    steps_at_once = 1
+
+    def __init__(self, cluster: Cluster, problem: RankedRows, dimension: int, C: float) -> None:
+        super().__init__(cluster, problem, dimension)
+        self._problem = problem
+        self._C = C
+        self._cells = _first_cells(len(problem.ranks))
+        self._levels = _FEWEST_LEVELS
+        answer = cluster.sums(mean_row, lambda _: (), "gradient")
+        assert answer.vector is not None
+        found = answer.vector.unpacked()
+        self._mean = found[:-1] / found[-1]
+
+    def along(self, steps: Vector) -> Points:
+        """Values and slopes on the line."""
+        found = self._counted(steps.tolist(), with_changes=True)
+        return [(one.risk.value, one.risk.slope(one.changes)) for one in found if one.changes is not None]
+
+    def cut(self, step: float) -> tuple[float, Vector]:
+        """Offset and gradient."""
+        (found,) = self._counted([step], with_changes=False)
+        table = self._cluster.spread(found.risk.coefficients.ravel(), "coefficients")
+        gradient = self._asked(gradient_on_grid, ((step, found.grid), table), "gradient")
+        return found.risk.offset, gradient
+
+    def _counted(self, steps: list[float], *, with_changes: bool) -> list[_Counted]:
+        """Counts that are good enough."""
+        self._begin()
+        while True:
+            found = self._counted_once(steps, with_changes=with_changes)
+            if any(one.outside for one in found):
+                self._widen()
+            elif not any(self._too_coarse(one) for one in found) or not self._refine():
+                self._narrow(found)
+                return found
+
+    def _counted_once(self, steps: list[float], *, with_changes: bool) -> list[_Counted]:
+        points = [(step, self._grid_at(step)) for step in steps]
+        answer = self._asked(count_rows, (points, with_changes, self._news), "counts")
+        found = []
+        for (step, grid), numbers in zip(points, answer.reshape(len(points), -1), strict=True):
+            tables = numbers[1:].reshape(-1, len(self._problem.ranks), grid.size)
+            risk = risk_on_grid(grid, tables[0], self._problem.pair_weights)
+            changes = tables[1] if with_changes else None
+            found.append(_Counted(step, grid, int(numbers[0]), tables[0], changes, risk))
+        return found
+
+    def _grid_at(self, step: float) -> Grid:
+        return Grid(float(self._weights_at(step) @ self._mean), _WIDTH, self._cells, self._levels)
+
+    def _weights_at(self, step: float) -> Vector:
+        return self._here + step * (self._there - self._here)
+
+    def _widen(self) -> None:
+        if self._levels == _MOST_LEVELS:
+            raise ValueError(
+                "the scores are not finite: scale the features, or lower C or the sample weights"
+            )
+        self._levels = min(2 * self._levels, _MOST_LEVELS)
+        while not self._fits(self._cells) and self._cells > 2:
+            self._cells //= 2
+
+    def _narrow(self, found: list[_Counted]) -> None:
+        """Give up levels that no row is in: many are needed only where the line begins far from its end."""
+        if self._levels > _FEWEST_LEVELS:
+            self._levels = max(_FEWEST_LEVELS, *(one.levels_in_use() for one in found))
+
+    def _fits(self, cells: int) -> bool:
+        size = Grid(0.0, _WIDTH, cells, self._levels).size
+        return size * len(self._problem.ranks) <= _MOST_ENTRIES
+
+    def _too_coarse(self, found: _Counted) -> bool:
+        # The error of the risk is a quarter of that on every other edge, as it falls with the square.
+        coarse = risk_on_grid(found.grid.coarser(), coarser_counts(found.counts), self._problem.pair_weights)
+        error = (coarse.value - found.risk.value) / 3.0
+        weights = self._weights_at(found.step)
+        objective = found.risk.value + weights @ weights / (2.0 * self._C)
+        return bool(error > self._problem.accuracy * objective)
+
+    def _refine(self) -> bool:
+        """Whether there is a finer grid."""
+        if self._fits(2 * self._cells):
+            self._cells *= 2
+            return True
+        warnings.warn(
+            "tol is smaller than what counts of scores can certify: the gap may stay above it",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+        return False
+
+
+def _first_cells(ranks: int) -> int:
+    """Finer grids for fewer ranks: a power of 2."""
+    most = max(_FIRST_ENTRIES // (2 * ranks * _FEWEST_LEVELS), _FEWEST_CELLS)
+    return min(1 << (most.bit_length() - 1), _FIRST_CELLS)
 
 
 class JointRisk:
@@ -131,6 +299,16 @@ class JointRisk:
         self._here = self._here + step * (self._there - self._here)
 
 
+def scale_of_pairs(cluster: Cluster, pair_weight: PairWeight | None) -> float:
+    """What makes the mean over pairs in groups as large as a sum over rows."""
+    answer = cluster.sums(pair_totals, lambda _: (pair_weight,), "line")
+    assert answer.vector is not None
+    total, pairs = answer.vector.unpacked()
+    if not pairs > 0:
+        raise ValueError(NO_PAIR)
+    return float(total / pairs)
+
+
 def gathered_scores(cluster: Cluster, weights: Vector) -> Vector:
     """The score of each row, part after part."""
     message = cluster.spread(weights, "weights")
@@ -141,7 +319,7 @@ def gathered_scores(cluster: Cluster, weights: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class ClusterMinimiser:
-    """The one-slack loop on the rows of a cluster. An oracle is a Problem, or one that the client asks."""
+    """The one-slack loop on the rows of a cluster. An oracle is a problem of parts, or one of the client."""
 
     cluster: Cluster
     dimension: int
@@ -151,27 +329,35 @@ class ClusterMinimiser:
         return Bundle(self.dimension, most_cuts, of_rows=False)
 
     def run(
-        self, oracle: Oracle | Problem, bundle: Bundle, start: Vector, options: LoopOptions, **observers: Any
+        self,
+        oracle: Oracle | PartProblem,
+        bundle: Bundle,
+        start: Vector,
+        options: LoopOptions,
+        **observers: Any,
     ) -> dict[str, Any]:
         """What the core's ``minimise_distant`` returns."""
-        risk: SeparableRisk | JointRisk
-        if isinstance(oracle, Problem):
-            risk = SeparableRisk(self.cluster, oracle, self.dimension)
-        else:
-            risk = JointRisk(self.cluster, oracle, self.dimension, options.threads)
-        return interruptible(
-            lambda: dict(
+
+        def minimised() -> dict[str, Any]:
+            risk = self._risk(oracle, options)
+            together = risk.steps_at_once
+            return dict(
                 minimise_distant(
-                    options,
-                    risk=risk,
-                    steps_at_once=risk.steps_at_once,
-                    bundle=bundle,
-                    start=start,
-                    **observers,
+                    options, risk=risk, steps_at_once=together, bundle=bundle, start=start, **observers
                 )
-            ),
-            self.cluster.stopped,
-        )
+            )
+
+        return interruptible(minimised, self.cluster.stopped)
+
+    def _risk(self, oracle: Oracle | PartProblem, options: LoopOptions) -> GroupRisk | JointRisk:
+        if isinstance(oracle, Problem):
+            return SeparableRisk(self.cluster, oracle, self.dimension)
+        if isinstance(oracle, RankedRows):
+            return PairRisk(self.cluster, oracle, self.dimension, options.C)
+        if isinstance(oracle, GroupedRows):
+            return GroupRisk(self.cluster, oracle, self.dimension)
+        assert isinstance(oracle, Oracle)
+        return JointRisk(self.cluster, oracle, self.dimension, options.threads)
 
     def scores(self, weights: Vector, threads: int) -> Vector:
         """The score of each row; how many threads there are, the workers know."""

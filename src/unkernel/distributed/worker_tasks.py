@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from dask.distributed import get_worker
@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from unkernel._core import Oracle, RowStore, margin_oracle, pack_rows
+from unkernel.cutplane.rankings import check_groups
 from unkernel.cutplane.training import checksum
 from unkernel.data import read_svmlight
 from unkernel.data.rows.checking import check_given
@@ -61,8 +62,8 @@ def block_of(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
     if y is None:
         raise ValueError("rows need labels: give y, or blocks (X, y)")
     labels = column_or_1d(np.asarray(y))
-    groups = None if qid is None else column_or_1d(np.asarray(qid))
-    check_consistent_length(rows, labels, groups)
+    groups = check_groups(None if qid is None else np.asarray(qid), rows)
+    check_consistent_length(rows, labels)
     checked = None if weights is None else check_weights(np.asarray(weights), rows)
     return Block(canonical_rows(sparse.csr_matrix(rows)), labels, groups, checked)
 
@@ -111,6 +112,7 @@ class Survey:
     first_index: int
     labels: NDArray[Any]  # each once
     totals: Vector  # the weight of the rows that have it
+    counts: NDArray[Any]  # how many of them have a weight
     has_qid: bool
     has_weights: bool
     checksum: int
@@ -123,7 +125,9 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
     known, codes = np.unique(labels, return_inverse=True)
     weights = _concatenated([block.weights for block in blocks])
     arrays = [array for block in blocks for array in (block.X.indptr, block.X.indices, block.X.data)]
+    groups = _concatenated([block.qid for block in blocks])
     arrays += [codes] if weights is None else [codes, weights]
+    arrays += [] if groups is None else [np.unique(groups, return_inverse=True)[1]]
     return Survey(
         rows=len(labels),
         entries=sum(block.X.nnz for block in blocks),
@@ -131,7 +135,8 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
         first_index=min(block.first_index for block in blocks),
         labels=known,
         totals=np.bincount(codes, weights=weights, minlength=len(known)).astype(np.float64),
-        has_qid=blocks[0].qid is not None,
+        counts=np.bincount(codes if weights is None else codes[weights > 0], minlength=len(known)),
+        has_qid=groups is not None,
         has_weights=weights is not None,
         checksum=checksum(arrays) if identify else 0,
     )
@@ -161,30 +166,54 @@ class Packing:
     threads: int | None  # None is as many as the worker has
 
 
+class PartProblem(Protocol):
+    """What is solved, as far as a part must know it."""
+
+    @property
+    def name(self) -> str:
+        """Tells it from others."""
+
+    def losses_of(self, part: Part) -> Any:
+        """What the part's rows cost as a function of their scores, for the tasks of that problem."""
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A loss that counts each row on its own; which rows are positive, and what classes cost."""
 
-    name: str  # tells it from others
+    name: str
     classes: NDArray[Any]
     positive: int
     factors: Vector
     squared: bool
 
-    def signed_costs(self, labels: NDArray[Any], weights: Vector | None) -> Vector:
-        """What each row costs, with the sign of its class."""
-        codes = np.searchsorted(self.classes, labels).clip(max=len(self.classes) - 1)
+    def losses_of(self, part: Part) -> MarginLosses:
+        """What the rows cost."""
+        codes = np.searchsorted(self.classes, part.labels).clip(max=len(self.classes) - 1)
         costs: Vector = np.where(codes == self.positive, 1.0, -1.0) * self.factors[codes]
-        return costs if weights is None else costs * weights
+        return MarginLosses(costs if part.weights is None else costs * part.weights, self.squared)
+
+
+class MarginLosses:
+    """Losses that count each row on its own."""
+
+    def __init__(self, signed_costs: Vector, squared: bool) -> None:
+        self._signed_costs = signed_costs  # with the sign of the row's class
+        self._squared = squared
+        oracle: Oracle = margin_oracle(signed_costs, squared=squared)
+        self.along, self.cut = oracle.along, oracle.cut
+
+    def table(self, here: Vector, there: Vector) -> Vector:
+        """The losses on a line."""
+        return line_table(Lacks.of(here, there, self._signed_costs), self._squared)
 
 
 @dataclass(eq=False)
 class RoundState:
     """The scores that a part has in a round."""
 
-    problem: Problem
-    oracle: Oracle
-    signed_costs: Vector
+    problem: PartProblem
+    losses: Any  # of the problem
     round: int
     here: Vector
     there: Vector
@@ -249,7 +278,7 @@ _MOST_UPDATES = 32  # of a gradient before it is summed anew: each adds its roun
 class Round:
     """Which line the questions are about."""
 
-    problem: Problem
+    problem: PartProblem
     number: int  # from 1
     moved: float  # how far the last line was followed
 
@@ -262,9 +291,10 @@ def labels_of(part: Part) -> tuple[NDArray[Any], NDArray[Any] | None, Vector | N
 def look_ahead(part: Part, now: Round, there: PackedVector) -> Answer:
     """Begin a round: find the scores of new weights, and table the losses on the line to them."""
     with part.lock:
-        if not _advance(part, now, there):
+        state = state_in(part, now, there)
+        if state is None:
             return Answer(None, (part.number,))
-        return Answer(packed(_table(part)))
+        return Answer(packed(state.losses.table(state.here, state.there)))
 
 
 def restore(part: Part, now: Round, here: PackedVector, there: PackedVector) -> None:
@@ -274,23 +304,23 @@ def restore(part: Part, now: Round, here: PackedVector, there: PackedVector) -> 
         part.state = _new_state(part, now, *ends)
 
 
-def values_along(part: Part, now: Round, steps: Vector) -> Answer:
-    """The losses at steps that the table does not have: values, then slopes."""
+def values_along(part: Part, now: Round, steps: Vector, there: PackedVector | None = None) -> Answer:
+    """The losses at steps that no table has: values, then slopes. New weights begin a round."""
     with part.lock:
-        state = _state_of(part, now)
+        state = state_in(part, now, there)
         if state is None:
             return Answer(None, (part.number,))
-        points = [state.oracle.along(state.here, state.there, step, part.threads) for step in steps.tolist()]
+        points = [state.losses.along(state.here, state.there, step, part.threads) for step in steps.tolist()]
         return Answer(packed(np.array(points).T.ravel()))
 
 
-def cut_at(part: Part, now: Round, step: float) -> Answer:
-    """The gradient of a cut, and after it the offset."""
+def cut_at(part: Part, now: Round, step: float, there: PackedVector | None = None) -> Answer:
+    """The gradient of a cut, and after it the offset. New weights begin a round."""
     with part.lock:
-        state = _state_of(part, now)
+        state = state_in(part, now, there)
         if state is None:
             return Answer(None, (part.number,))
-        offset, coefficients = state.oracle.cut(state.here, state.there, step, part.threads)
+        offset, coefficients = state.losses.cut(state.here, state.there, step, part.threads)
         gradient = _gradient(part, state, np.asarray(coefficients))
         return Answer(packed(np.append(gradient, offset)))
 
@@ -305,39 +335,28 @@ def combination_of(part: Part, coefficients: PackedVector) -> Answer:
     return Answer(packed(part.transposed(coefficients.unpacked())))
 
 
-def _state_of(part: Part, now: Round) -> RoundState | None:
-    """What the part knows of that round."""
+def state_in(part: Part, now: Round, there: PackedVector | None = None) -> RoundState | None:
+    """What the part knows of that round, which begins with new weights; None if it has lost its scores."""
     state = part.state
-    known = state is not None and state.problem.name == now.problem.name and state.round == now.number
-    return state if known else None
-
-
-def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundState:
-    costs = now.problem.signed_costs(part.labels, part.weights)
-    oracle = margin_oracle(costs, squared=now.problem.squared)
-    return RoundState(now.problem, oracle, costs, now.number, here, there)
-
-
-def _advance(part: Part, now: Round, there: PackedVector) -> bool:
-    """Whether the part is in that round now."""
-    state = part.state
-    if _state_of(part, now) is not None:
-        return True
+    if state is not None and state.problem.name != now.problem.name:
+        state = None
+    if state is not None and state.round == now.number:
+        return state
+    if there is None:
+        return None
     if now.number == 1:  # training begins at w = 0
         part.state = _new_state(part, now, np.zeros(len(part.labels)), part.scores(there.unpacked()))
-        return True
-    if state is None or state.problem.name != now.problem.name or state.round != now.number - 1:
-        return False
+        return part.state
+    if state is None or state.round != now.number - 1:
+        return None
     new_there = part.scores(there.unpacked())
     state.here = state.here + now.moved * (state.there - state.here)
     state.there, state.round = new_there, now.number
-    return True
+    return state
 
 
-def _table(part: Part) -> Vector:
-    state = part.state
-    assert state is not None
-    return line_table(Lacks.of(state.here, state.there, state.signed_costs), state.problem.squared)
+def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundState:
+    return RoundState(now.problem, now.problem.losses_of(part), now.number, here, there)
 
 
 def _gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:

@@ -1,0 +1,133 @@
+"""Counts on a grid of scores bound the risk of all pairs from above, and its cuts from below."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reference import cutting_planes as pairs_twin
+from reference import score_grids as twin
+from unkernel._core import RowsOnGrid
+from unkernel.cutplane.rankings import weights_of_ranks
+from unkernel.distributed.grids import Grid, coarser_counts, risk_on_grid
+
+RANKS = 3
+
+
+def made(seed: int, rows: int) -> tuple[Any, ...]:
+    """Ranks, weights, and scores at both ends of a line; some on edges, some equal."""
+    generator = np.random.default_rng(seed)
+    ranks = generator.integers(0, RANKS, rows).astype(np.int32)
+    weights = generator.choice([0.0, 0.5, 1.0, 2.0], rows)
+    here, there = np.round(generator.normal(scale=3.0, size=(2, rows)) * 4) / 4 + generator.choice(
+        [0.0, 0.01], (2, rows)
+    )
+    return ranks, weights, here, there
+
+
+GRID = Grid(centre=0.3, width=2.0, cells=8, levels=4)
+
+
+def at_step(here: np.ndarray, there: np.ndarray, step: float) -> np.ndarray:
+    return here + step * (there - here)
+
+
+def test_edges() -> None:
+    np.testing.assert_allclose(GRID.edges() + GRID.centre, twin.edges_of(0.3, 2.0, 8, 4), atol=1e-12)
+    assert len(GRID.edges()) == GRID.size
+
+
+@given(seed=st.integers(0, 10**6), rows=st.integers(0, 40), step=st.sampled_from([0.0, 0.3, 1.0, 1.7]))
+def test_counts_and_interpolation(seed: int, rows: int, step: float) -> None:
+    ranks, weights, here, there = made(seed, rows)
+    edges, scores = twin.edges_of(0.3, 2.0, 8, 4), at_step(here, there, step)
+    counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
+    outside, found, changes = counted.count(here, there, step=step, grid=GRID, threads=2)
+    assert outside == np.sum((scores < edges[0]) | (scores > edges[-1]))
+    if outside:
+        return
+    expected = twin.counts(edges, ranks, RANKS, weights, scores)
+    np.testing.assert_allclose(found.reshape(RANKS, -1), expected, atol=1e-9)
+    moved = twin.counts(edges, ranks, RANKS, weights * (there - here), scores)
+    np.testing.assert_allclose(changes.reshape(RANKS, -1), moved, atol=1e-9)
+    table = np.random.default_rng(seed).normal(size=expected.shape)
+    values = counted.interpolate(here, there, step=step, grid=GRID, table=table.ravel(), threads=2)
+    for k in range(rows):
+        share = sum(table[ranks[k], e] * part for e, part in twin.shares(edges, scores[k]).items())
+        assert values[k] == pytest.approx(weights[k] * share, abs=1e-8)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
+    grid = Grid(0.0, 1.0, 2, 2)
+    generator = np.random.default_rng(seed)
+    counts = generator.choice([0.0, 0.5, 1.0, 3.0], (RANKS, grid.size))
+    weights = np.tri(RANKS, k=-1) * generator.choice([0.0, 1.0, 2.0], (RANKS, RANKS))
+    found = risk_on_grid(grid, counts, weights)
+    value, offset, coefficients = twin.risk(twin.edges_of(0.0, 1.0, 2, 2), counts, weights)
+    assert found.value == pytest.approx(value, abs=1e-9)
+    assert found.offset == pytest.approx(offset, abs=1e-9)
+    np.testing.assert_allclose(found.coefficients, coefficients, atol=1e-9)
+    changes = generator.normal(size=counts.shape)
+    assert found.slope(changes) == pytest.approx(-np.sum(coefficients * changes), abs=1e-9)
+    coarse = risk_on_grid(grid.coarser(), coarser_counts(counts), weights)
+    assert coarse.value >= found.value - 1e-9
+
+
+@given(seed=st.integers(0, 10**6), rows=st.integers(3, 30), cells=st.sampled_from([2, 8, 64]))
+def test_both_ends_of_the_gap_are_true(seed: int, rows: int, cells: int) -> None:
+    """The value is no less than the risk; the cut is no more than it, at these scores and at others."""
+    ranks, weights, here, there = made(seed, rows)
+    pairs = list(pairs_twin.ordered_pairs(ranks, (), weights))
+    totals = np.bincount(ranks, weights, minlength=RANKS)
+    if sum(v for _, _, v in pairs) == 0:
+        with pytest.raises(ValueError, match="no pair"):
+            weights_of_ranks(np.arange(RANKS), totals, np.ones(RANKS, int), None)
+        return
+    scaled = weights_of_ranks(np.arange(RANKS), totals, np.ones(RANKS, int), None)
+    grid, step = Grid(0.1, 4.0, cells, 6), 0.4
+    counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
+    outside, counts, _ = counted.count(here, there, step=step, grid=grid, threads=1)
+    assert outside == 0
+    found = risk_on_grid(grid, counts.reshape(RANKS, -1), scaled)
+    table = found.coefficients.ravel()
+    c = counted.interpolate(here, there, step=step, grid=grid, table=table, threads=1)
+    scores = at_step(here, there, step)
+    risk = pairs_twin.ordinal_risk(pairs, weights.sum(), scores)
+    assert found.value >= risk - 1e-9
+    assert found.offset - c @ scores <= risk + 1e-9
+    if cells == 64:
+        assert found.value <= risk + weights.sum() / 16  # no pair is overestimated by more than a cell
+        assert found.offset - c @ scores >= risk - weights.sum() / 16
+    for _ in range(5):
+        other = np.random.default_rng(seed).normal(scale=3.0, size=rows)
+        assert found.offset - c @ other <= pairs_twin.ordinal_risk(pairs, weights.sum(), other) + 1e-9
+
+
+def test_scores_that_are_not_numbers_are_outside() -> None:
+    counted = RowsOnGrid(np.zeros(3, np.int32), rank_count=1, weights=np.empty(0))
+    scores = np.array([np.nan, np.inf, 1.0])
+    assert counted.count(scores, scores, step=0.0, grid=GRID, threads=1)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("ranks", "weights", "message"), [([0, 3], [], "outside"), ([-1], [], "outside"), ([0], [1, 1], "weight")]
+)
+def test_ranks_that_do_not_fit(ranks: list[int], weights: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RowsOnGrid(np.array(ranks, np.int32), rank_count=3, weights=np.array(weights, float))
+
+
+def test_scores_and_tables_that_do_not_fit() -> None:
+    counted = RowsOnGrid(np.zeros(3, np.int32), rank_count=1, weights=np.empty(0))
+    scores = np.zeros(3)
+    with pytest.raises(ValueError, match="one score"):
+        counted.count(scores[1:], scores, step=0.0, grid=GRID, threads=1)
+    with pytest.raises(ValueError, match="grid"):
+        counted.count(scores, scores, step=0.0, grid=Grid(0.0, 0.0, 1, 1), threads=1)
+    with pytest.raises(ValueError, match="table"):
+        counted.interpolate(scores, scores, step=0.0, grid=GRID, table=scores, threads=1)

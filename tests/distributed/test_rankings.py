@@ -1,0 +1,241 @@
+"""Rankings on a cluster: pairs in different parts by counts, and groups that are made whole."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from reference.rankings import listed_pairs, make_ranking, solve_pairs
+from unkernel import RankSVM
+from unkernel.distributed import DaskRankSVM, risks
+from unkernel.distributed.cluster import gather_blocks
+from unkernel.distributed.moves import with_whole_groups
+from unkernel.distributed.sources import open_sources
+
+TOL = 1e-3
+C = 0.03  # few passes
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are counted on grids as well."""
+    monkeypatch.setattr("unkernel.distributed.estimators._FEW_ROWS", 0)
+
+
+def assert_equally_good(ours: Any, theirs: Any) -> None:
+    assert ours.gap_ <= TOL
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    assert "scores" not in ours.traffic_
+
+
+# --- Counts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("pair_weight", ["uniform", {(4.0, 0.0): 2.0, (1.0, 0.0): 0.0}, "ndcg"], ids=str)
+def test_the_answer_is_that_of_one_machine(
+    client: Any, data: Any, counting: None, weighted: bool, pair_weight: Any
+) -> None:
+    weights = data.weights if weighted else None
+    ours = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
+    theirs = RankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, None, weights)
+    assert_equally_good(ours, theirs)
+    np.testing.assert_array_equal(ours.ranks_, theirs.ranks_)
+    assert ours.score(data.X, data.ranks) == pytest.approx(theirs.score(data.X, data.ranks), abs=0.01)
+
+
+@pytest.mark.parametrize(("large_C", "shift"), [(0.1, 0.0), (10.0, 1000.0)])
+def test_the_objective_is_that_of_all_pairs(
+    client: Any, counting: None, large_C: float, shift: float
+) -> None:
+    """Also where all scores are far from 0: only their differences count."""
+    X, y, _ = make_ranking(3)
+    ours = DaskRankSVM(large_C, tol=1e-4).fit(np.c_[X, np.full(len(X), shift)], y)
+    least = solve_pairs(X, large_C, *listed_pairs(y))
+    assert ours.gap_ <= 1e-4
+    assert least * (1 - 1e-6) <= ours.objective_ <= least * (1 + 2e-4)
+
+
+def test_counts_do_not_grow_with_the_rows(
+    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a grid that has rows in all of its cells."""
+    monkeypatch.setattr(risks, "_WIDTH", 1.0)
+    monkeypatch.setattr(risks, "_FIRST_CELLS", 8)
+    monkeypatch.setattr(risks, "_MOST_ENTRIES", 0)
+    sent = []
+    for times in (1, 3):
+        X, y = np.tile(data.X.toarray(), (times, 1)), np.tile(data.ranks, times)
+        with pytest.warns(ConvergenceWarning):
+            ranker = DaskRankSVM(C / times, max_iter=3).fit(X, y)
+        assert ranker.n_parts_ == 3
+        assert "scores" not in ranker.traffic_
+        sent.append(ranker.traffic_["counts"])
+    assert sent[1] < 1.2 * sent[0]
+
+
+def test_grids_become_wider_and_finer(
+    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(risks, "_WIDTH", 0.01)
+    monkeypatch.setattr(risks, "_FIRST_CELLS", 2)
+    monkeypatch.setattr(risks, "_FEWEST_LEVELS", 1)
+    seen: set[tuple[int, int]] = set()
+    grid_at = risks.PairRisk._grid_at
+
+    def noting(self: Any, step: float) -> Any:
+        grid = grid_at(self, step)
+        seen.add((grid.cells, grid.levels))
+        return grid
+
+    monkeypatch.setattr(risks.PairRisk, "_grid_at", noting)
+    ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
+    assert max(cells for cells, _ in seen) > 2
+    assert {levels for _, levels in seen} > {1, 2, 4}
+
+
+def test_a_gap_that_counts_cannot_reach_is_told(
+    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(risks, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(risks, "_FIRST_CELLS", 16)
+    with pytest.warns(ConvergenceWarning, match="counts of scores"):
+        ours = DaskRankSVM(1.0, tol=1e-6, max_iter=6).fit(data.X, data.ranks)
+    theirs = RankSVM(1.0, tol=1e-4).fit(data.X, data.ranks)
+    assert ours.gap_ > 1e-6
+    # The objective is an upper bound of the least one, and the bound a lower one.
+    assert ours.objective_ * (1 - ours.gap_) <= theirs.objective_ <= ours.objective_ * (1 + 1e-4)
+
+
+def test_scores_that_are_not_finite() -> None:
+    risk = object.__new__(risks.PairRisk)
+    risk._levels = 1000
+    with pytest.raises(ValueError, match="not finite"):
+        risk._widen()
+
+
+def test_nothing_to_order(client: Any, data: Any, counting: None) -> None:
+    for groups in (None, np.arange(600)):
+        ranks = np.ones(600) if groups is None else data.ranks
+        with pytest.raises(ValueError, match="no pair to order"):
+            DaskRankSVM().fit(data.X, ranks, groups)
+
+
+def test_few_rows_are_gathered(client: Any, data: Any) -> None:
+    ranker = DaskRankSVM(C).fit(data.X, data.ranks)
+    assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
+
+
+def test_a_warm_start_and_a_path_by_counts(client: Any, data: Any, counting: None) -> None:
+    ours = DaskRankSVM(C, tol=TOL, warm_start=True).fit(data.X, data.ranks)
+    first = ours.n_iter_
+    assert ours.fit(data.X, data.ranks).n_iter_ <= first
+    Cs = [0.01, 0.1]
+    along = zip(
+        DaskRankSVM(tol=TOL).path(data.X, data.ranks, Cs),
+        RankSVM(tol=TOL).path(data.X, data.ranks, Cs),
+        strict=True,
+    )
+    for found, expected in along:
+        assert_equally_good(found, expected)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_checkpoint(client: Any, data: Any, counting: None, tmp_path: Any, grouped: bool) -> None:
+    options: dict[str, Any] = {"C": C, "tol": TOL, "checkpoint": tmp_path / "kept"}
+    groups = data.groups if grouped else None
+    with pytest.warns(ConvergenceWarning):
+        DaskRankSVM(**options, max_iter=2).fit(data.X, data.ranks, groups)
+    with pytest.raises(ValueError, match="other rows"):
+        DaskRankSVM(**options, pair_weight={(4.0, 0.0): 2.0}).fit(data.X, data.ranks, groups)
+    ours = DaskRankSVM(**options).fit(data.X, data.ranks, groups)
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, groups))
+
+
+# --- Groups ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("pair_weight", ["uniform", {(4.0, 0.0): 2.0}, "ndcg"], ids=str)
+def test_groups(client: Any, data: Any, weighted: bool, pair_weight: Any) -> None:
+    weights = data.weights if weighted else None
+    ours = DaskRankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, data.groups, weights)
+    theirs = RankSVM(C, tol=TOL, pair_weight=pair_weight).fit(data.X, data.ranks, data.groups, weights)
+    assert_equally_good(ours, theirs)
+
+
+def test_the_objective_is_that_of_all_pairs_in_groups(client: Any) -> None:
+    X, y, qid = make_ranking(5, groups=6)
+    ours = DaskRankSVM(1.0, tol=1e-5).fit(X, y, qid)
+    assert ours.objective_ == pytest.approx(solve_pairs(X, 1.0, *listed_pairs(y, qid)), rel=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["text", "dask array", "one part has no pair"])
+def test_groups_of_any_kind(client: Any, data: Any, kind: str) -> None:
+    groups: Any = data.groups
+    X: Any = data.X
+    match kind:
+        case "text":
+            groups = np.array([f"query {group}" for group in groups])
+        case "dask array":
+            X, groups = da.from_array(X.toarray(), chunks=(90, 60)), da.from_array(groups, chunks=90)
+        case _:
+            groups = np.r_[np.arange(1000, 1250), data.groups[250:]]  # the first 250 rows are alone
+    ours = DaskRankSVM(C, tol=TOL).fit(X, data.ranks, groups)
+    told = np.asarray(groups.compute() if kind == "dask array" else groups)
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks, told))
+
+
+def test_groups_become_whole_and_few_rows_move(client: Any, data: Any) -> None:
+    """Groups that stand together are divided at the bounds of parts only: no others move."""
+    groups = np.sort(data.groups)
+    bounds = [0, 130, 307, 451, 600]
+    blocks = [
+        dask.delayed((data.X[a:b], data.ranks[a:b], groups[a:b], data.weights[a:b]))
+        for a, b in itertools.pairwise(bounds)
+    ]
+    found = gather_blocks(client, open_sources(client, blocks, {"y": None}), False)
+    moved = with_whole_groups(found)
+    before, after = (client.gather(gathered.blocks) for gathered in (found, moved))
+    of_part = [np.concatenate([block.qid for block in part]) for part in after]
+    for one, other in itertools.combinations(of_part, 2):
+        assert not set(one) & set(other)
+    assert [seen.rows for seen in moved.surveys] == [len(part) for part in of_part]
+    stayed = sum(
+        len(set(_rows_of(part)) & set(_rows_of(again))) for part, again in zip(before, after, strict=True)
+    )
+    everything = sorted(itertools.chain.from_iterable(map(_rows_of, after)))
+    assert everything == sorted(itertools.chain.from_iterable(map(_rows_of, before)))
+    assert 600 - 3 * 15 < stayed < 600
+
+
+def _rows_of(blocks: Any) -> list[tuple[float, ...]]:
+    """Each row with all that belongs to it, to be compared."""
+    return [
+        (*row, label, group, weight)
+        for block in blocks
+        for row, label, group, weight in zip(
+            block.X.to_scipy().toarray().tolist(), block.y, block.qid, block.weights, strict=True
+        )
+    ]
+
+
+def test_a_group_in_no_part_leaves_no_empty_part(client: Any, data: Any) -> None:
+    """All rows are of one group: they move to one part."""
+    ours = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks, np.zeros(600))
+    assert ours.n_parts_ == 1
+    assert_equally_good(ours, RankSVM(C, tol=TOL).fit(data.X, data.ranks))
+
+
+def test_groups_without_a_name_are_refused(client: Any, data: Any) -> None:
+    groups = data.groups.astype(float)
+    groups[7] = np.nan
+    with pytest.raises(ValueError, match="qid has missing values"):
+        DaskRankSVM().fit(data.X, data.ranks, groups)
