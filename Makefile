@@ -18,6 +18,8 @@ STAMPS := $(VENV)/stamps
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 REQUIREMENTS := $(BIN)/python tools/requirements.py
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+# Compiling the tests anew in each process would take a tenth of the time.
+unexport PYTHONDONTWRITEBYTECODE
 # Where the package is compiled (build-dir in pyproject.toml).
 TREE := build/package
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,7 +46,7 @@ class Learner(ABC):
         self.check()
 
     @classmethod
-    def options(cls) -> list[DerivedOption]:
+    def options(cls) -> Sequence[DerivedOption]:
         """The estimator's parameters, as options."""
         return derived_options(cls.estimator)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,16 +88,16 @@ HELP = {
 }
 
 
-def options_of(estimator: type) -> list[DerivedOption]:
+def options_of(estimator: type) -> Sequence[DerivedOption]:
     """The parser's parameters, as options; of a parser of raw text, also some of those of its parser."""
-    options = derived_options(estimator)
-    if estimator is TextParser:
-        options += [
-            replace(option, help=f"Of the parser of trees: {option.help[0].lower()}{option.help[1:]}")
-            for option in derived_options(ArcEagerParser)
-            if option.parameter in _OF_PART
-        ]
-    return options
+    if estimator is not TextParser:
+        return derived_options(estimator)
+    of_part = [
+        replace(option, help=f"Of the parser of trees: {option.help[0].lower()}{option.help[1:]}")
+        for option in derived_options(ArcEagerParser)
+        if option.parameter in _OF_PART
+    ]
+    return [*derived_options(estimator), *of_part]
 
 
 def train(kind: str, task: Task, given: dict[str, Any]) -> None:

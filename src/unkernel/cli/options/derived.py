@@ -7,6 +7,7 @@ of the parameter's description and the default of the signature; the constraints
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -84,16 +85,17 @@ class DerivedOption:
         return Annotated[self.kind | None, shown]
 
 
-def derived_options(estimator: type) -> list[DerivedOption]:
+@functools.cache  # a command asks several times
+def derived_options(estimator: type) -> tuple[DerivedOption, ...]:
     """The options of an estimator, in the order of its signature."""
     signature = inspect.signature(estimator).parameters
     told = descriptions(estimator)
     allowed = estimator._parameter_constraints  # type: ignore[attr-defined]
-    return [
+    return tuple(
         _derived(name, parameter.default, allowed[name], told.get(name, ("", "")), signature)
         for name, parameter in signature.items()
         if name not in _NOT_OPTIONS
-    ]
+    )
 
 
 def _derived(
