@@ -2,10 +2,12 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "options.hpp"
+#include "python_lock.hpp"
 #include "tables.hpp"
 #include "trees.hpp"
 #include "unkernel/tree/exact.hpp"
@@ -31,9 +33,13 @@ tree::Labelling labelling(std::span<const std::int32_t> codes, std::span<const d
   return result;
 }
 
-void check_targets(const ExampleSet& set, const Array<std::int32_t>& codes, const Array<double>& costs) {
-  if (codes.size() != set.size || costs.size() != set.size)
+void check_size(const ExampleSet& set, const Array<std::int32_t>& codes) {
+  if (codes.size() != set.size)
     throw std::invalid_argument("there are not as many labels and costs as examples");
+}
+
+void check_targets(const Array<std::int32_t>& codes, const Array<double>& costs) {
+  if (codes.size() != costs.size()) throw std::invalid_argument("there are not as many costs as labels");
   double total = 0.0;
   for (const double cost : view(costs)) {
     if (!(cost >= 0.0) || !std::isfinite(cost))
@@ -61,7 +67,8 @@ nb::typed<nb::list, Table> train_exact(nb::object given, const ExampleKernel& ke
                                        std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& codes,
                                        const Array<double>& costs, const std::vector<std::int32_t>& positives,
                                        const OnProgress& on_progress) {
-  check_targets(*set, codes, costs);
+  check_size(*set, codes);
+  check_targets(codes, costs);
   const Options options(given);
   const tree::ExactOptions solver{options.real("tolerance"), options.integer<std::int64_t>("max_rounds"),
                                   options.flag("fit_intercept"), options.integer<std::size_t>("memory"),
@@ -93,30 +100,91 @@ tree::CutMethod cut_method(const std::string& name) {
       "cuts are computed by 'forest', 'usvm', 'sdag', 'sdag+' or 'kernels', not by '" + name + "'");
 }
 
+// Cuts whose examples are elsewhere: Python functions ask for them.
+class DistantCuts final : public tree::Cuts {
+ public:
+  explicit DistantCuts(nb::object functions) : functions_(std::move(functions)) {}
+
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
+             std::span<double> scores) override {
+    const Locked locked;
+    copy(asked("score", copied(alphas), copied(examples)), scores);
+  }
+
+ private:
+  std::vector<double> products_of_newest() override {
+    const tree::Cut& cut = cuts_.back();
+    std::vector<double> products(cuts_.size());
+    const Locked locked;
+    copy(asked("add", copied<std::int32_t>(cut.examples), copied<double>(cut.coefficients)), products);
+    return products;
+  }
+
+  template <class T>
+  static nb::object copied(std::span<const T> values) {
+    return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
+  }
+  nb::object asked(const char* name, const nb::object& first, const nb::object& second) const {
+    return stay_if_python_ends([&] { return nb::object(functions_.attr(name)(first, second)); });
+  }
+  static void copy(const nb::object& found, std::span<double> values) {
+    const auto array = nb::cast<Array<double>>(found);
+    if (array.size() != values.size()) throw std::invalid_argument("there are not as many answers as asked");
+    std::ranges::copy(view(array), values.begin());
+  }
+
+  nb::object functions_;
+};
+
+// One problem, and how it is solved.
+struct Sampling {
+  tree::Labelling labelling;
+  tree::SampledOptions options;
+  Progress progress;
+};
+
+Sampling sampling_of(const Options& options, const Array<std::int32_t>& codes, const Array<double>& costs,
+                     std::int32_t positive) {
+  check_targets(codes, costs);
+  Sampling sampling{labelling(view(codes), view(costs), positive, options.real("imbalance")),
+                    {options.real("C"), options.real("epsilon"), options.integer<std::int64_t>("max_rounds"),
+                     options.integer<std::int64_t>("sample_size"), options.flag("fit_intercept"),
+                     options.integer<std::uint64_t>("seed")},
+                    {}};
+  sampling.progress.problem = options.integer<std::int64_t>("problem");
+  sampling.progress.problems = options.integer<std::int64_t>("problems");
+  return sampling;
+}
+
+tree::Trained solved(tree::Cuts& cuts, const Sampling& sampling, Monitor& monitor) {
+  return tree::train_sampled(cuts, sampling.labelling, sampling.options, sampling.progress, monitor);
+}
+
 Table train_sampled(nb::object given, const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
                     const Array<std::int32_t>& codes, const Array<double>& costs, std::int32_t positive,
                     const OnProgress& on_progress) {
-  check_targets(*set, codes, costs);
+  check_size(*set, codes);
   const Options options(given);
-  const tree::Labelling examples = labelling(view(codes), view(costs), positive, options.real("imbalance"));
-  const tree::SampledOptions solver{options.real("C"),
-                                    options.real("epsilon"),
-                                    options.integer<std::int64_t>("max_rounds"),
-                                    options.integer<std::int64_t>("sample_size"),
-                                    options.flag("fit_intercept"),
-                                    options.integer<std::uint64_t>("seed"),
-                                    cut_method(options.text("method")),
-                                    options.integer<int>("threads")};
-  Progress progress;
-  progress.problem = options.integer<std::int64_t>("problem");
-  progress.problems = options.integer<std::int64_t>("problems");
+  const Sampling sampling = sampling_of(options, codes, costs, positive);
+  const tree::CutMethod method = cut_method(options.text("method"));
+  const int threads = options.integer<int>("threads");
   tree::Trained trained;
   watched(
       [&](Monitor& monitor) {
         const ReadingLock reading(set->forest->gate());
-        trained = tree::train_sampled(kernel, set, examples, solver, progress, monitor);
+        trained = solved(*tree::make_cuts(method, kernel, set, threads, monitor), sampling, monitor);
       },
       on_progress);
+  return trained_table(std::move(trained));
+}
+
+Table train_sampled_distant(nb::object given, nb::object cuts, const Array<std::int32_t>& codes,
+                            const Array<double>& costs, std::int32_t positive,
+                            const OnProgress& on_progress) {
+  const Sampling sampling = sampling_of(Options(given), codes, costs, positive);
+  DistantCuts distant(std::move(cuts));
+  tree::Trained trained;
+  watched([&](Monitor& monitor) { trained = solved(distant, sampling, monitor); }, on_progress);
   return trained_table(std::move(trained));
 }
 
@@ -125,6 +193,9 @@ Table train_sampled(nb::object given, const ExampleKernel& kernel, std::shared_p
 void bind_tree_learners(nb::module_& module) {
   module.def("train_exact_trees", &train_exact, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),
              nb::arg("set"), nb::arg("codes"), nb::arg("costs"), nb::arg("positives"),
+             nb::arg("on_progress").none());
+  module.def("train_sampled_trees_distant", &train_sampled_distant, nb::arg("options"), nb::kw_only(),
+             nb::arg("cuts"), nb::arg("codes"), nb::arg("costs"), nb::arg("positive"),
              nb::arg("on_progress").none());
   module.def("train_sampled_trees", &train_sampled, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),
              nb::arg("set"), nb::arg("codes"), nb::arg("costs"), nb::arg("positive"),
@@ -135,6 +206,7 @@ void bind_tree(nb::module_& module) {
   bind_forest(module);
   bind_tree_kernels(module);
   bind_tree_fragments(module);
+  bind_tree_cuts(module);
   bind_tree_learners(module);
 }
 

@@ -16,6 +16,7 @@ namespace unkernel::bindings {
 void bind_forest(nb::module_& module);
 void bind_tree_kernels(nb::module_& module);
 void bind_tree_fragments(nb::module_& module);
+void bind_tree_cuts(nb::module_& module);
 void bind_tree_learners(nb::module_& module);
 
 // Held while trees are added to a forest. Forests are read without Python's lock; meanwhile nobody adds to

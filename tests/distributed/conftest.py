@@ -1,4 +1,4 @@
-"""A small cluster in this process, and rows to train on."""
+"""Small clusters in this process and in others, and rows to train on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+
+from reference.patience import PATIENCE
 
 if importlib.util.find_spec("distributed") is None:
     collect_ignore_glob = ["test_*.py"]
@@ -34,6 +36,29 @@ def client() -> Iterator[Any]:
 
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def process_client() -> Iterator[Any]:
+    """One cluster for all tests that kill a worker, with workers enough for them: one that was killed does
+    not always come back. They are forked from one process that has imported everything, which saves most of
+    their time.
+    """
+    import dask
+    from dask.distributed import Client, LocalCluster
+    from distributed.utils import get_mp_context
+
+    settings = {
+        "distributed.worker.multiprocessing-method": "forkserver",
+        "distributed.comm.timeouts.connect": PATIENCE,
+        "distributed.comm.timeouts.tcp": PATIENCE,
+    }
+    options = {"processes": True, "n_workers": 5, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.config.set(settings):
+        get_mp_context().set_forkserver_preload(["distributed", "unkernel.distributed"])
+        with LocalCluster(**options) as cluster, Client(cluster) as client:
+            client.wait_for_workers(5, timeout=PATIENCE)
+            yield client
 
 
 @pytest.fixture(scope="session")

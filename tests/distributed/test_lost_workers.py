@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import dask
 import numpy as np
 import pytest
-from dask.distributed import Client, LocalCluster
-from distributed.utils import get_mp_context
 
-from reference.patience import PATIENCE
+from reference.lost_workers import kill_a_worker
 from reference.processes import output_of, run_python
 from unkernel import CuttingPlaneSVC, RankSVM
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster
@@ -33,43 +30,6 @@ from unkernel.distributed.worker_tasks import (
 pytestmark = pytest.mark.hostile
 
 TOL = 1e-3
-
-
-@pytest.fixture(scope="module")
-def process_client() -> Iterator[Any]:
-    """One cluster for all tests that kill a worker, with workers enough for them: one that was killed does
-    not always come back. They are forked from one process that has imported everything, which saves most of
-    their time.
-    """
-    settings = {
-        "distributed.worker.multiprocessing-method": "forkserver",
-        "distributed.comm.timeouts.connect": PATIENCE,
-        "distributed.comm.timeouts.tcp": PATIENCE,
-    }
-    options = {"processes": True, "n_workers": 5, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with dask.config.set(settings):
-        get_mp_context().set_forkserver_preload(["distributed", "unkernel.distributed"])
-        with LocalCluster(**options) as cluster, Client(cluster) as client:
-            client.wait_for_workers(5, timeout=PATIENCE)
-            yield client
-
-
-def kill_a_worker(client: Any, after: int) -> Callable[[Any], Callable[..., Any]]:
-    """Makes of a method one that kills a worker when it is called for the `after`-th time."""
-    calls = 0
-
-    def wrap(method: Any) -> Callable[..., Any]:
-        def wrapped(self: Any, *arguments: Any) -> Any:
-            nonlocal calls
-            calls += 1
-            if calls == after:
-                place = self._cluster.places[1]
-                os.kill(client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
-            return method(self, *arguments)
-
-        return wrapped
-
-    return wrap
 
 
 @pytest.mark.parametrize("when", ["aim", "cut"])

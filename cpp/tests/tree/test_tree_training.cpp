@@ -202,6 +202,12 @@ void test_the_gap_is_certified() {
   }
 }
 
+Trained train_by_cuts(const Problem& problem, CutMethod method, int threads, const SampledOptions& options,
+                      Monitor& monitor) {
+  const auto cuts = make_cuts(method, problem.kernel, problem.set, threads, monitor);
+  return train_sampled(*cuts, problem.labelling, options, Progress{}, monitor);
+}
+
 void test_training_stops_when_it_is_told_to() {
   const Problem problem(100, TreeKernelKind::partial_tree, 4);
   Monitor monitor;
@@ -209,9 +215,8 @@ void test_training_stops_when_it_is_told_to() {
   const ExactOptions exact{1e-12, 1000, true, plenty, 2};
   CHECK_THROWS(train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1), exact, monitor),
                Interrupted);
-  const SampledOptions sampled{1.0, 1e-9, 1000, 100, true, 1, CutMethod::forest, 2};
-  CHECK_THROWS(train_sampled(problem.kernel, problem.set, problem.labelling, sampled, Progress{}, monitor),
-               Interrupted);
+  const SampledOptions sampled{1.0, 1e-9, 1000, 100, true, 1};
+  CHECK_THROWS(train_by_cuts(problem, CutMethod::forest, 2, sampled, monitor), Interrupted);
 }
 
 // --- Sampled ----------------------------------------------------------------------------------------
@@ -225,9 +230,7 @@ void test_every_method_makes_the_same_cuts() {
     for (const CutMethod method : methods) {
       for (const int threads : {1, 3}) {
         Monitor monitor;
-        const SampledOptions options{0.5, 1e-3, 10, 50, true, 7, method, threads};
-        trained.push_back(
-            train_sampled(problem.kernel, problem.set, problem.labelling, options, Progress{}, monitor));
+        trained.push_back(train_by_cuts(problem, method, threads, {0.5, 1e-3, 10, 50, true, 7}, monitor));
         const Trained& first = trained.front();
         const Trained& last = trained.back();
         CHECK(last.rounds == first.rounds && close(last.objective, first.objective, 1e-9) &&

@@ -45,13 +45,13 @@ std::vector<double> Cuts::add(Cut cut) {
   return products_of_newest();
 }
 
-double Cuts::along_newest(std::span<const double> scores) const {
+double LocalCuts::along_newest(std::span<const double> scores) const {
   double sum = 0.0;
   for (std::size_t k = 0; k < scores.size(); ++k) sum += cuts_.back().coefficients[k] * scores[k];
   return sum;
 }
 
-WeightedExamples Cuts::weighted_examples(std::span<const double> alphas) const {
+WeightedExamples LocalCuts::weighted_examples(std::span<const double> alphas) const {
   std::vector<double> sums(set_->size, 0.0);
   std::vector<bool> has(set_->size, false);
   for (std::size_t t = 0; t < cuts_.size(); ++t) {

@@ -9,7 +9,6 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
-#include "unkernel/tree/sampled.hpp"
 
 namespace unkernel::tree {
 
@@ -28,9 +27,6 @@ struct WeightedExamples {
 
 class Cuts {
  public:
-  Cuts(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set, int threads,
-       const Monitor& monitor)
-      : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
   virtual ~Cuts() = default;
 
   const std::vector<Cut>& cuts() const { return cuts_; }
@@ -46,6 +42,17 @@ class Cuts {
   // With all cuts, including the newest.
   virtual std::vector<double> products_of_newest() = 0;
 
+  std::vector<Cut> cuts_;
+};
+
+// Cuts whose examples are at hand.
+class LocalCuts : public Cuts {
+ public:
+  LocalCuts(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set, int threads,
+            const Monitor& monitor)
+      : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
+
+ protected:
   // The sum over the newest cut's examples of coefficient times score.
   double along_newest(std::span<const double> scores) const;
   WeightedExamples weighted_examples(std::span<const double> alphas) const;
@@ -54,13 +61,12 @@ class Cuts {
   std::shared_ptr<const kernels::ExampleSet> set_;
   int threads_;
   const Monitor& monitor_;
-  std::vector<Cut> cuts_;
 };
 
 // Cuts that need kernel values only.
-class KernelCuts : public Cuts {
+class KernelCuts : public LocalCuts {
  public:
-  using Cuts::Cuts;
+  using LocalCuts::LocalCuts;
   void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
              std::span<double> scores) final;
 
@@ -71,6 +77,15 @@ class KernelCuts : public Cuts {
 
  private:
   std::vector<double> products_of_newest() final;
+};
+
+// How scores and inner products of cuts are computed; the results are the same.
+enum class CutMethod {
+  forest,        // one index of all cuts; the products of a new cut with all others in one pass
+  pairs,         // uSVM: one kernel value at a time
+  dag_each,      // SDAG: one index per cut
+  dag_together,  // SDAG+: one index of all cuts for scores, one per cut for products
+  kernels,       // kernel values row by row: for kernels that are not sums over nodes (products, vectors)
 };
 
 std::unique_ptr<Cuts> make_cuts(CutMethod method, const kernels::ExampleKernel& kernel,

@@ -16,11 +16,11 @@ using kernels::ExampleSet;
 constexpr std::int64_t examples_at_once = 16;
 
 // One index per cut; for scores, one index of all cuts if `together`.
-class DagCuts final : public Cuts {
+class DagCuts final : public LocalCuts {
  public:
   DagCuts(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set, int threads,
           const Monitor& monitor, bool together)
-      : Cuts(kernel, std::move(set), threads, monitor), together_(together) {}
+      : LocalCuts(kernel, std::move(set), threads, monitor), together_(together) {}
 
   void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
              std::span<double> scores) override {

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
+#include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "unkernel/base/at.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/solve/simplex_qp.hpp"
-#include "unkernel/tree/cuts.hpp"
 
 namespace unkernel::tree {
 namespace {
@@ -145,20 +147,18 @@ double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::s
 
 }  // namespace
 
-Trained train_sampled(const kernels::ExampleKernel& kernel,
-                      std::shared_ptr<const kernels::ExampleSet> examples, const Labelling& labelling,
-                      const SampledOptions& options, Progress progress, Monitor& monitor) {
+Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptions& options,
+                      Progress progress, Monitor& monitor) {
   const double total = std::accumulate(labelling.costs.begin(), labelling.costs.end(), 0.0);
   CutProgram program(options.C * total, options.fit_intercept);
   Sampler sampler(labelling.costs, options.sample_size, options.seed);
-  const std::unique_ptr<Cuts> cuts = make_cuts(options.method, kernel, examples, options.threads, monitor);
   Trained trained;
   progress.stage = "sampling";
   for (std::int64_t done = 0; done < progress.problem; ++done) monitor.finish_one();
   for (std::int64_t round = 1; round <= options.max_rounds && !trained.converged; ++round) {
     const std::vector<std::int32_t> sample = sampler.draw();
     std::vector<double> scores(sample.size(), 0.0);
-    if (round > 1) cuts->score(program.alphas(), sample, scores);
+    if (round > 1) cuts.score(program.alphas(), sample, scores);
     const double intercept = program.intercept();
     Cut cut = most_violated_cut(sample, scores, intercept, labelling.labels);
     const double slack = program.slack();
@@ -169,7 +169,7 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
     if (!cut.examples.empty()) {
       const double offset = cut.offset;
       const double pull = std::accumulate(cut.coefficients.begin(), cut.coefficients.end(), 0.0);
-      const std::vector<double> products = cuts->add(std::move(cut));
+      const std::vector<double> products = cuts.add(std::move(cut));
       if (!std::ranges::all_of(products, [](double product) { return std::isfinite(product); })) {
         throw std::invalid_argument(
             "the kernel of an example is not finite: lower the decay, or normalise the trees");
@@ -179,7 +179,7 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
     }
     trained.rounds = round;
     progress.epoch = round;
-    progress.active = static_cast<std::int64_t>(cuts->cuts().size());
+    progress.active = static_cast<std::int64_t>(cuts.cuts().size());
     progress.relative_gap = std::max(0.0, violation - slack);
     progress.objective = program.objective();
     progress.bound = program.dual_objective();
@@ -187,9 +187,9 @@ Trained train_sampled(const kernels::ExampleKernel& kernel,
     trained.history.note({round, progress.objective, progress.bound});
     monitor.throw_if_stopped();
   }
-  trained.coefficients.assign(examples->size, 0.0);
-  for (std::size_t t = 0; t < cuts->cuts().size(); ++t) {
-    const Cut& cut = cuts->cuts()[t];
+  trained.coefficients.assign(labelling.labels.size(), 0.0);
+  for (std::size_t t = 0; t < cuts.cuts().size(); ++t) {
+    const Cut& cut = cuts.cuts()[t];
     for (std::size_t k = 0; k < cut.examples.size(); ++k) {
       trained.coefficients[at(cut.examples[k])] += program.alphas()[t] * cut.coefficients[k];
     }

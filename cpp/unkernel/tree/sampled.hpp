@@ -17,27 +17,13 @@
 // number of threads.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/tree/cuts.hpp"
 #include "unkernel/tree/exact.hpp"
 
 namespace unkernel::tree {
-
-// How scores and inner products of cuts are computed; the results are the same.
-enum class CutMethod {
-  forest,        // one index of all cuts; the products of a new cut with all others in one pass
-  pairs,         // uSVM: one kernel value at a time
-  dag_each,      // SDAG: one index per cut
-  dag_together,  // SDAG+: one index of all cuts for scores, one per cut for products
-  kernels,       // kernel values row by row: for kernels that are not sums over nodes (products, vectors)
-};
 
 struct SampledOptions {
   double C;  // multiplies the sum of all importances
@@ -46,12 +32,10 @@ struct SampledOptions {
   std::int64_t sample_size;
   bool fit_intercept;
   std::uint64_t seed;
-  CutMethod method;
-  int threads;
 };
 
-Trained train_sampled(const kernels::ExampleKernel& kernel,
-                      std::shared_ptr<const kernels::ExampleSet> examples, const Labelling& labelling,
-                      const SampledOptions& options, Progress progress, Monitor& monitor);
+// `cuts` has none yet.
+Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptions& options,
+                      Progress progress, Monitor& monitor);
 
 }  // namespace unkernel::tree

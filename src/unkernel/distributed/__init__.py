@@ -8,5 +8,6 @@ except ImportError as error:
     ) from error
 
 from unkernel.distributed.estimators import DaskCuttingPlaneSVC, DaskRankSVM
+from unkernel.distributed.trees import DaskTreeSVC
 
-__all__ = ["DaskCuttingPlaneSVC", "DaskRankSVM"]
+__all__ = ["DaskCuttingPlaneSVC", "DaskRankSVM", "DaskTreeSVC"]

@@ -63,7 +63,7 @@ class Cluster:
 
         The arguments may hold a :class:`Spread`.
         """
-        answer = added(*self._until_answered(lambda: self._added(self._asked(task, arguments))))
+        answer = added(*self._until_answered(lambda: self._joined(added, self._asked(task, arguments))))
         if answer.vector is not None:
             self.traffic[purpose] += answer.vector.nbytes * len(self.parts)
         return answer
@@ -73,6 +73,25 @@ class Cluster:
     ) -> list[Any]:
         """Ask all parts, or some, and get what each says."""
         return self._until_answered(lambda: self._asked(task, arguments, parts))
+
+    def exchange(
+        self,
+        give: tuple[Callable[..., Any], Arguments],
+        join: Callable[..., Any],
+        take: tuple[Callable[..., Any], Arguments],
+        parts: Sequence[int] | None = None,
+    ) -> list[Any]:
+        """Ask all parts by one task, and by another, with all of what they said, these or some of them.
+
+        What they say first goes from worker to worker, joined along a tree; `take` gets a list of it.
+        """
+
+        def ask() -> list[Future]:
+            given = self._joined(join, self._asked(*give))
+            task, arguments = take
+            return self._asked(task, lambda k: (given, *arguments(k)), parts)
+
+        return self._until_answered(ask)
 
     def spread(self, vector: Any, purpose: str) -> Spread:
         """A vector for all parts: sent when they are asked with it."""
@@ -93,10 +112,11 @@ class Cluster:
         tied = {"workers": [self.places[place]], "allow_other_workers": False}
         return self.client.submit(task, *arguments, pure=False, **tied)
 
-    def _added(self, answers: list[Future]) -> list[Future]:
+    def _joined(self, join: Callable[..., Any], answers: list[Future]) -> list[Future]:
+        """The answers, joined on the workers until there are few."""
         while len(answers) > _FAN:
             groups = [answers[k : k + _FAN] for k in range(0, len(answers), _FAN)]
-            answers = [self.client.submit(added, *group, pure=False) for group in groups]
+            answers = [self.client.submit(join, *group, pure=False) for group in groups]
         return answers
 
     # --- When workers are lost ---------------------------------------------------------------------------
@@ -264,18 +284,24 @@ class Gathered:
 
 def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
     """Have the workers read, check and survey their blocks."""
-    client.wait_for_workers(1)
-    blocks = []
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sending large graph")  # rows of the client are in it, once
-        for worker, chosen in sources.by_worker(client):
-            part = dask.delayed(joined)(chosen)
-            blocks.append(client.compute(part, workers=[worker], allow_other_workers=True))
+    blocks = placed_blocks(client, sources)
     surveys = client.gather([client.submit(survey, part, identify, pure=False) for part in blocks])
     kept = [(part, seen) for part, seen in zip(blocks, surveys, strict=True) if seen.rows > 0]
     if not kept:
         raise ValueError("there are no rows to train on")
     return Gathered(client, [part for part, _ in kept], [seen for _, seen in kept])
+
+
+def placed_blocks(client: Client, sources: Sources) -> list[Future]:
+    """For each part to be, a list of its blocks on the worker for it."""
+    client.wait_for_workers(1)
+    blocks = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph")  # what the client has is in it, once
+        for worker, chosen in sources.by_worker(client):
+            part = dask.delayed(joined)(chosen)
+            blocks.append(client.compute(part, workers=[worker], allow_other_workers=True))
+    return blocks
 
 
 def merged_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:

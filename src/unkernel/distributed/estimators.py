@@ -79,9 +79,11 @@ class _OnCluster:
         return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
 
     def _cluster(self, found: Gathered, intercept: float) -> Cluster:
+        return found.to_parts(intercept, self._worker_threads())
+
+    def _worker_threads(self) -> int | None:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]
-        threads = None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
-        return found.to_parts(intercept, threads)
+        return None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
 
     def _note_traffic(self, cluster: Cluster) -> None:
         self.traffic_ = dict(cluster.traffic)

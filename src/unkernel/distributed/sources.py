@@ -73,7 +73,7 @@ class Sources:
 def open_sources(client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto") -> Sources:
     """The blocks of whatever X is, and of the y, qid and sample_weight that are given beside it."""
     if is_path(X):
-        return _of_files(_file_names(X), beside, zero_based)
+        return _of_files(file_names(X), beside, zero_based)
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
         _check_beside_blocks(beside)
         return _of_delayed(X)
@@ -88,7 +88,8 @@ def open_sources(client: Client, X: Any, beside: dict[str, Any], zero_based: Zer
 # --- Files -----------------------------------------------------------------------------------------------
 
 
-def _file_names(X: Any) -> list[str]:
+def file_names(X: Any) -> list[str]:
+    """The files that a path, a pattern or a list of them names."""
     patterns = [X] if isinstance(X, str | os.PathLike) else X
     return [name for pattern in patterns for name in _matching(os.fspath(pattern))]
 
@@ -117,10 +118,14 @@ def _matching_remote(pattern: str) -> list[str]:
 def _of_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased) -> Sources:
     if any(other is not None for other in beside.values()):
         raise ValueError("files have their own labels and groups, and no weights: X only")
-    sizes = [float(os.path.getsize(name)) if os.path.exists(name) else 1.0 for name in names]  # noqa: PTH110, PTH202
-    sizes = [size or 1.0 for size in sizes]
     blocks = [dask.delayed(read_block)(name, zero_based) for name in names]
-    return Sources(blocks, sizes, [None] * len(names), True)
+    return Sources(blocks, [file_size(name) for name in names], [None] * len(names), True)
+
+
+def file_size(name: str) -> float:
+    """The size of a file for :class:`Sources`: 1 where it is not known from here."""
+    size = os.path.getsize(name) if os.path.exists(name) else 1  # noqa: PTH110, PTH202
+    return float(size or 1)
 
 
 # --- Blocks on workers -----------------------------------------------------------------------------------
@@ -140,10 +145,11 @@ def _of_delayed(items: list[Any]) -> Sources:
 def _of_bag(bag: Any) -> Sources:
     partitions = bag.to_delayed()
     blocks = [dask.delayed(blocks_of_partition)(partition) for partition in partitions]
-    return Sources(blocks, [1.0] * len(blocks), _holders(bag, partitions))
+    return Sources(blocks, [1.0] * len(blocks), futures_behind(bag, partitions))
 
 
-def _holders(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
+def futures_behind(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
+    """What each piece of a collection is, where that is on a worker already."""
     futures = {future.key: future for future in futures_of(collection)}
     return [futures.get(piece.key) for piece in pieces]
 
@@ -163,7 +169,7 @@ def _of_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
     others = [_chunks_like(X, other, name) for name, other in beside.items()]
     blocks = [dask.delayed(block_of)(*arguments) for arguments in zip(pieces, *others, strict=True)]
     rows = np.nan_to_num(np.array(X.chunks[0], dtype=np.float64), nan=1.0).clip(min=1.0)
-    return Sources(blocks, rows.tolist(), _holders(X, pieces))
+    return Sources(blocks, rows.tolist(), futures_behind(X, pieces))
 
 
 def _chunks_like(X: Any, other: Any, name: str) -> list[Any]:

@@ -12,22 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
-from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
 from unkernel.data.memory import available_bytes
 from unkernel.data.threads import thread_count
-from unkernel.data.trees.forest import Forest, as_forest
+from unkernel.data.trees.forest import as_forest
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
 from unkernel.learners.base import Learner, Outcome, frozen
 from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import check_weights, class_codes, class_weights
+from unkernel.learners.targets import check_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 from unkernel.tree.options import ExactOptions, SampledOptions
-from unkernel.tree.training_trees import KeptTrees, TrainingTrees, TreeTargets
+from unkernel.tree.training_trees import KeptTrees, LocalTrees, TrainingTrees, TreeTargets
 
 _EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
 _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
@@ -310,49 +308,44 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         trees = prepared._training_trees(X, y, sample_weight)
         fitted = []
         for copy in self._copies(Cs):
-            copy.classes_ = prepared.classes_
             copy._learn(trees, None)
             fitted.append(copy)
         return fitted
 
-    def _training_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingTrees:
+    def _training_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> LocalTrees:
         kept: KeptTrees | None = getattr(self, "_kept", None) if self.warm_start else None
         forest = as_forest(X) if kept is None else kept.forest_of(X)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(forest, labels)
-        check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        classes, codes = class_codes(labels, weights, "TreeSVC")
-        factors = np.array(class_weights(self.class_weight, classes, codes, weights))
-        importance = factors[codes] * (1.0 if weights is None else weights)
-        kernel = self._example_kernel(forest)
+        targets = TreeTargets.of(labels, weights, self.class_weight)
+        kernel = self._example_kernel(list(forest.trees), list(forest.vectors))
         examples = None if kept is None else kept.examples_of(forest, kernel)
         if examples is None:
             examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
         self._kept = KeptTrees.of(X, forest, kernel, examples) if self.warm_start else None
-        self.classes_ = classes
-        positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
-        return TrainingTrees(forest, kernel, examples, TreeTargets(codes, importance, positives))
+        return LocalTrees(forest, kernel, examples, targets)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is kept for the next fit: it can be made again, and is larger than the model."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
     def _learn(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
-        solver = self._choose_solver(len(trees.forest))
+        self.classes_ = trees.targets.classes
+        solver = self._choose_solver(len(trees))
         report = self._reporter(on_progress, "examples" if solver == "exact" else "cuts")
         train = self._train_exact if solver == "exact" else self._train_sampled
-        solutions = train(trees.kernel, trees.examples, trees.targets, report)
+        solutions = train(trees, report)
         self.solver_ = solver
         self._keep_coefficients(trees, solutions)
 
-    def _example_kernel(self, forest: Forest) -> ExampleKernel:
+    def _example_kernel(self, tree_channels: list[str], vector_channels: list[str]) -> ExampleKernel:
         combine = self.combine
         if combine == "auto":
-            combine = "sum" if forest.vectors and forest.trees else "vectors" if forest.vectors else "trees"
-        if combine != "trees" and not forest.vectors:
+            combine = "trees" if not vector_channels else "sum" if tree_channels else "vectors"
+        if combine != "trees" and not vector_channels:
             raise ValueError(f"combine={combine!r} needs vectors, and the examples have none")
-        if combine != "vectors" and not forest.trees:
+        if combine != "vectors" and not tree_channels:
             raise ValueError(f"combine={combine!r} needs trees, and the examples have none")
         return ExampleKernel(
             tree=self.kernel,
@@ -371,9 +364,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             return str(self.solver)
         return "sampled" if examples >= _EXAMPLES_FOR_SAMPLING else "exact"
 
-    def _train_exact(
-        self, kernel: ExampleKernel, examples: ExampleSet, targets: TreeTargets, on_progress: OnProgress
-    ) -> list[dict[str, Any]]:
+    def _train_exact(self, trees: TrainingTrees, on_progress: OnProgress) -> list[dict[str, Any]]:
         free = available_bytes()
         options = ExactOptions(
             imbalance=float(self.imbalance),
@@ -383,20 +374,10 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             memory=int(min(_MOST_SQUARE_BYTES, free / _SHARE_OF_MEMORY if free else _MOST_SQUARE_BYTES)),
             threads=thread_count(self.n_jobs),
         )
-        trained = train_exact_trees(
-            options,
-            kernel=kernel.core(),
-            set=examples,
-            codes=targets.codes,
-            costs=float(self.C) * targets.importance,
-            positives=targets.positives,
-            on_progress=on_progress,
-        )
-        return [dict(one) for one in trained]
+        return trees.exact(options, float(self.C), on_progress)
 
-    def _train_sampled(
-        self, kernel: ExampleKernel, examples: ExampleSet, targets: TreeTargets, on_progress: OnProgress
-    ) -> list[dict[str, Any]]:
+    def _train_sampled(self, trees: TrainingTrees, on_progress: OnProgress) -> list[dict[str, Any]]:
+        positives = trees.targets.positives
         options = SampledOptions(
             imbalance=float(self.imbalance),
             C=float(self.C),
@@ -405,23 +386,15 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             sample_size=int(self.sample_size),
             fit_intercept=bool(self.fit_intercept),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            method="forest" if kernel.combination == "trees" else "kernels",
+            method="forest" if trees.kernel.combination == "trees" else "kernels",
             threads=thread_count(self.n_jobs),
-            problems=len(targets.positives),
+            problems=len(positives),
         )
         return [
-            dict(
-                train_sampled_trees(
-                    replace(options, problem=problem, seed=options.seed + problem),
-                    kernel=kernel.core(),
-                    set=examples,
-                    codes=targets.codes,
-                    costs=targets.importance,
-                    positive=positive,
-                    on_progress=on_progress,
-                )
+            trees.sampled(
+                replace(options, problem=problem, seed=options.seed + problem), positive, on_progress
             )
-            for problem, positive in enumerate(targets.positives)
+            for problem, positive in enumerate(positives)
         ]
 
     def _keep_coefficients(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
@@ -432,7 +405,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         def model(origin: dict[str, Any]) -> TreeModel:
             return TreeModel(
                 kernel=trees.kernel,
-                support=trees.forest[support].compact(),
+                support=trees.chosen(support),
                 coefficients=frozen(np.ascontiguousarray(coefficients[support])),
                 intercept=frozen(np.array([float(one["intercept"]) for one in solutions])),
                 decision=Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_),
@@ -443,7 +416,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             Outcome(one["objective"], one["dual_objective"], one["rounds"], one["converged"], one["history"])
             for one in solutions
         ]
-        about = f"solver={self.solver_}, {len(trees.forest)} trees, {self.n_support_} of them in the model; "
+        about = f"solver={self.solver_}, {len(trees)} trees, {self.n_support_} of them in the model; "
         self._keep(outcomes, model, facts={"solver": self.solver_}, about=about)
 
     def _shortfall(self) -> str:

@@ -3,33 +3,103 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
 
-from unkernel._core import ExampleSet
+from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
 from unkernel.data.trees.forest import Forest, as_forest
+from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import class_codes, class_weights
 from unkernel.models import ExampleKernel
+from unkernel.tree.options import ExactOptions, SampledOptions
 
 
 @dataclass(frozen=True, eq=False)
 class TreeTargets:
     """What is to be learned: each example's class and weight, and the class that each problem is about."""
 
+    classes: NDArray[Any]
     codes: NDArray[np.int32]
     importance: NDArray[np.float64]
     positives: list[int]
 
+    @staticmethod
+    def of(labels: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any) -> TreeTargets:
+        """Check labels and weights of examples, and find the problems in them."""
+        check_classification_targets(labels)
+        classes, codes = class_codes(labels, weights, "TreeSVC")
+        factors = np.array(class_weights(class_weight, classes, codes, weights))
+        importance = factors[codes] * (1.0 if weights is None else weights)
+        positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
+        return TreeTargets(classes, codes, importance, positives)
+
+
+class TrainingTrees(Protocol):
+    """Examples made ready for the solvers, wherever they are."""
+
+    @property
+    def targets(self) -> TreeTargets: ...
+
+    @property
+    def kernel(self) -> ExampleKernel: ...
+
+    def __len__(self) -> int: ...
+
+    def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
+        """Solve all problems to the end; what the core's ``train_exact_trees`` returns."""
+
+    def sampled(self, options: SampledOptions, positive: int, on_progress: OnProgress) -> dict[str, Any]:
+        """Solve one problem by sampled cuts; what the core's ``train_sampled_trees`` returns."""
+
+    def chosen(self, places: NDArray[Any]) -> Forest:
+        """Some of the examples, for a model."""
+
 
 @dataclass(frozen=True, eq=False)
-class TrainingTrees:
-    """Examples made ready for the solvers."""
+class LocalTrees:
+    """Examples in the memory of this process."""
 
     forest: Forest
     kernel: ExampleKernel
     examples: ExampleSet
     targets: TreeTargets
+
+    def __len__(self) -> int:
+        return len(self.forest)
+
+    def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
+        """Solve all problems at once."""
+        trained = train_exact_trees(
+            options,
+            kernel=self.kernel.core(),
+            set=self.examples,
+            codes=self.targets.codes,
+            costs=C * self.targets.importance,
+            positives=self.targets.positives,
+            on_progress=on_progress,
+        )
+        return [dict(one) for one in trained]
+
+    def sampled(self, options: SampledOptions, positive: int, on_progress: OnProgress) -> dict[str, Any]:
+        """Solve one problem."""
+        return dict(
+            train_sampled_trees(
+                options,
+                kernel=self.kernel.core(),
+                set=self.examples,
+                codes=self.targets.codes,
+                costs=self.targets.importance,
+                positive=positive,
+                on_progress=on_progress,
+            )
+        )
+
+    def chosen(self, places: NDArray[Any]) -> Forest:
+        """Some of the examples."""
+        return self.forest[places].compact()
 
 
 @dataclass(frozen=True, eq=False)

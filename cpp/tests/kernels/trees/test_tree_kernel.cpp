@@ -16,6 +16,7 @@
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
+#include "unkernel/kernels/trees/growing_groups.hpp"
 #include "unkernel/kernels/trees/self_kernel.hpp"
 #include "unkernel/kernels/trees/tree_counts.hpp"
 #include "unkernel/kernels/trees/tree_pairs.hpp"
@@ -409,6 +410,38 @@ void test_kernels_that_are_not_finite_are_refused() {
   CHECK_THROWS(trees.count({TreeKernelKind::subset_tree, 1.0, 1.0}, true), std::invalid_argument);
 }
 
+void test_groups_in_a_forest_that_grows() {
+  Random random(7);
+  for (const TreeKernelKind kind : kinds) {
+    const TreeKernel kernel{kind, 0.4, 0.4};
+    const Trees trees = random_forest(random, 20, {3, 3, 3, true});
+    Trees known;
+    GrowingGroups growing(kernel, trees.forest, known.forest);
+    for (int round = 0; round < 6; ++round) {
+      for (int i = 0; i < round; ++i) known.add(random_tree(random, {3, 3, 4, true}));
+      growing.update();
+      const std::vector<std::int32_t> expected = groups_in(kernel, trees.forest, known.forest);
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        CHECK(growing.group(static_cast<NodeId>(i)) == expected[i]);
+      CHECK(std::ranges::any_of(expected, [](std::int32_t group) { return group >= 0; }) || round < 2 ||
+            kind == TreeKernelKind::subtree);
+    }
+  }
+}
+
+void test_the_order_of_some_nodes() {
+  Random random(8);
+  for (const TreeKernelKind kind : kinds) {
+    const TreeKernel kernel{kind, 0.4, 0.4};
+    const Trees trees = random_forest(random, 20, {3, 3, 3, false});
+    const TreeCounts counts = trees.count(kernel, false);
+    const std::vector<NodeId> all = nodes_in_order(kernel, trees.forest);
+    std::vector<NodeId> some(counts.row(3).nodes.begin(), counts.row(3).nodes.end());
+    const std::vector<std::int32_t> chosen{3};
+    CHECK(nodes_in_order(kernel, trees.forest, some) == nodes_of(all, trees.forest.size(), counts, chosen));
+  }
+}
+
 void test_stops_when_it_is_told_to() {
   Random random(6);
   const Trees trees = random_forest(random, 20, {3, 3, 3, false});
@@ -438,6 +471,8 @@ int main() {
   test_examples_of_several_trees_and_none();
   test_large_trees_have_the_norm_of_small_ones();
   test_kernels_that_are_not_finite_are_refused();
+  test_groups_in_a_forest_that_grows();
+  test_the_order_of_some_nodes();
   test_stops_when_it_is_told_to();
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "unkernel/base/error.hpp"
@@ -127,6 +128,13 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
 }
 
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest) {
+  std::vector<NodeId> all(forest.size());
+  std::iota(all.begin(), all.end(), 0);
+  return nodes_in_order(kernel, forest, all);
+}
+
+std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest,
+                                   std::span<const NodeId> chosen) {
   struct Sorted {
     std::int32_t group;
     std::int32_t part;  // of the group: the group of the first child, or the production
@@ -135,9 +143,8 @@ std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& fores
     auto operator<=>(const Sorted&) const = default;
   };
   std::vector<Sorted> sorted;
-  sorted.reserve(forest.size());
-  for (std::size_t i = 0; i < forest.size(); ++i) {
-    const auto node = static_cast<NodeId>(i);
+  sorted.reserve(chosen.size());
+  for (const NodeId node : chosen) {
     const std::int32_t group = group_of(kernel, forest, node);
     if (group < 0) continue;
     const NodeId first = forest.is_leaf(node) ? -1 : forest.children(node).front();

@@ -84,9 +84,11 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
 
 // The nodes of a forest in the order of an index: by group, then by the group of the first child, then by the
 // first child, nodes with one child in the order of these children; for partial trees by group, then by
-// production. Sorted once for all indices of subsets of the
-// forest; nodes without a group are left out.
+// production. Sorted once for all indices of subsets of the forest; nodes without a group are left out.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
+// The same for some nodes. They must include the children of each node, except leaves without a group.
+std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest,
+                                   std::span<const NodeId> chosen);
 
 // lambda^(number of inner nodes of the subtree), for each node: the constants of the subtree kernel.
 std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);

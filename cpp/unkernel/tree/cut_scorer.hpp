@@ -1,0 +1,61 @@
+// Examples and the cuts of a sampled cutting-plane method: what each needs of the other.
+//
+// The examples may be a part of those that the cuts were made of: each part then adds all cuts, and scores
+// and multiplies its own examples only. The sums over parts are those over all examples, up to rounding.
+//
+// Cost   of a call: proportional to its examples and to the subtrees of the cuts, not to the set's size, but
+//        for the two buffers of a scoring thread (4 bytes per node of the set's forest)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/kernels/trees/growing_groups.hpp"
+#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/tree/cut_forest.hpp"
+
+namespace unkernel::tree {
+
+class CutScorer {
+ public:
+  // For kernels of trees alone.
+  CutScorer(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set);
+
+  CutScorer(const CutScorer&) = delete;
+  CutScorer& operator=(const CutScorer&) = delete;
+
+  const kernels::ExampleSet& set() const { return *set_; }
+  const CutForest& cuts() const { return cuts_; }
+
+  // The sum of coefficients[k] phi(x_k) over some examples of the set.
+  WeightedTrees weighted_trees(std::span<const std::int32_t> examples, std::span<const double> coefficients);
+
+  // Adds a cut that consists of these pieces.
+  void add(std::span<const WeightedTrees> pieces) { cuts_.add(pieces); }
+
+  // w'phi(x) for w = sum_t alphas[t] g_t and some examples x of the set.
+  void score(std::span<const double> alphas, std::span<const std::int32_t> examples, int threads,
+             const Monitor& monitor, std::span<double> scores);
+
+  // The inner products of the sum of coefficients[k] phi(x_k) with all cuts, which must have its subtrees.
+  std::vector<double> products(std::span<const std::int32_t> examples, std::span<const double> coefficients,
+                               int threads, const Monitor& monitor);
+
+ private:
+  void note_groups(const kernels::TreeIndex& index, const kernels::TreeCounts& counts,
+                   std::span<const std::int32_t> examples);
+  void forget_groups(const kernels::TreeCounts& counts, std::span<const std::int32_t> examples);
+
+  std::shared_ptr<const kernels::ExampleSet> set_;
+  CutForest cuts_;
+  kernels::GrowingGroups known_;
+  std::vector<std::int32_t> groups_;  // for each node of the set's forest: its group in an index; -1 between
+                                      // calls
+  std::vector<NodeId> places_;        // for each node of the set's forest; -1 between calls
+};
+
+}  // namespace unkernel::tree

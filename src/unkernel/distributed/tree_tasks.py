@@ -1,0 +1,279 @@
+"""What workers hold and do for tree kernels: parts of the trees, and the functions that tasks call on them.
+
+As with rows (worker_tasks.py), a part is made by a pure function of blocks that Dask can make again. Beside
+its trees a part remembers the cuts of the problem at hand, which all parts know in the same order; a part
+that came back has none, says so, and is given them again. A task names how many cuts there are, so one that
+runs twice does no harm.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.distributed import get_worker
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from unkernel._core import Forest as SubtreeTable
+from unkernel._core import TreeCuts
+from unkernel.data.rows.checking import check_given
+from unkernel.data.trees.forest import Forest, as_forest
+from unkernel.data.trees.reading import read_trees
+from unkernel.distributed.wire import Vector
+from unkernel.models import ExampleKernel
+
+Places = NDArray[np.int32]  # of examples in their part
+
+# --- Blocks of trees, as they come -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TreeBlock:
+    """Trees and what belongs to them; `number` is the place of the block among all blocks.
+
+    Weights are checked where all of them are known: those of one block may be all 0.
+    """
+
+    number: int
+    forest: Forest
+    y: NDArray[Any]
+    weights: NDArray[Any] | None
+
+
+def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None) -> TreeBlock:
+    """A checked block of trees and labels."""
+    check_given(y, weights)
+    if y is None:
+        raise ValueError("trees need labels: give y, or blocks (trees, y)")
+    forest = as_forest(trees) if len(trees) else Forest()
+    labels = column_or_1d(np.asarray(y))
+    given = None if weights is None else column_or_1d(np.asarray(weights))
+    check_consistent_length(forest, labels, given)
+    return TreeBlock(number, forest, labels, given)
+
+
+def tree_block_of_tuple(number: int, block: Any) -> TreeBlock:
+    """A block of (trees, y[, weights])."""
+    if not isinstance(block, tuple | list) or not 2 <= len(block) <= 3:
+        raise ValueError(f"a block is a tuple (trees, y[, weights]), got {type(block).__name__}")
+    return tree_block_of(number, *block)
+
+
+def tree_block_of_pairs(number: int, partition: Iterable[Any]) -> TreeBlock:
+    """A block of the pairs (tree, label) in a partition of a bag."""
+    pairs = list(partition)
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise ValueError("a bag of trees has pairs (tree, label)")
+    return tree_block_of(number, [tree for tree, _ in pairs], [label for _, label in pairs])
+
+
+def read_tree_block(number: int, path: str) -> TreeBlock:
+    """A file of trees and labels of this machine, or one that fsspec can open."""
+    if "://" in path:
+        import fsspec
+
+        with fsspec.open(path, "rb") as file:
+            found = read_trees(file)
+    else:
+        found = read_trees(path)
+    if found.y is None:
+        raise ValueError(f"{path} has trees without labels")
+    return TreeBlock(number, found.X, found.y, None)
+
+
+# --- What must be known of all parts before training ------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TreeSurvey:
+    """What the client must know of the examples of a block."""
+
+    number: int
+    labels: NDArray[Any]  # each once
+    codes: NDArray[Any]  # for each example: its label among them
+    weights: NDArray[Any] | None
+    tree_channels: list[str]
+    vector_channels: list[str]
+
+
+def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
+    """Look over the blocks of a part."""
+    found = []
+    for block in blocks:
+        labels, codes = np.unique(block.y, return_inverse=True)
+        small = codes.astype(np.min_scalar_type(len(labels)))
+        channels = list(block.forest.trees), list(block.forest.vectors)
+        found.append(TreeSurvey(block.number, labels, small, block.weights, *channels))
+    return found
+
+
+# --- Parts -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TreePacking:
+    """How blocks become a part."""
+
+    number: int
+    kernel: ExampleKernel
+    channels: list[str]
+    threads: int | None  # None is as many as the worker has
+
+
+@dataclass(frozen=True, eq=False)
+class KnownCuts:
+    """The cuts that a part must know when it is asked."""
+
+    problem: str  # tells it from others
+    count: int
+
+
+class TreePart:
+    """Examples on a worker. They stay there: Dask makes them again elsewhere rather than moving them."""
+
+    def __init__(self, blocks: list[TreeBlock], packing: TreePacking) -> None:
+        self.number = packing.number
+        self.forest = _joined_forest(blocks, packing.channels)
+        self._packing = packing
+        self._core_kernel = packing.kernel.core()
+        self.examples = packing.kernel.examples(self.forest, threads=self.threads)
+        self._problem = ""
+        self._cuts: TreeCuts | None = None
+        self.lock = threading.Lock()
+
+    def __sizeof__(self) -> int:
+        """For Dask's account of memory."""
+        return int(self.forest.nbytes) + 512 * len(self.forest)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a part of the training trees stays on its worker")
+
+    @property
+    def threads(self) -> int:
+        """Threads for a task."""
+        return self._packing.threads or int(get_worker().state.nthreads)
+
+    def cuts_of(self, problem: str) -> TreeCuts:
+        """The cuts of a problem that the part knows; those of another are forgotten."""
+        if self._cuts is None or self._problem != problem:
+            self.forget_cuts(problem)
+        assert self._cuts is not None
+        return self._cuts
+
+    def forget_cuts(self, problem: str) -> None:
+        """Begin a problem."""
+        self._problem, self._cuts = problem, TreeCuts(self._core_kernel, self.examples)
+
+
+def _joined_forest(blocks: list[TreeBlock], channels: list[str]) -> Forest:
+    """All blocks as one forest, with the channels that all parts have."""
+    if len(blocks) == 1 and list(blocks[0].forest.trees) == channels:
+        return blocks[0].forest
+    table = SubtreeTable()
+    roots: dict[str, list[Any]] = {name: [] for name in channels}
+    for block in blocks:
+        nothing = np.full(len(block.forest), -1, np.int32)
+        for name in channels:
+            own = block.forest.trees.get(name, nothing)
+            roots[name].append(np.asarray(table.absorb(block.forest.table, own)))
+    return Forest._of(table, {name: np.concatenate(found) for name, found in roots.items()}, {})
+
+
+# --- Tasks of the sampled learner --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CutPiece:
+    """What the examples of one part contribute to a cut: distinct subtrees, with their weights."""
+
+    arrays: dict[str, NDArray[Any]]  # of the table of subtrees
+    weights: NDArray[np.float64]  # channels x subtrees
+
+    @property
+    def nbytes(self) -> int:
+        """What is sent, but for a few bytes."""
+        return int(self.weights.nbytes + sum(array.nbytes for array in self.arrays.values()))
+
+    def __sizeof__(self) -> int:
+        """For Dask, which weighs what it moves."""
+        return self.nbytes + 64
+
+    def unpacked(self) -> tuple[SubtreeTable, NDArray[np.float64]]:
+        """As the core takes it."""
+        return SubtreeTable.from_arrays(**self.arrays), self.weights
+
+
+@dataclass(frozen=True, eq=False)
+class CutExamples:
+    """The examples of a cut that are in one part."""
+
+    places: Places
+    coefficients: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class CutAnswer:
+    """What a part says; None where it lacks cuts."""
+
+    values: Vector | None
+    received: int = 0  # bytes, from other parts
+
+
+def score_sample(part: TreePart, known: KnownCuts, alphas: Vector, places: Places) -> CutAnswer:
+    """The scores of some examples, for the cuts with these coefficients."""
+    with part.lock:
+        cuts = part.cuts_of(known.problem)
+        if len(cuts) != known.count:
+            return CutAnswer(None)
+        return CutAnswer(np.asarray(cuts.score(alphas, places, part.threads)))
+
+
+def pieces_of(part: TreePart, known: KnownCuts, cuts: Sequence[CutExamples]) -> list[list[CutPiece]]:
+    """What the part contributes to each of some cuts."""
+    with part.lock:
+        return [[_piece_of(part.cuts_of(known.problem), cut)] for cut in cuts]
+
+
+def pieces_together(*given: list[list[CutPiece]]) -> list[list[CutPiece]]:
+    """For each cut, the pieces of several parts."""
+    return [[piece for pieces in of_cut for piece in pieces] for of_cut in zip(*given, strict=True)]
+
+
+def add_cut(
+    part: TreePart, given: Sequence[list[list[CutPiece]]], known: KnownCuts, own: CutExamples
+) -> CutAnswer:
+    """Add a cut; the products of what the part contributes to it with all cuts, it being the last."""
+    with part.lock:
+        cuts = part.cuts_of(known.problem)
+        (pieces,) = pieces_together(*given)
+        if len(cuts) == known.count:
+            cuts.add([piece.unpacked() for piece in pieces])
+        if len(cuts) != known.count + 1:
+            return CutAnswer(None)
+        products = np.asarray(cuts.products(own.places, own.coefficients, part.threads))
+        return CutAnswer(products, sum(piece.nbytes for piece in pieces))
+
+
+def restore_cuts(part: TreePart, given: Sequence[list[list[CutPiece]]], known: KnownCuts) -> int:
+    """Give a part that has lost its cuts all of them; the bytes that it got."""
+    with part.lock:
+        part.forget_cuts(known.problem)
+        cuts = part.cuts_of(known.problem)
+        whole = pieces_together(*given)
+        for pieces in whole:
+            cuts.add([piece.unpacked() for piece in pieces])
+        return sum(piece.nbytes for pieces in whole for piece in pieces)
+
+
+def _piece_of(cuts: TreeCuts, examples: CutExamples) -> CutPiece:
+    table, weights = cuts.weighted_trees(examples.places, examples.coefficients)
+    return CutPiece(dict(table.arrays()), np.asarray(weights))
+
+
+def trees_at(part: TreePart, places: Places) -> Forest:
+    """Some examples, to be sent."""
+    return part.forest[places].compact()

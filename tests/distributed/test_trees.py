@@ -1,0 +1,269 @@
+"""Trees on the workers of a cluster are learned as on one machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.bag
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from reference.lost_workers import kill_a_worker
+from reference.processes import output_of
+from unkernel import Forest, TreeSVC, compile
+from unkernel._core import kernel_matrix
+from unkernel.distributed import DaskTreeSVC, cluster
+from unkernel.distributed.tree_clusters import ClusterCuts, ExamplePlaces
+from unkernel.distributed.tree_tasks import (
+    CutExamples,
+    KnownCuts,
+    TreePacking,
+    TreePart,
+    TreeSurvey,
+    add_cut,
+    pieces_of,
+    restore_cuts,
+    score_sample,
+    tree_block_of,
+)
+from unkernel.models import ExampleKernel
+
+SAMPLED: dict[str, Any] = {"solver": "sampled", "sample_size": 40, "random_state": 3, "tol": 1e-3, "C": 0.1}
+# Scores are sums of the same numbers in another order.
+CLOSE: dict[str, float] = {"rtol": 1e-9, "atol": 1e-9}
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Trees as text, with two kinds of labels."""
+
+    X: list[str]
+    binary: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+
+
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """The label shows in a child of the root, often but not always."""
+    generator = np.random.default_rng(0)
+    classes = generator.integers(0, 3, 180)
+    shown = np.where(generator.random(180) < 0.8, classes, generator.integers(0, 3, 180))
+    words = generator.integers(0, 5, (180, 4))
+    X = [
+        f"(S (A (N w{a}) (N w{b}){' (V w' + str(c) + ')' if c % 2 else ''}) (L{label} x) (B (N w{d})))"
+        for label, (a, b, c, d) in zip(shown, words, strict=True)
+    ]
+    names = np.array(["red", "green", "blue"])[classes]
+    weights = generator.integers(0, 3, 180).astype(float)
+    weights[:70] = 0.0  # all that one worker has
+    return Trees(X, np.where(classes > 0, 1, -1), names, weights)
+
+
+def assert_same(ours: Any, theirs: Any, X: Any) -> None:
+    assert ours.n_iter_ == theirs.n_iter_ > 2
+    assert ours.n_support_ == theirs.n_support_ > 20
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=1e-9)
+    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), **CLOSE)
+
+
+# --- The sampled learner -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kernel", ["sst", "st", "sst_bow", "ptk"])
+def test_sampled_cuts_are_those_of_one_machine(client: Any, trees: Trees, kernel: str) -> None:
+    ours = DaskTreeSVC(kernel, client=client, **SAMPLED).fit(trees.X, trees.binary)
+    theirs = TreeSVC(kernel, **SAMPLED).fit(trees.X, trees.binary)
+    assert_same(ours, theirs, trees.X)
+    assert ours.n_parts_ == 3
+    assert ours.n_recoveries_ == 0
+    assert ours.traffic_["scores"] == 8 * 40 * (ours.n_iter_ - 1)
+    assert ours.traffic_["cuts"] > 0
+
+
+def test_classes_and_weights(client: Any, trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_FAN", 2)  # so that pieces of cuts are joined on their way
+    options = {**SAMPLED, "imbalance": 2.0, "class_weight": {"red": 0.5}, "fit_intercept": False}
+    ours = DaskTreeSVC(client=client, **options).fit(trees.X, trees.classes, trees.weights)
+    theirs = TreeSVC(**options).fit(trees.X, trees.classes, trees.weights)
+    assert_same(ours, theirs, trees.X)
+    np.testing.assert_allclose(
+        compile(ours).decision_function(trees.X), theirs.decision_function(trees.X), **CLOSE
+    )
+
+
+@pytest.mark.parametrize("pairing", ["same", "all"])
+def test_several_trees_per_example(client: Any, trees: Trees, pairing: str) -> None:
+    forest = Forest({"a": trees.X, "b": [*trees.X[1:], None]})
+    options = {**SAMPLED, "tree_pairing": pairing}
+    ours = DaskTreeSVC(client=client, **options).fit(forest, trees.binary)
+    assert_same(ours, TreeSVC(**options).fit(forest, trees.binary), forest)
+
+
+def test_a_path(client: Any, trees: Trees) -> None:
+    fitted = DaskTreeSVC(client=client, **SAMPLED).path(trees.X, trees.binary, [0.05, 0.1])
+    for learner, C in zip(fitted, (0.05, 0.1), strict=True):
+        assert_same(learner, TreeSVC(**{**SAMPLED, "C": C}).fit(trees.X, trees.binary), trees.X)
+
+
+def test_estimators_are_copied_and_saved_without_the_client(
+    client: Any, trees: Trees, tmp_path: Path
+) -> None:
+    learner = DaskTreeSVC(client=client, **SAMPLED)
+    assert clone(learner).client is client
+    learner.fit(trees.X, trees.binary)
+    learner.save(tmp_path / "model.uk")
+    for loaded in (DaskTreeSVC.load(tmp_path / "model.uk"), TreeSVC.load(tmp_path / "model.uk")):
+        np.testing.assert_array_equal(loaded.predict(trees.X), learner.predict(trees.X))
+
+
+# --- Where trees come from ---------------------------------------------------------------------------------
+
+
+def sources(client: Any, trees: Trees, folder: Path) -> dict[str, tuple[Any, ...]]:
+    """The same examples in the same order, in all forms that there are."""
+    bounds = [(0, 70), (70, 70), (70, 100), (100, 180)]
+    blocks = [(trees.X[begin:end], trees.binary[begin:end]) for begin, end in bounds]
+    for number, (X, y) in enumerate(blocks):
+        lines = [f"{label} |BT| {tree} |ET|\n" for tree, label in zip(X, y, strict=True)]
+        if lines:
+            (folder / f"part-{number}.dat").write_text("".join(lines))
+    pairs = list(zip(trees.X, trees.binary.tolist(), strict=True))
+    workers = sorted(client.nthreads())
+    backwards = [
+        client.submit(tuple, block, workers=[worker], pure=False)
+        for block, worker in zip(blocks, [*workers[::-1], workers[0]], strict=True)
+    ]
+    return {
+        "forest": (Forest(trees.X), trees.binary),
+        "files": (str(folder / "part-*.dat"),),
+        "paths": (sorted(folder.glob("part-*.dat")),),
+        "delayed": ([dask.delayed(block) for block in blocks],),
+        "futures": (backwards,),
+        "bag": (dask.bag.from_sequence(pairs, npartitions=5),),
+        "fewer trees than workers are parts": ([dask.delayed((trees.X, trees.binary))],),
+    }
+
+
+def test_all_sources_give_the_same_model(client: Any, trees: Trees, tmp_path: Path) -> None:
+    theirs = TreeSVC(**SAMPLED).fit(trees.X, trees.binary)
+    for given in sources(client, trees, tmp_path).values():
+        assert_same(DaskTreeSVC(client=client, **SAMPLED).fit(*given), theirs, trees.X)
+
+
+def test_refusals(client: Any, trees: Trees, tmp_path: Path) -> None:
+    def refused(message: str, *given: Any) -> None:
+        with pytest.raises((ValueError, FileNotFoundError), match=message):
+            DaskTreeSVC(client=client, **SAMPLED).fit(*given)
+
+    (tmp_path / "bare").write_text("(S (A a))")
+    tree, other = "(S (A a))", "(S (B b))"
+    refused("target y is None", trees.X)
+    refused("inconsistent numbers of samples", trees.X, trees.binary[1:])
+    refused("only one class", [tree, other], [1, 1])
+    refused("at least one non-zero", [tree, other], [0, 1], [0.0, 0.0])
+    refused("there are no trees to train on", [dask.delayed(([], []))])
+    refused("have vectors", Forest([tree, other], vectors=[[1.0], [2.0]]), [0, 1])
+    refused("a bag of trees has pairs", dask.bag.from_sequence([tree, other]))
+    refused("a block is a tuple", [dask.delayed(3)])
+    refused("numbers, and those of others are text", [dask.delayed(([tree], [k])) for k in (1, "a")])
+    refused("some have none", [dask.delayed(([tree], [0])), dask.delayed(([other], [1], [1.0]))])
+    refused("trees without labels", tmp_path / "bare")
+    refused("no file matches", str(tmp_path / "*.none"))
+    refused("X only", str(tmp_path / "bare"), [1])
+    refused("never closed", ["(S (A a)", other], [0, 1])
+
+
+# --- Lost workers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("when", ["score", "add"])
+def test_a_killed_worker(
+    process_client: Any, trees: Trees, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killing = kill_a_worker(process_client, 3)
+    monkeypatch.setattr(ClusterCuts, when, killing(getattr(ClusterCuts, when)))
+    ours = DaskTreeSVC(client=process_client, **SAMPLED).fit(trees.X, trees.binary)
+    assert ours.n_recoveries_ >= 1
+    assert ours.traffic_["restored"] > 0
+    assert_same(ours, TreeSVC(**SAMPLED).fit(trees.X, trees.binary), trees.X)
+
+
+def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> None:
+    def new_part() -> TreePart:
+        return TreePart([tree_block_of(0, trees.X, trees.binary)], TreePacking(0, ExampleKernel(), ["0"], 1))
+
+    generator = np.random.default_rng(1)
+    cuts = [CutExamples(np.arange(k, 60, 7, dtype=np.int32), generator.normal(size=9)) for k in range(3)]
+    cuts = [CutExamples(cut.places, cut.coefficients[: len(cut.places)]) for cut in cuts]
+    alphas, everything = np.array([0.5, 0.0, 2.0]), np.arange(180, dtype=np.int32)
+    steady, shaken, lost = new_part(), new_part(), new_part()
+    for part, repeats in ((steady, 1), (shaken, 2)):
+        for count, cut in enumerate(cuts):
+            for _ in range(repeats):
+                known = KnownCuts("p", count)
+                products = add_cut(part, [pieces_of(part, known, [cut])], known, cut).values
+                assert products is not None
+                assert len(products) == count + 1
+    known = KnownCuts("p", 3)
+    expected = score_sample(steady, known, alphas, everything).values
+    np.testing.assert_array_equal(score_sample(shaken, known, alphas, everything).values, expected)
+    matrix = ExampleKernel().examples(Forest(trees.X), indexed=True)
+    gram = np.asarray(
+        kernel_matrix(ExampleKernel().core(), matrix, matrix, symmetric=True, threads=1, on_progress=None)
+    )
+    by_hand = sum(
+        alpha * gram[:, cut.places] @ cut.coefficients for alpha, cut in zip(alphas, cuts, strict=True)
+    )
+    np.testing.assert_allclose(expected, by_hand, **CLOSE)
+
+    assert score_sample(lost, known, alphas, everything).values is None
+    late = KnownCuts("p", 2)
+    assert add_cut(lost, [pieces_of(lost, late, cuts[2:])], late, cuts[2]).values is None
+    restore_cuts(lost, [pieces_of(steady, known, cuts)], known)
+    np.testing.assert_array_equal(score_sample(lost, known, alphas, everything).values, expected)
+    assert score_sample(lost, late, alphas[:2], everything).values is None
+    assert score_sample(lost, KnownCuts("q", 3), alphas, everything).values is None
+
+
+def test_examples_are_numbered_as_they_were_given() -> None:
+    def seen(number: int, size: int) -> TreeSurvey:
+        return TreeSurvey(number, np.array([0]), np.zeros(size, np.uint8), None, ["0"], [])
+
+    places = ExamplePlaces([[seen(1, 3), seen(4, 2)], [seen(0, 2), seen(2, 0), seen(3, 1)]])
+    assert places.examples == 8
+    (first, in_first), (second, in_second) = places.by_part(np.arange(8))
+    assert first.tolist() == [2, 3, 4, 6, 7]
+    assert in_first.tolist() == [0, 1, 2, 3, 4]
+    assert second.tolist() == [0, 1, 5]
+    assert in_second.tolist() == [0, 1, 2]
+
+
+INTERRUPTED = """
+    import signal, os
+    import numpy as np
+    from dask.distributed import Client
+    from unkernel.distributed import DaskTreeSVC
+
+    words = np.random.default_rng(0).integers(0, 9, (200, 3))
+    X = [f"(S (A w{a}) (B w{b}) (C w{c}))" for a, b, c in words]
+    with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
+        learner = DaskTreeSVC(solver="sampled", sample_size=20, tol=1e-12, max_iter=10**6)
+        presses = iter([lambda: os.kill(os.getpid(), signal.SIGINT)])
+        press = lambda _progress: next(presses, int)()
+        try:
+            learner.fit_reporting(X, words[:, 0] % 2, None, on_progress=press)
+        except KeyboardInterrupt:
+            print("stopped")
+"""
+
+
+@pytest.mark.hostile
+def test_ctrl_c_stops() -> None:
+    assert "stopped" in output_of(INTERRUPTED)
