@@ -16,7 +16,7 @@ from reference.lost_workers import kill_a_worker
 from reference.processes import output_of
 from unkernel import Forest, TreeSVC, compile
 from unkernel._core import kernel_matrix
-from unkernel.distributed import DaskTreeSVC, cluster
+from unkernel.distributed import DaskTreeSVC
 from unkernel.distributed.tree_clusters import ClusterCuts, ExamplePlaces
 from unkernel.distributed.tree_tasks import (
     CutExamples,
@@ -25,7 +25,7 @@ from unkernel.distributed.tree_tasks import (
     TreePart,
     TreeSurvey,
     add_cut,
-    pieces_of,
+    piece_of_cut,
     restore_cuts,
     score_sample,
     tree_block_of,
@@ -86,8 +86,7 @@ def test_sampled_cuts_are_those_of_one_machine(client: Any, trees: Trees, kernel
     assert ours.traffic_["cuts"] > 0
 
 
-def test_classes_and_weights(client: Any, trees: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_FAN", 2)  # so that pieces of cuts are joined on their way
+def test_classes_and_weights(client: Any, trees: Trees) -> None:
     options = {**SAMPLED, "imbalance": 2.0, "class_weight": {"red": 0.5}, "fit_intercept": False}
     ours = DaskTreeSVC(client=client, **options).fit(trees.X, trees.classes, trees.weights)
     theirs = TreeSVC(**options).fit(trees.X, trees.classes, trees.weights)
@@ -208,12 +207,12 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
         for count, cut in enumerate(cuts):
             for _ in range(repeats):
                 known = KnownCuts("p", count)
-                products = add_cut(part, [pieces_of(part, known, [cut])], known, cut).values
+                products = add_cut(part, known, [piece_of_cut(part, known, cut)], cut)
                 assert products is not None
                 assert len(products) == count + 1
     known = KnownCuts("p", 3)
-    expected = score_sample(steady, known, alphas, everything).values
-    np.testing.assert_array_equal(score_sample(shaken, known, alphas, everything).values, expected)
+    expected = score_sample(steady, known, alphas, everything)
+    np.testing.assert_array_equal(score_sample(shaken, known, alphas, everything), expected)
     matrix = ExampleKernel().examples(Forest(trees.X), indexed=True)
     gram = np.asarray(
         kernel_matrix(ExampleKernel().core(), matrix, matrix, symmetric=True, threads=1, on_progress=None)
@@ -223,13 +222,13 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
     )
     np.testing.assert_allclose(expected, by_hand, **CLOSE)
 
-    assert score_sample(lost, known, alphas, everything).values is None
+    assert score_sample(lost, known, alphas, everything) is None
     late = KnownCuts("p", 2)
-    assert add_cut(lost, [pieces_of(lost, late, cuts[2:])], late, cuts[2]).values is None
-    restore_cuts(lost, [pieces_of(steady, known, cuts)], known)
-    np.testing.assert_array_equal(score_sample(lost, known, alphas, everything).values, expected)
-    assert score_sample(lost, late, alphas[:2], everything).values is None
-    assert score_sample(lost, KnownCuts("q", 3), alphas, everything).values is None
+    assert add_cut(lost, late, [piece_of_cut(lost, late, cuts[2])], cuts[2]) is None
+    restore_cuts(lost, known, [[piece_of_cut(steady, known, cut)] for cut in cuts])
+    np.testing.assert_array_equal(score_sample(lost, known, alphas, everything), expected)
+    assert score_sample(lost, late, alphas[:2], everything) is None
+    assert score_sample(lost, KnownCuts("q", 3), alphas, everything) is None
 
 
 def test_examples_are_numbered_as_they_were_given() -> None:

@@ -63,7 +63,9 @@ class Cluster:
 
         The arguments may hold a :class:`Spread`.
         """
-        answer = added(*self._until_answered(lambda: self._joined(added, self._asked(task, arguments))))
+        answer = added(
+            *self._until_answered(lambda: self._answers(self._added(self._asked(task, arguments))))
+        )
         if answer.vector is not None:
             self.traffic[purpose] += answer.vector.nbytes * len(self.parts)
         return answer
@@ -72,26 +74,16 @@ class Cluster:
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
         """Ask all parts, or some, and get what each says."""
-        return self._until_answered(lambda: self._asked(task, arguments, parts))
+        return self._until_answered(lambda: self._answers(self._asked(task, arguments, parts)))
 
-    def exchange(
-        self,
-        give: tuple[Callable[..., Any], Arguments],
-        join: Callable[..., Any],
-        take: tuple[Callable[..., Any], Arguments],
-        parts: Sequence[int] | None = None,
+    def directly(
+        self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
-        """Ask all parts by one task, and by another, with all of what they said, these or some of them.
+        """As `each`, but workers are asked past the scheduler's tasks, which takes a fifth of the time.
 
-        What they say first goes from worker to worker, joined along a tree; `take` gets a list of it.
+        For learners that ask short questions often. What is sent goes through the client.
         """
-
-        def ask() -> list[Future]:
-            given = self._joined(join, self._asked(*give))
-            task, arguments = take
-            return self._asked(task, lambda k: (given, *arguments(k)), parts)
-
-        return self._until_answered(ask)
+        return self._until_answered(lambda: self._told(task, arguments, parts))
 
     def spread(self, vector: Any, purpose: str) -> Spread:
         """A vector for all parts: sent when they are asked with it."""
@@ -112,22 +104,42 @@ class Cluster:
         tied = {"workers": [self.places[place]], "allow_other_workers": False}
         return self.client.submit(task, *arguments, pure=False, **tied)
 
-    def _joined(self, join: Callable[..., Any], answers: list[Future]) -> list[Future]:
-        """The answers, joined on the workers until there are few."""
+    def _added(self, answers: list[Future]) -> list[Future]:
         while len(answers) > _FAN:
             groups = [answers[k : k + _FAN] for k in range(0, len(answers), _FAN)]
-            answers = [self.client.submit(join, *group, pure=False) for group in groups]
+            answers = [self.client.submit(added, *group, pure=False) for group in groups]
         return answers
+
+    def _told(self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None) -> list[Any]:
+        asked = range(len(self.parts)) if parts is None else parts
+        questions = [(self.places[k], self.parts[k].key, arguments(k)) for k in asked]
+
+        async def tell() -> list[Any]:
+            calls = [
+                self.client.run(_answered_there, task, key, told, workers=[place])
+                for place, key, told in questions
+            ]
+            return [
+                found[place]
+                for found, (place, *_) in zip(await asyncio.gather(*calls), questions, strict=True)
+            ]
+
+        answers = asyncio.run_coroutine_threadsafe(tell(), self.client.loop.asyncio_loop)
+        try:
+            while not concurrent.futures.wait([answers], _PATIENCE).done:
+                self._expect_all_there()
+            return answers.result()
+        finally:
+            answers.cancel()
 
     # --- When workers are lost ---------------------------------------------------------------------------
 
-    def _until_answered(self, ask: Callable[[], list[Future]]) -> list[Any]:
+    def _until_answered(self, ask: Callable[[], list[Any]]) -> list[Any]:
         while True:
             if self.stopped.is_set():
                 raise Interrupted
-            futures = ask()
             try:
-                found = self._answers(futures)
+                found = ask()
             except DaskTimeout:
                 found = None
             except Interrupted:
@@ -211,6 +223,13 @@ class Cluster:
                 self.places = [place[0] for place in places]
                 return
             time.sleep(0.1)
+
+
+async def _answered_there(
+    task: Callable[..., Any], key: str, told: tuple[Any, ...], dask_worker: Any = None
+) -> Any:
+    """Do a task with a part of this worker, beside its event loop."""
+    return await asyncio.to_thread(task, dask_worker.data[key], *told)
 
 
 def _finished(futures: list[Future], patience: float) -> bool:

@@ -15,20 +15,19 @@ from numpy.typing import NDArray
 from unkernel._core import Forest as SubtreeTable
 from unkernel._core import train_sampled_trees_distant
 from unkernel.data.trees.forest import Forest
-from unkernel.distributed.cluster import Cluster, placed_blocks
+from unkernel.distributed.cluster import Arguments, Cluster, placed_blocks
 from unkernel.distributed.risks import interruptible
 from unkernel.distributed.sources import Sources
 from unkernel.distributed.tree_tasks import (
-    CutAnswer,
     CutExamples,
+    CutPiece,
     KnownCuts,
     Places,
     TreePacking,
     TreePart,
     TreeSurvey,
     add_cut,
-    pieces_of,
-    pieces_together,
+    piece_of_cut,
     restore_cuts,
     score_sample,
     survey_trees,
@@ -77,70 +76,53 @@ def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[Vector
 
 
 class ClusterCuts:
-    """Cuts whose examples are on the workers, two questions per round.
+    """Cuts whose examples are on the workers, three questions per round.
 
-    The first returns the scores of a sample, of which each part has some. The second makes the cut known:
-    each part sends the subtrees of its examples to all others, and returns the products of its share of the
-    cut with all cuts, whose sum is the cut's.
+    The first returns the scores of a sample, of which each part has some. The others make the cut known: the
+    subtrees of its examples are gathered from the parts that have them and sent to all, and each part returns
+    the products of its share of the cut with all cuts, whose sum is the cut's.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._problem = uuid.uuid4().hex
-        self._cuts: list[list[CutExamples]] = []  # for each cut, by part
+        self._cuts: list[list[CutPiece]] = []  # for parts that are made again
 
     def score(self, alphas: Vector, examples: NDArray[np.int32]) -> Vector:
         """The score of each example, for the cuts with these coefficients."""
         split = self._places.by_part(examples)
-        known = KnownCuts(self._problem, len(self._cuts))
-        self._cluster.traffic["samples"] += examples.nbytes + alphas.nbytes * self._places.parts
-        self._cluster.traffic["scores"] += 8 * len(examples)
-        answers = self._answered(
-            known, lambda: self._cluster.each(score_sample, lambda k: (known, alphas, split[k][1]))
-        )
-        return in_order(split, [_values_of(answer) for answer in answers])
+        self._count("samples", examples.nbytes + alphas.nbytes * self._places.parts)
+        self._count("scores", 8 * len(examples))
+        return in_order(split, self._asked(score_sample, lambda k: (alphas, split[k][1])))
 
     def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
         """The products of a new cut with all cuts, it being the last."""
         own = [CutExamples(at, coefficients[which]) for which, at in self._places.by_part(examples)]
-        known = KnownCuts(self._problem, len(self._cuts))
-        answers = self._answered(
-            known,
-            lambda: self._cluster.exchange(
-                (pieces_of, lambda k: (known, [own[k]])),
-                pieces_together,
-                (add_cut, lambda k: (known, own[k])),
-            ),
-        )
-        self._cuts.append(own)
-        self._cluster.traffic["cuts"] += 12 * len(examples) + sum(answer.received for answer in answers)
-        products: Vector = np.sum([_values_of(answer) for answer in answers], axis=0)
+        pieces = self._cluster.directly(piece_of_cut, lambda k: (self._known(), own[k]))
+        products: Vector = np.sum(self._asked(add_cut, lambda k: (pieces, own[k])), axis=0)
+        self._cuts.append(pieces)
+        received = sum(piece.nbytes for piece in pieces)
+        self._count("cuts", 24 * len(examples) + received * (1 + self._places.parts))
+        self._count("products", products.nbytes * self._places.parts)
         return products
 
-    def _answered(self, known: KnownCuts, ask: Callable[[], list[CutAnswer]]) -> list[CutAnswer]:
+    def _known(self) -> KnownCuts:
+        return KnownCuts(self._problem, len(self._cuts))
+
+    def _asked(self, task: Callable[..., Vector | None], arguments: Arguments) -> list[Vector]:
         """Ask until all parts know all cuts."""
+        known = self._known()
         while True:
-            answers = ask()
-            lost = [part for part, answer in enumerate(answers) if answer.values is None]
+            answers = self._cluster.directly(task, lambda k: (known, *arguments(k)))
+            lost = [part for part, answer in enumerate(answers) if answer is None]
             if not lost:
                 return answers
-            self._restore(known, lost)
+            self._cluster.directly(restore_cuts, lambda _: (known, self._cuts), lost)
+            self._count("restored", len(lost) * sum(piece.nbytes for cut in self._cuts for piece in cut))
 
-    def _restore(self, known: KnownCuts, lost: list[int]) -> None:
-        """Give parts that were made again the cuts so far, of which all parts send their share once more."""
-        received = self._cluster.exchange(
-            (pieces_of, lambda k: (known, [cut[k] for cut in self._cuts])),
-            pieces_together,
-            (restore_cuts, lambda _: (known,)),
-            lost,
-        )
-        self._cluster.traffic["restored"] += sum(received)
-
-
-def _values_of(answer: CutAnswer) -> Vector:
-    assert answer.values is not None
-    return answer.values
+    def _count(self, purpose: str, sent: int) -> None:
+        self._cluster.traffic[purpose] += sent
 
 
 # --- The examples ------------------------------------------------------------------------------------------
@@ -239,7 +221,7 @@ class ClusterTrees:
     def chosen(self, places: NDArray[Any]) -> Forest:
         """Some of the examples, fetched from the workers."""
         split = self.places.by_part(places)
-        found = self.cluster.each(trees_at, lambda k: (split[k][1],))
+        found = self.cluster.directly(trees_at, lambda k: (split[k][1],))
         table = SubtreeTable()
         roots = {name: np.empty(len(places), np.int32) for name in found[0].trees}
         for (which, _), forest in zip(split, found, strict=True):

@@ -9,7 +9,7 @@ runs twice does no harm.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,7 +138,7 @@ class TreePart:
     def __init__(self, blocks: list[TreeBlock], packing: TreePacking) -> None:
         self.number = packing.number
         self.forest = _joined_forest(blocks, packing.channels)
-        self._packing = packing
+        self.threads = packing.threads or int(get_worker().state.nthreads)
         self._core_kernel = packing.kernel.core()
         self.examples = packing.kernel.examples(self.forest, threads=self.threads)
         self._problem = ""
@@ -151,11 +151,6 @@ class TreePart:
 
     def __reduce__(self) -> Any:
         raise TypeError("a part of the training trees stays on its worker")
-
-    @property
-    def threads(self) -> int:
-        """Threads for a task."""
-        return self._packing.threads or int(get_worker().state.nthreads)
 
     def cuts_of(self, problem: str) -> TreeCuts:
         """The cuts of a problem that the part knows; those of another are forgotten."""
@@ -215,63 +210,41 @@ class CutExamples:
     coefficients: Vector
 
 
-@dataclass(frozen=True, eq=False)
-class CutAnswer:
-    """What a part says; None where it lacks cuts."""
-
-    values: Vector | None
-    received: int = 0  # bytes, from other parts
-
-
-def score_sample(part: TreePart, known: KnownCuts, alphas: Vector, places: Places) -> CutAnswer:
-    """The scores of some examples, for the cuts with these coefficients."""
+def score_sample(part: TreePart, known: KnownCuts, alphas: Vector, places: Places) -> Vector | None:
+    """The scores of some examples, for the cuts with these coefficients; None if the part lacks cuts."""
     with part.lock:
         cuts = part.cuts_of(known.problem)
-        if len(cuts) != known.count:
-            return CutAnswer(None)
-        return CutAnswer(np.asarray(cuts.score(alphas, places, part.threads)))
+        return None if len(cuts) != known.count else np.asarray(cuts.score(alphas, places, part.threads))
 
 
-def pieces_of(part: TreePart, known: KnownCuts, cuts: Sequence[CutExamples]) -> list[list[CutPiece]]:
-    """What the part contributes to each of some cuts."""
+def piece_of_cut(part: TreePart, known: KnownCuts, own: CutExamples) -> CutPiece:
+    """What the part contributes to a cut."""
     with part.lock:
-        return [[_piece_of(part.cuts_of(known.problem), cut)] for cut in cuts]
+        table, weights = part.cuts_of(known.problem).weighted_trees(own.places, own.coefficients)
+        return CutPiece(dict(table.arrays()), np.asarray(weights))
 
 
-def pieces_together(*given: list[list[CutPiece]]) -> list[list[CutPiece]]:
-    """For each cut, the pieces of several parts."""
-    return [[piece for pieces in of_cut for piece in pieces] for of_cut in zip(*given, strict=True)]
+def add_cut(part: TreePart, known: KnownCuts, pieces: list[CutPiece], own: CutExamples) -> Vector | None:
+    """Add a cut; the products of what the part contributes to it with all cuts, it being the last.
 
-
-def add_cut(
-    part: TreePart, given: Sequence[list[list[CutPiece]]], known: KnownCuts, own: CutExamples
-) -> CutAnswer:
-    """Add a cut; the products of what the part contributes to it with all cuts, it being the last."""
+    None if the part lacks cuts.
+    """
     with part.lock:
         cuts = part.cuts_of(known.problem)
-        (pieces,) = pieces_together(*given)
         if len(cuts) == known.count:
             cuts.add([piece.unpacked() for piece in pieces])
         if len(cuts) != known.count + 1:
-            return CutAnswer(None)
-        products = np.asarray(cuts.products(own.places, own.coefficients, part.threads))
-        return CutAnswer(products, sum(piece.nbytes for piece in pieces))
+            return None
+        return np.asarray(cuts.products(own.places, own.coefficients, part.threads))
 
 
-def restore_cuts(part: TreePart, given: Sequence[list[list[CutPiece]]], known: KnownCuts) -> int:
-    """Give a part that has lost its cuts all of them; the bytes that it got."""
+def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiece]]) -> None:
+    """Give a part that has lost its cuts all of them."""
     with part.lock:
         part.forget_cuts(known.problem)
         cuts = part.cuts_of(known.problem)
-        whole = pieces_together(*given)
-        for pieces in whole:
+        for pieces in all_pieces:
             cuts.add([piece.unpacked() for piece in pieces])
-        return sum(piece.nbytes for pieces in whole for piece in pieces)
-
-
-def _piece_of(cuts: TreeCuts, examples: CutExamples) -> CutPiece:
-    table, weights = cuts.weighted_trees(examples.places, examples.coefficients)
-    return CutPiece(dict(table.arrays()), np.asarray(weights))
 
 
 def trees_at(part: TreePart, places: Places) -> Forest:

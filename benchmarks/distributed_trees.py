@@ -1,0 +1,158 @@
+"""Training tree kernels on a cluster: what more workers save, and what a round sends.
+
+The trees are PropBank's candidates (tree_tasks.py), in eight files that the workers read themselves; kernel
+and C are those of tree.py. The peer of two workers is one worker in the same run, on the same files, with the
+same samples and for the same number of rounds; workers are processes of one thread, and take turns. "whole"
+is a fit from the files to the model; "training" is what follows when the trees are read and counted.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_trees.py [--quick] [--save] [task ...]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dask.distributed import Client, LocalCluster
+from sklearn.exceptions import ConvergenceWarning
+
+from harness import Report, main
+from tree import DECAY, C
+from tree_tasks import file_of
+from unkernel import TreeSVC, read_trees
+from unkernel.distributed import DaskTreeSVC
+from unkernel.distributed.tree_clusters import ClusterTrees
+
+FILES = 8
+TURNS = 2
+# The examples, and the options of the learner.
+TASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "100,000 candidates, samples of 1,000": ("boundaries-100k", {"sample_size": 1000, "max_iter": 100}),
+    "1,463,591 candidates, samples of 1,000": ("boundaries-all", {"sample_size": 1000, "max_iter": 300}),
+    "1,463,591 candidates, samples of 5,000": ("boundaries-all", {"sample_size": 5000, "max_iter": 100}),
+}
+
+
+def parts_of(task: str) -> list[Path]:
+    """The examples of a task in several files, neighbours together."""
+    whole = file_of(task)
+    parts = [whole.with_suffix(f".{number}-of-{FILES}.dat") for number in range(FILES)]
+    if not all(part.exists() for part in parts):
+        lines = whole.read_text(encoding="utf-8").splitlines(keepends=True)
+        bounds = np.linspace(0, len(lines), FILES + 1).astype(int)
+        for number, part in enumerate(parts):
+            part.write_text("".join(lines[bounds[number] : bounds[number + 1]]), encoding="utf-8")
+    return parts
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a fit took."""
+
+    whole: float  # seconds
+    training: float
+    worker_cpu: float  # seconds of the busiest worker, for training
+    client_cpu: float
+    learner: DaskTreeSVC
+
+
+@contextlib.contextmanager
+def noting_training(client: Client, noted: dict[str, float]) -> Iterator[None]:
+    """Note how long training takes, without reading and counting the trees."""
+    sampled = ClusterTrees.sampled
+
+    def noting(self: Any, *arguments: Any) -> dict[str, Any]:
+        before, own, began = client.run(time.process_time), time.process_time(), time.perf_counter()
+        trained = sampled(self, *arguments)
+        noted["training"] = time.perf_counter() - began
+        noted["client_cpu"] = time.process_time() - own
+        used = client.run(time.process_time)
+        noted["worker_cpu"] = max(used[worker] - before[worker] for worker in used)
+        return trained
+
+    ClusterTrees.sampled = noting  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        ClusterTrees.sampled = sampled  # type: ignore[method-assign]
+
+
+def fitted(client: Client, files: list[Path], options: dict[str, Any]) -> Figures:
+    learner = DaskTreeSVC(decay=DECAY, C=C, random_state=0, client=client, **options)
+    noted: dict[str, float] = {}
+    with warnings.catch_warnings(), noting_training(client, noted):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        began = time.perf_counter()
+        learner.fit(files)
+        return Figures(time.perf_counter() - began, **noted, learner=learner)
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for name in tasks:
+        task, options = TASKS[name]
+        try:
+            files = parts_of(task)
+        except FileNotFoundError as reason:
+            report.leave_out(name, reason)
+            continue
+        with contextlib.ExitStack() as stack:
+            clients = {count: stack.enter_context(started(count)) for count in (2, 1)}
+            found: dict[int, list[Figures]] = {count: [] for count in clients}
+            for _ in range(1 if report.quick else TURNS):
+                for count, client in clients.items():
+                    found[count].append(fitted(client, files, options))
+        add_figures(report, name, found)
+        add_differences(report, name, found[2][0].learner, task, options)
+
+
+@contextlib.contextmanager
+def started(workers: int) -> Iterator[Client]:
+    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    options["memory_limit"] = 0  # nothing is to be written to disk
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        yield client
+
+
+def add_figures(report: Report, name: str, found: dict[int, list[Figures]]) -> None:
+    for count, runs in found.items():
+        contender = f"unkernel, {count} worker{'s' * (count > 1)}"
+        rounds = runs[0].learner.n_iter_
+        report.add(name, contender, "whole", "wall s", min(run.whole for run in runs))
+        report.add(name, contender, "training", "wall s", min(run.training for run in runs))
+        report.add(name, contender, "busiest worker, a round", "CPU ms", least(runs, "worker_cpu", rounds))
+        report.add(
+            name, contender, "client and scheduler, a round", "CPU ms", least(runs, "client_cpu", rounds)
+        )
+        for purpose, sent in runs[0].learner.traffic_.items():
+            report.add(name, contender, f"{purpose}, a round", "bytes", sent / rounds)
+    for figure in ("whole", "training"):
+        one, two = (min(getattr(run, figure) for run in found[count]) for count in (1, 2))
+        report.add(name, "two workers to one", figure, "times", one / two)
+
+
+def least(runs: list[Figures], figure: str, rounds: int) -> float:
+    return 1000 * min(getattr(run, figure) for run in runs) / rounds
+
+
+def add_differences(report: Report, name: str, ours: Any, task: str, options: dict[str, Any]) -> None:
+    """How far the model is from that of one machine."""
+    examples = read_trees(file_of(task), format="lines")
+    theirs = TreeSVC(decay=DECAY, C=C, random_state=0, solver="sampled", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        theirs.fit(examples.X, examples.y)
+    some = examples.X[:10_000]
+    apart = np.abs(ours.decision_function(some) - theirs.decision_function(some)).max()
+    report.add(name, "unkernel, 2 workers", "scores, from those of TreeSVC", "largest difference", apart)
+    change = abs(ours.objective_ / theirs.objective_ - 1)
+    report.add(name, "unkernel, 2 workers", "objective, from that of TreeSVC", "relative", change)
+
+
+if __name__ == "__main__":
+    main(measure, list(TASKS), quick=["100,000 candidates, samples of 1,000"])
