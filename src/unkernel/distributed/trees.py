@@ -22,10 +22,10 @@ class DaskTreeSVC(_OnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
-    weights. Each worker scores its part of a sample, and the subtrees of each cut are sent to all workers. The
-    same ``random_state`` draws the same samples as on one machine; scores agree to about nine digits, unless
-    rounding decides whether an example is inside the margin, after which the cuts differ as for another seed.
-    If a worker is lost, Dask restores its trees elsewhere and training continues.
+    weights. Each worker scores its part of a sample, and the subtrees of each cut are sent to all workers.
+    The same ``random_state`` draws the same samples as on one machine; scores agree to about nine digits,
+    unless rounding decides whether an example is inside the margin, after which the cuts differ as for
+    another seed. If a worker is lost, Dask restores its trees elsewhere and training continues.
 
     Parameters
     ----------
