@@ -6,6 +6,7 @@ Imports are the business of import-linter (pyproject.toml); it does not look int
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import tomllib
@@ -24,6 +25,7 @@ LAZY = sorted(
 )
 
 
+@functools.cache
 def layers() -> list[list[str]]:
     """The rooms that may know each other's lower ones, the highest first, as pyproject.toml has them."""
     (contract,) = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
@@ -138,10 +140,12 @@ def import_graph(source: Path) -> dict[str, set[str]]:
         for path in source.rglob("*.py")
     }
 
+    lazy_sources_of = functools.cache(lazy_sources)  # of a package that many import
+
     def module_of(module: str, name: str | None) -> str:
         if f"{module}.{name}" in paths:
             return f"{module}.{name}"
-        return lazy_sources(paths[module]).get(str(name), module) if module in paths else module
+        return lazy_sources_of(paths[module]).get(str(name), module) if module in paths else module
 
     return {
         own: {module_of(*one) for one in imports(path)} & paths.keys() - {own} for own, path in paths.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,40 +101,45 @@ def rank_files(tmp_path) -> tuple[Path, Path]:
     return paths
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def golden() -> Path:
     """The folder of models that other programs wrote."""
     return GOLDEN
 
 
-@pytest.fixture
-def train_file(tmp_path) -> Path:
-    path = tmp_path / "train.svm.xz"
-    write_svmlight(path, *exclusive_or(300, seed=0))
-    return path
+@pytest.fixture(scope="session")
+def made(tmp_path_factory, golden) -> Path:
+    """A folder of files that are made once; each test has copies of its own."""
+    folder = tmp_path_factory.mktemp("made")
+    write_svmlight(folder / "train.svm.xz", *exclusive_or(300, seed=0))
+    write_svmlight(folder / "test.svm", *exclusive_or(200, seed=1))
+    train = ["train", "poly", folder / "train.svm.xz", "-o", folder / "model.uk", "--C", "10"]
+    compile = ["compile", golden / "libsvm-poly3-multi.model", "-o", folder / "compiled.uk"]
+    for words in (train, [*compile, "--engine", "expanded"]):
+        assert main([*map(str, words), "--quiet"]) == 0
+    return folder
 
 
 @pytest.fixture
-def test_file(tmp_path) -> Path:
-    path = tmp_path / "test.svm"
-    write_svmlight(path, *exclusive_or(200, seed=1))
-    return path
+def train_file(tmp_path, made) -> Path:
+    return Path(shutil.copy(made / "train.svm.xz", tmp_path))
 
 
 @pytest.fixture
-def model_file(tmp_path, train_file, run) -> Path:
-    path = tmp_path / "model.uk"
-    assert run("train", "poly", train_file, "-o", path, "--C", "10", "--quiet").code == 0
-    return path
+def test_file(tmp_path, made) -> Path:
+    return Path(shutil.copy(made / "test.svm", tmp_path))
 
 
 @pytest.fixture
-def compiled_file(tmp_path, golden, run) -> Path:
+def model_file(tmp_path, made, train_file) -> Path:
+    """What was learnt from the file beside it."""
+    return Path(shutil.copy(made / "model.uk", tmp_path))
+
+
+@pytest.fixture
+def compiled_file(tmp_path, made) -> Path:
     """A model of LIBSVM with four classes, compiled into a table of conjunctions."""
-    path = tmp_path / "compiled.uk"
-    source = golden / "libsvm-poly3-multi.model"
-    assert run("compile", source, "-o", path, "--engine", "expanded", "--quiet").code == 0
-    return path
+    return Path(shutil.copy(made / "compiled.uk", tmp_path))
 
 
 @pytest.fixture(scope="session")

@@ -294,7 +294,7 @@ def test_an_endless_stream_in_bounded_memory(model, bank):
 
 def test_nobody_reads_any_more(model, tmp_path):
     """``unkernel parse … | head``."""
-    (tmp_path / "in").write_text(treebank(5000, 0))
+    (tmp_path / "in").write_text(treebank(1000, 0))
     process = start(model, tmp_path / "in")
     assert process.stdout.readline().startswith(b"# sent_id")
     process.stdout.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unkernel import TreeSVC, load, read_model, read_trees
+from unkernel.cli import main
 from unkernel.cli.inputs import trees as _trees
 from unkernel.cli.options.derived import derived_options
 from unkernel.models.tree import COMBINATIONS, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
@@ -45,11 +47,17 @@ def tree_files(golden):
     return golden / "trees.train.dat", golden / "trees.test.dat"
 
 
-@pytest.fixture
-def tree_model(tmp_path, tree_files, run):
-    path = tmp_path / "trees.uk"
-    assert run("train", "tree", tree_files[0], "-o", path, "--quiet").code == 0
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, golden):
+    path = tmp_path_factory.mktemp("trained") / "trees.uk"
+    assert main(["train", "tree", str(golden / "trees.train.dat"), "-o", str(path), "--quiet"]) == 0
     return path
+
+
+@pytest.fixture
+def tree_model(tmp_path, trained):
+    """A copy of the test's own."""
+    return Path(shutil.copy(trained, tmp_path))
 
 
 @pytest.fixture

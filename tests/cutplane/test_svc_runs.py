@@ -14,7 +14,7 @@ from unkernel import CuttingPlaneSVC
 @pytest.mark.parametrize("constant", [1.0, 20.0])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_warm_start_begins_at_the_last_weights(classes, constant):
-    X, y = large_problem(classes, rows=700)
+    X, y = large_problem(classes, rows=400)
     options = {"tol": 1e-4, "intercept_scaling": constant}
     clf = CuttingPlaneSVC(warm_start=True, **options).fit(X, y)
     cold, objective = clf.n_iter_, clf.objective_

@@ -207,7 +207,7 @@ def test_a_chain_of_ten_thousand_different_labels(kind):
 def test_trees_too_large_for_a_table_of_all_pairs(kind):
     """More than 1,024 different nodes: the norm comes from an index."""
     rng = np.random.default_rng(5)
-    rows = [f"(A{rng.integers(100)} (B w{i}) (C w{rng.integers(50)}))" for i in range(500)]
+    rows = [f"(A{rng.integers(100)} (B w{i}) (C w{rng.integers(50)}))" for i in range(350)]
     for label, width in (("D", 5), ("E", 10), ("S", 10)):
         rows = [f"({label} {' '.join(rows[i : i + width])})" for i in range(0, len(rows), width)]
     (tree,) = rows

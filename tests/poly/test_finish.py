@@ -84,7 +84,8 @@ def test_matrices_fit_into_the_memory_that_is_left(finish, monkeypatch):
     assert tight.told_["matrix_bytes"] <= limit
 
 
-@pytest.mark.parametrize("gamma", [0.1, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", [0.1, 1.0])
 def test_w8a(gamma):
     rows = real_data.load("w8a")
     clf = Told(3, C=0.01, gamma=gamma, random_state=0).fit(rows.X, rows.y)

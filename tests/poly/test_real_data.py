@@ -25,6 +25,7 @@ def test_a9a():
     assert clf.gap_ <= clf.tol
 
 
+@pytest.mark.slow
 def test_covtype_gains_three_points_over_the_linear_model():
     rows = load("covtype68k", [2])
     linear = accuracy(PolySVC(1, C=16, gamma=1, random_state=0), *rows)

@@ -54,8 +54,8 @@ def test_the_other_storages_visit_the_same_points(degree, loss):
 @pytest.mark.parametrize("degree", [2, 3])
 @given(
     seed=st.integers(0, 10_000),
-    rows=st.integers(2, 150),
-    sizes=st.tuples(st.integers(1, 6), st.integers(1, 200)),
+    rows=st.integers(2, 90),
+    sizes=st.tuples(st.integers(1, 6), st.integers(1, 120)),
     coef0=st.sampled_from([0.0, 0.5, 2.0]),
 )
 @settings(max_examples=12, deadline=None)

@@ -135,9 +135,9 @@ def test_coef0_can_be_moved_into_gamma_and_c(degree, coef0, gamma, C):
     assert one.decision_function(X) == pytest.approx(two.decision_function(X), rel=1e-4, abs=1e-4)
 
 
-def large_problem(binary, classes=2):
+def large_problem(binary, classes=2, rows=700):
     rng = np.random.default_rng(2)
-    X = sparse.random(700, 400, density=0.03, format="csr", random_state=rng)
+    X = sparse.random(rows, 400, density=0.03, format="csr", random_state=rng)
     if binary:
         X.data[:] = 1
     w = rng.normal(size=400)
@@ -148,7 +148,7 @@ def large_problem(binary, classes=2):
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("degree", [2, 3])
 def test_storage_and_threads_change_nothing(degree, binary):
-    X, y = large_problem(binary, classes=3)
+    X, y = large_problem(binary, classes=3, rows=350)
     fits = [
         PolySVC(degree, C=0.1, storage=storage, n_jobs=jobs, random_state=1).fit(X, y)
         for storage, jobs in [("on_the_fly", 1), ("condensed", 1), ("condensed", 2), ("on_the_fly", 2)]

@@ -12,10 +12,12 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 import unkernel
+from reference.patience import PATIENCE
 from serve.serving import LABELS, RECORDS, record_model, started
 from unkernel import PolyLogisticRegression, RecordEncoder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+playwright.expect.set_options(timeout=1000 * PATIENCE)  # in milliseconds; a busy machine takes its time
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"none of the browsers {', '.join(BROWSERS)} is here")

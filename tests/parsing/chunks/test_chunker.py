@@ -110,7 +110,7 @@ def slow_twin(chunker: Chunker, templates: str = "yamcha") -> Model:
 def test_decoding_is_that_of_the_slow_twin(scheme, direction, beam):
     chunker = Chunker(scheme=scheme, direction=direction, beam=beam, templates="yamcha").fit(CORPUS)
     model = slow_twin(chunker)
-    for sentence in TEST:
+    for sentence in TEST[:12]:
         slow = decode(sentence.words, sentence.pos, model)
         fast = chunker.parse([sentence.words], [sentence.pos])[0].tags
         assert fast == tags_of(chunks_of(slow), len(sentence), "IOB2")

@@ -157,9 +157,8 @@ def test_threads_change_nothing(nlp, threads):
 
 
 def test_long_lines_are_split(nlp):
-    doc = nlp.parse("Dogs saw it " * 90_000)
-    assert doc.text == "Dogs saw it " * 90_000
-    assert nlp.parse("x" * 1_100_000).text == "x" * 1_100_000
+    for text in ("Dogs" * 25 + " ") * 11_000, "x" * 1_100_000:  # more than a megabyte
+        assert nlp.parse(text).text == text
 
 
 # --- Other libraries --------------------------------------------------------------------------------------
