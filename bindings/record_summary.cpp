@@ -71,10 +71,16 @@ nb::list summarize_stream(const nb::capsule& capsule, const nb::list& names) {
 
 void bind_record_summaries(nb::module_& module) {
   nb::class_<Summary>(module, "ColumnSummary")
+      .def(nb::init<std::string>(), nb::arg("name"))
       .def_prop_ro("types", &Summary::types)
       .def_prop_ro("not_numbers", &Summary::not_numbers)
       .def_prop_ro("not_a_date", &Summary::not_a_date)
-      .def("date_part", &Summary::date_part, nb::arg("part"))
+      .def("date_part_differs", &Summary::date_part_differs, nb::arg("part"))
+      .def("date_edges", &Summary::date_edges, nb::arg("part"), nb::arg("n_bins"))
+      .def("state", &Summary::state, nb::arg("most"),
+           nb::sig("def state(self, most: int) -> dict[str, object]"))
+      .def("join", &Summary::join, nb::arg("state"), nb::arg("most"),
+           nb::sig("def join(self, state: dict[str, object], most: int) -> None"))
       .def_prop_ro("item_problem", &Summary::item_problem)
       .def_prop_ro("text_counts", &Summary::text_counts)
       .def(
@@ -82,7 +88,10 @@ void bind_record_summaries(nb::module_& module) {
           [](const Summary& self, std::size_t rows) { return self.text_column(rows).has_value(); },
           nb::arg("rows"))
       .def_prop_ro("has_infinity", &Summary::has_infinity)
-      .def("numbers", &Summary::numbers)
+      .def_prop_ro("is_whole", &Summary::is_whole)
+      .def("counted_numbers", &Summary::counted_numbers,
+           nb::sig("def counted_numbers(self) -> tuple[numpy.typing.NDArray[numpy.float64], "
+                   "numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.int64], int]"))
       .def("frequent_texts", &Summary::frequent_texts, nb::arg("min_count"))
       .def("frequent_items", &Summary::frequent_items, nb::arg("min_count"))
       .def("frequent_words", &Summary::frequent_words, nb::arg("table"), nb::arg("analyzer"),

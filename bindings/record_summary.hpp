@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -24,8 +25,8 @@ using Types = nb::typed<nb::list, nb::type_object>;
 // The types of values, each once. There are few, and most values have the type of the one before.
 class TypeSet {
  public:
-  void add(PyObject* value) {
-    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(value));
+  void add(PyObject* value) { add_type(reinterpret_cast<PyObject*>(Py_TYPE(value))); }
+  void add_type(PyObject* type) {
     if (type == last_) return;
     last_ = type;
     const auto same = [&](const nb::object& known) { return known.ptr() == type; };
@@ -71,6 +72,8 @@ class Summary {
     for (const double number : numbers) {
       if (number == number) found_.numbers.push_back(number);
     }
+    is_array_ = true;
+    if (found_.has_numbers()) types_.add_type(float_type());
   }
 
   // Python objects. With `as_numbers`, those of unknown types count as the numbers that float() makes of
@@ -107,13 +110,18 @@ class Summary {
 
   // The column of these rows, if it holds nothing but texts and missing values.
   std::optional<records::Column> text_column(std::size_t rows) const {
-    if (others_ || !found_.numbers.empty() || !found_.moments.empty() || found_.n_lists > 0 ||
+    if (others_ || found_.has_numbers() || found_.has_moments() || found_.n_lists > 0 ||
         found_.codes.size() != rows)
       return std::nullopt;
     return found_.text_column();
   }
 
-  Types types() const { return with_arrow(types_, true); }
+  // An array of numbers that are all missing has a type, where nothing else says what the column holds.
+  Types types() const {
+    Types types = known_types();
+    if (types.size() == 0 && is_array_) types.append(nb::borrow(float_type()));
+    return types;
+  }
   Types not_numbers() const { return with_arrow(not_numbers_, arrow_not_number_); }
   std::string item_problem() const { return item_problem_; }
 
@@ -149,7 +157,7 @@ class Summary {
   std::string not_a_date() const {
     const std::size_t text = found_.first_not_a_date();
     if (text < found_.texts.size()) return records::quoted(found_.texts.text(text));
-    if (found_.numbers.empty() && found_.n_lists == 0 && !others_) return "";
+    if (!found_.has_numbers() && found_.n_lists == 0 && !others_) return "";
     std::string name;
     for (const nb::handle type : types()) {
       name = nb::cast<std::string>(type.attr("__name__"));
@@ -158,40 +166,136 @@ class Summary {
     }
     return name;
   }
-  // A part of each date.
-  nb::ndarray<nb::numpy, double> date_part(std::int32_t part) const {
-    std::vector<double> parts = found_.all_moments();
-    for (double& value : parts) {
-      value = records::part_of(value, static_cast<records::DatePart>(part));
-      if (value != value)
-        throw std::invalid_argument("column '" + name_ + "' holds a date outside the years 1 to 9999");
-    }
-    return to_numpy(std::move(parts));
+  // Whether a part of the dates is not always the same, and edges of intervals of it.
+  bool date_part_differs(std::int32_t part) const { return parts_of_dates(part).ranges.size() > 1; }
+  nb::ndarray<nb::numpy, double> date_edges(std::int32_t part, std::int64_t n_bins) const {
+    return to_numpy(records::quantile_edges(parts_of_dates(part), n_bins));
   }
 
   bool has_infinity() const {
-    return std::any_of(found_.numbers.begin(), found_.numbers.end(), [](double x) { return std::isinf(x); });
+    const std::vector<records::CountedNumbers::Range>& ranges = found_.joined_numbers.ranges;
+    return (!ranges.empty() && (std::isinf(ranges.front().low) || std::isinf(ranges.back().high))) ||
+           std::any_of(found_.numbers.begin(), found_.numbers.end(), [](double x) { return std::isinf(x); });
   }
-  nb::ndarray<nb::numpy, double> numbers() const { return to_numpy(std::vector(found_.numbers)); }
+  bool is_whole() const { return found_.is_whole(); }
+  nb::tuple counted_numbers() const { return counts_of(found_.all_numbers()); }
   nb::ndarray<nb::numpy, double> frequent_numbers(std::int64_t min_count) const {
-    const records::DistinctNumbers all = records::distinct(found_.numbers);
+    const records::CountedNumbers all = found_.all_numbers();
+    if (all.dropped_bits > 0)
+      throw std::invalid_argument("column '" + name_ +
+                                  "' has too many different numbers to be a category; bin it");
     std::vector<double> frequent;
-    for (std::size_t k = 0; k < all.values.size(); ++k) {
-      if (all.counts[k] >= min_count) frequent.push_back(all.values[k]);
+    for (const records::CountedNumbers::Range& number : all.ranges) {
+      if (number.count >= min_count) frequent.push_back(number.low);
     }
     return to_numpy(std::move(frequent));
   }
   nb::ndarray<nb::numpy, double> edges(std::int64_t n_bins) const {
-    return to_numpy(records::quantile_edges(records::distinct(found_.numbers), n_bins));
+    return to_numpy(records::quantile_edges(found_.all_numbers(), n_bins));
+  }
+
+  // Everything that matters of it, to be sent and joined to others; at most `most` ranges of numbers.
+  nb::dict state(std::size_t most) const {
+    nb::dict state;
+    state["texts"] = strings_of(found_.texts);
+    state["items"] = strings_of(found_.items.counts());
+    state["lists"] = found_.n_lists;
+    state["numbers"] = counts_of(found_.all_numbers(most));
+    state["hours"] = counts_of(found_.all_hours(false));
+    state["whole"] = found_.is_whole();
+    state["types"] = known_types();
+    state["array"] = is_array_;
+    state["not_numbers"] = not_numbers();
+    state["others"] = others_;
+    state["item_problem"] = item_problem_;
+    return state;
+  }
+
+  void join(const nb::dict& state, std::size_t most) {
+    const auto add_texts = [&](std::string_view text, std::int64_t count) {
+      found_.texts.add(text, count);
+      found_.n_texts += count;
+    };
+    const auto add_items = [&](std::string_view item, std::int64_t count) {
+      found_.items.begin_record();
+      found_.items.add(item, count);
+    };
+    each_string(state["texts"], add_texts);
+    each_string(state["items"], add_items);
+    found_.n_lists += nb::cast<std::int64_t>(state["lists"]);
+    found_.joined_numbers = records::joined(found_.joined_numbers, counts_from(state["numbers"]), most);
+    found_.joined_hours = records::joined(found_.joined_hours, counts_from(state["hours"]), SIZE_MAX);
+    found_.joined_whole = found_.joined_whole && nb::cast<bool>(state["whole"]);
+    for (const nb::handle type : state["types"]) types_.add_type(type.ptr());
+    for (const nb::handle type : state["not_numbers"]) not_numbers_.add_type(type.ptr());
+    is_array_ = is_array_ || nb::cast<bool>(state["array"]);
+    others_ = others_ || nb::cast<bool>(state["others"]);
+    if (item_problem_.empty()) item_problem_ = nb::cast<std::string>(state["item_problem"]);
   }
 
  private:
+  records::CountedNumbers parts_of_dates(std::int32_t part) const {
+    std::map<double, std::int64_t> counts;
+    for (const records::CountedNumbers::Range& hour : found_.all_hours(true).ranges) {
+      const double value = records::part_of(hour.low, static_cast<records::DatePart>(part));
+      if (value != value)
+        throw std::invalid_argument("column '" + name_ + "' holds a date outside the years 1 to 9999");
+      counts[value] += hour.count;
+    }
+    records::CountedNumbers parts;
+    for (const auto& [value, count] : counts) parts.ranges.push_back({value, value, count});
+    return parts;
+  }
+
+  // Ranges of numbers as arrays: the least and the largest of each, how many there are, and dropped bits.
+  static nb::tuple counts_of(const records::CountedNumbers& numbers) {
+    std::vector<double> lows, highs;
+    std::vector<std::int64_t> counts;
+    for (const auto& [low, high, count] : numbers.ranges) {
+      lows.push_back(low);
+      highs.push_back(high);
+      counts.push_back(count);
+    }
+    return nb::make_tuple(to_numpy(std::move(lows)), to_numpy(std::move(highs)), to_numpy(std::move(counts)),
+                          numbers.dropped_bits);
+  }
+  static records::CountedNumbers counts_from(nb::handle state) {
+    const auto lows = nb::cast<Array<double>>(state[0]), highs = nb::cast<Array<double>>(state[1]);
+    const auto counts = nb::cast<Array<std::int64_t>>(state[2]);
+    records::CountedNumbers numbers;
+    numbers.dropped_bits = nb::cast<int>(state[3]);
+    const auto low = view(lows), high = view(highs);
+    const auto count = view(counts);
+    for (std::size_t k = 0; k < low.size(); ++k) numbers.ranges.push_back({low[k], high[k], count[k]});
+    return numbers;
+  }
+
+  static nb::tuple strings_of(const records::StringCounts& strings) {
+    nb::list texts;
+    std::vector<std::int64_t> counts;
+    for (std::size_t k = 0; k < strings.size(); ++k) {
+      const std::string_view text = strings.text(k);
+      texts.append(nb::str(text.data(), text.size()));
+      counts.push_back(strings.count(k));
+    }
+    return nb::make_tuple(texts, to_numpy(std::move(counts)));
+  }
+  template <class Use>
+  void each_string(nb::handle state, const Use& use) const {
+    const auto counts = nb::cast<Array<std::int64_t>>(state[1]);
+    const auto count = view(counts);
+    std::size_t k = 0;
+    for (const nb::handle text : state[0]) use(utf8(text.ptr()), count[k++]);
+  }
+
   static Names names(const std::vector<std::string_view>& texts) {
     Names list;
     for (const std::string_view text : texts) list.append(nb::str(text.data(), text.size()));
     return list;
   }
 
+  static PyObject* float_type() { return reinterpret_cast<PyObject*>(&PyFloat_Type); }
+  Types known_types() const { return with_arrow(types_, true); }
   Types with_arrow(const TypeSet& types, bool arrow) const {
     Types list = types.list();
     if (arrow && arrow_type_.is_valid()) list.append(arrow_type_);
@@ -291,6 +395,7 @@ class Summary {
   TypeSet types_, not_numbers_;
   nb::object arrow_type_;  // of a column of Arrow's, if it has a value
   bool arrow_not_number_ = false;
+  bool is_array_ = false;     // whether there was an array of numbers
   bool others_ = false;       // whether there are values of unknown types
   std::string item_problem_;  // the type of something in a list that is not a string
   nb::object numpy_;

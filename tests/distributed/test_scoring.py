@@ -172,7 +172,7 @@ def test_what_is_wrong_is_said_before_anything_is_run(
         classifiers["two"].predict(da.zeros((10, 5)))
     with pytest.raises(ValueError, match="2D"):
         classifiers["two"].predict(da.zeros(10))
-    with pytest.raises(TypeError, match="Dask arrays and data frames are answered, and X is a Delayed"):
+    with pytest.raises(TypeError, match="must be a Dask array or data frame, and is a Delayed"):
         classifiers["two"].predict(dask.delayed([1]))
     with pytest.raises(AttributeError, match="no parameters of probabilities"):
         _ = classifiers["two"].predict_proba

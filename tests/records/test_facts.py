@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +15,9 @@ from hypothesis import strategies as st
 
 from reference import record_encoder as twin
 from unkernel import RecordEncoder
-from unkernel._core import summarize
+from unkernel._core import ColumnSummary, summarize
 from unkernel.records import steps
-from unkernel.records.facts import ColumnFacts, Records, kind_of
+from unkernel.records.facts import ColumnFacts, Records, facts_of, kind_of
 
 MISSING = st.sampled_from([None, math.nan])
 WORDS = st.sampled_from(
@@ -170,7 +172,8 @@ def test_series_of_several_chunks_are_read_as_one() -> None:
 
 def test_columns_that_are_dropped_are_not_looked_at() -> None:
     records = Records.of({"a": [object()], "b": [1]}, ["a", "b"])
-    dropped, kept = records.summaries({"a": "drop", "b": None})
+    kinds = {"a": "drop", "b": None}
+    dropped, kept = facts_of(records.names, kinds, records.summaries(kinds))
     assert dropped.summary is None
     assert kept.kind == "binned"
 
@@ -190,3 +193,92 @@ def test_batches_encode_rows_as_single_records() -> None:
         assert values.tolist() == rows[number].data.tolist()
     with pytest.raises(ValueError, match=r"row 1: column 'b': expected a number, got the string 'z'"):
         encoder.transform([{"a": "x", "b": 1}, {"a": "x", "b": "z"}])
+
+
+# --- Parts of a column, joined in any order, hold what the whole column holds -------------------------------
+
+ALL = 2**62
+NUMBERS = st.lists(
+    st.floats(allow_nan=False, allow_infinity=False) | st.integers(0, 40).map(float) | st.just(-0.0),
+    max_size=60,
+)
+CUTS = st.lists(st.integers(0, 60), max_size=4)
+
+
+def joined(parts: list[Any], most: int) -> ColumnSummary:
+    """The first parts are joined before the others, and all are sent."""
+    states = [summarize(part, "a", False).state(most) for part in parts]
+    half = ColumnSummary("a")
+    for state in states[: len(states) // 2]:
+        half.join(pickle.loads(pickle.dumps(state)), most)
+    whole = ColumnSummary("a")
+    for state in [*states[len(states) // 2 :], half.state(most)]:
+        whole.join(pickle.loads(pickle.dumps(state)), most)
+    return whole
+
+
+def divided(values: Any, cuts: list[int]) -> list[Any]:
+    bounds = [0, *sorted(min(cut, len(values)) for cut in cuts), len(values)]
+    return [values[begin:end] for begin, end in itertools.pairwise(bounds)]
+
+
+@given(NUMBERS, CUTS, st.sampled_from([1, 2, 5, 20, 1000]), st.integers(2, 6))
+def test_numbers_do_not_depend_on_the_parts(
+    values: list[float], cuts: list[int], most: int, n_bins: int
+) -> None:
+    array = np.array(values, dtype=np.float64)
+    lows, highs, counts, dropped = joined(divided(array, cuts), most).counted_numbers()
+    expected = twin.number_ranges(array, most)
+    assert (list(zip(lows, highs, counts, strict=True)), dropped) == expected
+    edges = joined(divided(array, cuts), most).edges(n_bins)
+    assert (np.searchsorted(edges, lows, "right") == np.searchsorted(edges, highs, "right")).all()
+    if dropped == 0:
+        np.testing.assert_array_equal(edges, twin.quantile_edges(array, n_bins))
+
+
+@given(COLUMNS, CUTS, st.integers(1, 3), st.integers(2, 6))
+def test_facts_do_not_depend_on_the_parts(
+    values: list[Any], cuts: list[int], min_count: int, n_bins: int
+) -> None:
+    whole, parts = summarize(values, "a", False), joined(divided(values, cuts), ALL)
+    kinds = [outcome(lambda summary=summary: kind_of("a", summary)) for summary in (whole, parts)]
+    assert kinds[0] == kinds[1]
+    one, other = (ColumnFacts("a", 0, "category", summary) for summary in (whole, parts))
+    for find in (
+        lambda facts: facts.categories(min_count),
+        lambda facts: facts.words(steps.text_table(0), min_count),
+        lambda facts: facts.items(min_count),
+        lambda facts: facts.edges(n_bins),
+        lambda facts: facts.deviation(),
+        lambda facts: facts.is_whole(),
+        lambda facts: [facts.date_part_differs(part) for part in range(len(steps.DATE_PARTS))],
+        lambda facts: [facts.date_edges(part, n_bins).tolist() for part in range(len(steps.DATE_PARTS))],
+    ):
+        assert outcome(lambda find=find: find(one)) == outcome(lambda find=find: find(other))
+
+
+def test_more_numbers_than_are_told_apart_are_ranges() -> None:
+    values = np.random.default_rng(0).normal(size=5000)
+    summary = joined(np.array_split(values, 7), 256)
+    lows, highs, counts, dropped = summary.counted_numbers()
+    assert len(counts) <= 256
+    assert counts.sum() == 5000
+    assert dropped > 0
+    assert (np.abs(highs - lows) <= np.abs(lows) * 2.0 ** (dropped - 52)).all()
+    shares = np.bincount(np.searchsorted(summary.edges(8), values, "right")) / 5000
+    assert np.abs(shares - 1 / 8).max() <= counts.max() / 5000
+    with pytest.raises(ValueError, match="too many different numbers to be a category"):
+        summary.frequent_numbers(1)
+
+
+def test_arrays_of_missing_numbers_tell_nothing_beside_others() -> None:
+    missing = np.full(3, np.nan)
+    assert kind_of("a", joined([missing, ["x", "y"]], ALL)) == "category"
+    assert kind_of("a", joined([missing, ["2026-11-17"]], ALL)) == "date"
+    assert kind_of("a", joined([missing, missing], ALL)) == "binned"
+    assert kind_of("a", joined([[None], [None]], ALL)) == "category"
+
+
+def test_categories_of_an_array_are_called_by_their_numbers() -> None:
+    facts = ColumnFacts("a", 0, "category", summarize(np.array([3.0, 7.0]), "a", False))
+    assert not facts.is_truth()

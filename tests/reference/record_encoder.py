@@ -136,6 +136,23 @@ def _between(low: float, high: float) -> float:
     return float(middle if middle > low else high)
 
 
+def number_ranges(values: NDArray[np.float64], most: int) -> tuple[list[tuple[float, float, int]], int]:
+    """The least and the largest number of each range, how many are in it, and the bits that were dropped.
+
+    Numbers are in one range if their bits, in the order of numbers, are equal but for the last ones. As few
+    are dropped as leave at most `most` ranges.
+    """
+    bits = (values + 0.0).view(np.uint64).tolist()
+    keys = [key + 2**63 if key < 2**63 else 2**64 - 1 - key for key in bits]
+    for dropped in range(65):
+        ranges: dict[int, list[float]] = {}
+        for key, value in zip(keys, values.tolist(), strict=True):
+            ranges.setdefault(key >> dropped, []).append(value + 0.0)
+        if len(ranges) <= most:
+            break
+    return [(min(found), max(found), len(found)) for _, found in sorted(ranges.items())], dropped
+
+
 def frequent_categories(name: str, values: Any, min_count: int) -> list[Any]:
     """The categories that at least so many records have, in order."""
     counts = _category_counts(name, values)

@@ -63,7 +63,7 @@ std::vector<double> ascending(std::span<const double> numbers) {
 }
 
 // Whole numbers that lie near each other are counted in a table, without sorting. False for others.
-bool count_whole(std::span<const double> numbers, DistinctNumbers& found) {
+bool count_whole(std::span<const double> numbers, CountedNumbers& found) {
   if (numbers.empty()) return false;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
   const double least = *low, span = *high - *low;
@@ -77,11 +77,31 @@ bool count_whole(std::span<const double> numbers, DistinctNumbers& found) {
   if (least != std::floor(least)) return false;
   for (std::size_t k = 0; k < counts.size(); ++k) {
     if (counts[k] == 0) continue;
-    found.values.push_back(least + static_cast<double>(k) + 0.0);
-    found.counts.push_back(counts[k]);
+    const double number = least + static_cast<double>(k) + 0.0;
+    found.ranges.push_back({number, number, counts[k]});
   }
   return true;
 }
+
+// Make one range of neighbours that differ in dropped bits only.
+void join_alike(CountedNumbers& numbers) {
+  std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
+  const auto alike = [&](double a, double b) {
+    return numbers.dropped_bits >= 64 || (key_of(a) ^ key_of(b)) >> numbers.dropped_bits == 0;
+  };
+  std::size_t kept = 0;
+  for (const CountedNumbers::Range& range : ranges) {
+    if (kept > 0 && alike(ranges[kept - 1].low, range.low)) {
+      ranges[kept - 1].high = std::max(ranges[kept - 1].high, range.high);
+      ranges[kept - 1].count += range.count;
+    } else {
+      ranges[kept++] = range;
+    }
+  }
+  ranges.resize(kept);
+}
+
+constexpr double seconds_of_hour = 3600.0;
 
 // A number above `low` and not above `high`, also where there is none between them.
 double between(double low, double high) {
@@ -126,11 +146,28 @@ void ColumnSummary::add(const Cell& cell) {
   codes.push_back(0);
 }
 
-std::vector<double> ColumnSummary::all_moments() const {
-  std::vector<double> all = moments;
-  for (std::size_t k = 0; k < texts.size(); ++k)
-    all.insert(all.end(), static_cast<std::size_t>(texts.count(k)), parse_moment(texts.text(k)).value());
-  return all;
+bool ColumnSummary::is_whole() const {
+  return joined_whole &&
+         std::all_of(numbers.begin(), numbers.end(), [](double x) { return x == std::rint(x); });
+}
+
+CountedNumbers ColumnSummary::all_numbers(std::size_t most) const {
+  return joined(counted(numbers), joined_numbers, most);
+}
+
+CountedNumbers ColumnSummary::all_hours(bool with_texts) const {
+  const auto hour_of = [](double moment) { return std::floor(moment / seconds_of_hour) * seconds_of_hour; };
+  std::vector<double> hours(moments.size());
+  std::transform(moments.begin(), moments.end(), hours.begin(), hour_of);
+  CountedNumbers all = joined(counted(hours), joined_hours, SIZE_MAX);
+  CountedNumbers of_texts;
+  for (std::size_t k = 0; with_texts && k < texts.size(); ++k) {
+    const double hour = hour_of(parse_moment(texts.text(k)).value());
+    of_texts.ranges.push_back({hour, hour, texts.count(k)});
+  }
+  std::sort(of_texts.ranges.begin(), of_texts.ranges.end(),
+            [](const auto& a, const auto& b) { return a.low < b.low; });
+  return joined(all, of_texts, SIZE_MAX);
 }
 
 std::size_t ColumnSummary::first_not_a_date() const {
@@ -163,30 +200,40 @@ CodeColumn<std::int32_t> ColumnSummary::text_column() const {
   return {codes.data(), std::move(dictionary), {}};
 }
 
-DistinctNumbers distinct(std::span<const double> numbers) {
-  DistinctNumbers found;
+CountedNumbers counted(std::span<const double> numbers) {
+  CountedNumbers found;
   if (count_whole(numbers, found)) return found;
   found = {};
-  for (const double number : ascending(numbers)) {
-    if (found.values.empty() || number != found.values.back()) {
-      found.values.push_back(number);
-      found.counts.push_back(0);
-    }
-    ++found.counts.back();
-  }
+  for (const double number : ascending(numbers)) found.ranges.push_back({number, number, 1});
+  join_alike(found);
   return found;
 }
 
-std::vector<double> quantile_edges(const DistinctNumbers& numbers, std::int64_t n_bins) {
+CountedNumbers joined(const CountedNumbers& some, const CountedNumbers& others, std::size_t most) {
+  CountedNumbers all;
+  all.dropped_bits = std::max(some.dropped_bits, others.dropped_bits);
+  all.ranges.resize(some.ranges.size() + others.ranges.size());
+  std::merge(some.ranges.begin(), some.ranges.end(), others.ranges.begin(), others.ranges.end(),
+             all.ranges.begin(), [](const auto& a, const auto& b) { return a.low < b.low; });
+  join_alike(all);
+  while (all.ranges.size() > most) {
+    ++all.dropped_bits;
+    join_alike(all);
+  }
+  return all;
+}
+
+std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins) {
+  const std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
   std::vector<double> edges;
   std::int64_t left = 0, room = n_bins, filled = 0;
-  for (const std::int64_t count : numbers.counts) left += count;
-  for (std::size_t k = 0; k + 1 < numbers.values.size(); ++k) {
-    filled += numbers.counts[k];
+  for (const CountedNumbers::Range& range : ranges) left += range.count;
+  for (std::size_t k = 0; k + 1 < ranges.size(); ++k) {
+    filled += ranges[k].count;
     const double with_half_of_next =
-        static_cast<double>(filled) + 0.5 * static_cast<double>(numbers.counts[k + 1]);
+        static_cast<double>(filled) + 0.5 * static_cast<double>(ranges[k + 1].count);
     if (room > 1 && with_half_of_next * static_cast<double>(room) >= static_cast<double>(left)) {
-      edges.push_back(between(numbers.values[k], numbers.values[k + 1]));
+      edges.push_back(between(ranges[k].high, ranges[k + 1].low));
       left -= filled;
       --room;
       filled = 0;

@@ -55,11 +55,37 @@ class RecordCounts {
   std::int64_t record_ = 0;
 };
 
+// Numbers that are not NaN, counted: each on its own, or by ranges of numbers that differ in their last bits
+// only. -0 is 0.
+struct CountedNumbers {
+  struct Range {
+    double low, high;  // the least and the largest number that came
+    std::int64_t count;
+  };
+  std::vector<Range> ranges;  // ascending
+  int dropped_bits = 0;       // how many of the last bits make no difference
+};
+
+CountedNumbers counted(std::span<const double> numbers);
+
+// All numbers of both. While there are more than `most` ranges, one more bit makes no difference. The result
+// does not depend on the order in which counts are joined: it has the fewest bits dropped that leave at most
+// `most` ranges of all numbers.
+CountedNumbers joined(const CountedNumbers& some, const CountedNumbers& others, std::size_t most);
+
+// Ascending edges of at most n_bins intervals that hold about equally many of the numbers. A number (or
+// range) that is more frequent than an interval should be gets one of its own, and the others are shared
+// among what is left. An edge never divides a range, so that all counts are exact.
+std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins);
+
 struct ColumnSummary {
   StringCounts texts;
   RecordCounts items;               // of lists of strings
   std::vector<double> numbers;      // that are not NaN
   std::vector<double> moments;      // of cells that are dates; texts may be dates as well
+  CountedNumbers joined_numbers;    // those of other summaries
+  CountedNumbers joined_hours;      // and their dates, to the hour
+  bool joined_whole = true;         // whether their numbers are whole
   std::vector<std::int32_t> codes;  // by row: 0 where there is no text, else 1 more than its number
   std::int64_t n_texts = 0;
   std::int64_t n_lists = 0;
@@ -73,24 +99,17 @@ struct ColumnSummary {
     ++n_texts;
   }
 
-  // The moments of all dates, as often as they came. Texts must be dates, too.
-  std::vector<double> all_moments() const;
+  bool has_numbers() const { return !numbers.empty() || !joined_numbers.ranges.empty(); }
+  bool has_moments() const { return !moments.empty() || !joined_hours.ranges.empty(); }
+  bool is_whole() const;
+  CountedNumbers all_numbers(std::size_t most = SIZE_MAX) const;
+  // The moments of all dates, rounded down to the hour: which has all parts of dates that there are.
+  CountedNumbers all_hours(bool with_texts) const;
   // The number of the first text that is no date; the number of texts if there is none.
   std::size_t first_not_a_date() const;
 
   // The column itself, if all that there is are texts. The summary must outlive it.
   CodeColumn<std::int32_t> text_column() const;
 };
-
-// The distinct numbers, ascending, and how often each came; -0 is 0. There is no NaN among them.
-struct DistinctNumbers {
-  std::vector<double> values;
-  std::vector<std::int64_t> counts;
-};
-DistinctNumbers distinct(std::span<const double> numbers);
-
-// Ascending edges of at most n_bins intervals that hold about equally many of the numbers. A number that is
-// more frequent than an interval should be gets one of its own, and the others are shared among what is left.
-std::vector<double> quantile_edges(const DistinctNumbers& numbers, std::int64_t n_bins);
 
 }  // namespace unkernel::records

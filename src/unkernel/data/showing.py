@@ -19,6 +19,11 @@ def register(task: str, place: str) -> None:
     _places[task] = place
 
 
+def is_lazy(X: Any) -> bool:
+    """Whether something is a collection of Dask's, which a room above knows to handle."""
+    return hasattr(X, "__dask_graph__")
+
+
 def ask(task: str, *arguments: Any, **options: Any) -> Any:
     """Have a task done."""
     return imported(_places[task])(*arguments, **options)

@@ -7,6 +7,7 @@ import importlib.util
 import itertools
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -155,7 +156,11 @@ def futures_behind(collection: Any, pieces: Sequence[Any]) -> list[Future | None
 
 
 def _array(X: Any) -> Any:
-    return X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    if not hasattr(X, "to_dask_array"):
+        return X
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Dask currently has limited support")  # strings become objects
+        return X.to_dask_array()
 
 
 def _of_dask_array(X: Any, beside: dict[str, Any]) -> Sources:

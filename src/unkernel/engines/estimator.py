@@ -225,7 +225,7 @@ def lazy_for_collections(method: _Answering) -> _Answering:
 
     @functools.wraps(method)
     def answer(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
-        if hasattr(X, "__dask_graph__"):
+        if showing.is_lazy(X):
             return showing.ask("lazy_answers", self, method.__name__, X, n_jobs)
         return method(self, X, n_jobs=n_jobs)
 

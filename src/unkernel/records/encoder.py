@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from unkernel._core import summarize
 from unkernel.data.rows.csr import is_sparse
+from unkernel.data.showing import ask, is_lazy
 from unkernel.data.threads import thread_count
 from unkernel.records import steps
-from unkernel.records.facts import KINDS, ColumnFacts, Records
+from unkernel.records.facts import KINDS, ColumnFacts, Records, facts_of
 from unkernel.records.labels import interval_labels, value_labels
 from unkernel.records.names import JoinedNames
 from unkernel.records.plan import Plan, PlanStep
@@ -103,7 +103,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            Training records.
+            Training records. Those of a Dask data frame or array are counted on the workers.
         y : ignored, default=None
             Not used; present for compatibility with pipelines.
 
@@ -129,12 +129,12 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_records, n_features_out)
-            The encoded rows.
+            The encoded rows; a lazy Dask array of such blocks if X is of Dask.
         """
         records, columns = self._fit(X)
-        return records.encode(self.plan_, thread_count(self.n_jobs), columns).to_scipy()
+        return records.encode(self.plan_, thread_count(self.n_jobs), columns)
 
-    def _fit(self, X: Any) -> tuple[Records, list[ColumnFacts]]:
+    def _fit(self, X: Any) -> tuple[Any, list[ColumnFacts]]:
         records = self._read(X)
         names = records.names
         if records.n_rows == 0:
@@ -144,8 +144,8 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not names:
             raise ValueError(f"0 feature(s) (shape=({records.n_rows}, 0)) while a minimum of 1 is required.")
         self._check_kinds(names)
-        given = self.kinds or {}
-        columns = records.summaries({name: given.get(name) for name in names})
+        kinds = {name: (self.kinds or {}).get(name) for name in names}
+        columns = facts_of(names, kinds, records.summaries(kinds))
         self.kinds_ = {column.name: column.kind for column in columns}
         self.n_features_in_ = len(names)
         self.plan_ = self._plan(names, columns)
@@ -162,11 +162,13 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_records, n_features_out)
-            The encoded rows.
+            The encoded rows; a lazy Dask array of such blocks if X is of Dask.
         """
         check_is_fitted(self)
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
+        if is_lazy(X):
+            return ask("lazy_records", X, self.plan_.columns).encode(self.plan_, thread_count(self.n_jobs))
         X = _checked_array(X)
         if isinstance(X, np.ndarray) and X.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -198,10 +200,10 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.categorical = True
         return tags
 
-    def _read(self, X: Any) -> Records:
+    def _read(self, X: Any) -> Any:
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
-        X = _checked_array(X)
+        X = X if is_lazy(X) else _checked_array(X)
         names = column_names(X)
         if names is None:
             width = np.shape(X)[1] if np.ndim(X) == 2 else 0
@@ -209,7 +211,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             names = [f"x{k}" for k in range(width)]
         else:
             self.feature_names_in_ = np.array(names, dtype=object)
-        return Records.of(X, names)
+        return ask("lazy_records", X, names) if is_lazy(X) else Records.of(X, names)
 
     def _check_kinds(self, names: Sequence[str]) -> None:
         for name, kind in (self.kinds or {}).items():
@@ -279,7 +281,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing: list[int] = []
         labels: list[str] = []
         for column in columns:
-            chosen = [part for part in range(len(steps.DATE_PARTS)) if _differs(column.date_part(part))]
+            chosen = [part for part in range(len(steps.DATE_PARTS)) if column.date_part_differs(part)]
             for place, part in enumerate(chosen or [0]):
                 own, names = _part_intervals(column, part, self.n_bins)
                 parts.append((column, part))
@@ -304,16 +306,11 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return PlanStep(kind, table, labels)
 
 
-def _differs(values: NDArray[np.float64]) -> bool:
-    return bool(len(values)) and bool(values.min() < values.max())
-
-
 def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArray[np.float64], list[str]]:
     """The edges and labels of a part of dates: years and days by intervals, all others one by one."""
     name = f"{column.name} {steps.DATE_PARTS[part]}"
-    values = column.date_part(part)
     if steps.DATE_PARTS[part] in ("year", "day"):
-        edges = np.asarray(summarize(values, name, as_numbers=True).edges(n_bins))
+        edges = column.date_edges(part, n_bins)
         return edges, interval_labels(name, edges, whole=True) if len(edges) else [f"{column.name} is a date"]
     return value_labels(name, steps.DATE_PARTS[part])
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import ColumnSummary, summarize, summarize_stream
-from unkernel.data.rows.csr import CsrRows
 from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan
 from unkernel.records.tables import Table, is_arrow, table_of
@@ -18,6 +17,7 @@ from unkernel.records.tables import Table, is_arrow, table_of
 KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
+Kinds = Mapping[str, str | None]  # of the columns; None stands for one to find
 _WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
 
 
@@ -86,25 +86,34 @@ class ColumnFacts:
         self._check_numbers()
         return np.asarray(self._summary.edges(n_bins))
 
-    def date_part(self, part: int) -> NDArray[np.float64]:
-        """A part of each date, by its number in ``steps.DATE_PARTS``."""
+    def date_part_differs(self, part: int) -> bool:
+        """Whether a part of dates, by its number in ``steps.DATE_PARTS``, is not always the same."""
+        self._check_dates()
+        return self._summary.date_part_differs(part)
+
+    def date_edges(self, part: int, n_bins: int) -> NDArray[np.float64]:
+        """Ascending edges of intervals that hold about equally many values of a part of dates."""
+        self._check_dates()
+        return np.asarray(self._summary.date_edges(part, n_bins))
+
+    def _check_dates(self) -> None:
         if problem := self._summary.not_a_date:
             raise ValueError(
                 f"column {self.name!r} is a date, and holds something else: {problem}; dates are written "
                 "as 2026-11-17 or 2026-11-17T14:05"
             )
-        return np.asarray(self._summary.date_part(part))
 
     def is_whole(self) -> bool:
         """Whether all numbers are whole."""
-        numbers = np.asarray(self._summary.numbers())
-        return bool((numbers == np.rint(numbers)).all())
+        return self._summary.is_whole
 
     def deviation(self) -> float:
         """The standard deviation of the numbers."""
         self._check_numbers()
-        numbers = np.asarray(self._summary.numbers())
-        return float(np.std(numbers)) if len(numbers) else 0.0
+        lows, highs, counts, _ = self._summary.counted_numbers()
+        numbers = 0.5 * lows + 0.5 * highs  # the same, where each number is counted on its own
+        mean = np.average(numbers, weights=counts) if len(counts) else 0.0
+        return float(np.sqrt(np.average((numbers - mean) ** 2, weights=counts))) if len(counts) else 0.0
 
     def _check_numbers(self) -> None:
         for kind in self._summary.not_numbers:
@@ -132,47 +141,50 @@ class Records:
         table = table_of(X, names)
         return cls(names, table.n_rows, table, None)
 
-    def summaries(self, kinds: Mapping[str, str | None]) -> list[ColumnFacts]:
-        """What the columns hold, and their kinds; None among `kinds` stands for one to find."""
+    def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
+        """What the columns hold; None for those that are dropped."""
         if self.table is None:
             kept = [None if kinds[name] == "drop" else name for name in self.names]
-            found: Iterable[ColumnSummary | None] = summarize_stream(self.stream.__arrow_c_stream__(), kept)
-        else:
-            found = (
-                None if kinds[name] == "drop" else summarize(column, name, kinds[name] in _NUMBERS)
-                for name, column in zip(self.names, self.table.columns, strict=True)
-            )
-        return [
-            ColumnFacts(name, place, kinds[name] or self._kind_of(place, summary), summary)
-            for place, (name, summary) in enumerate(zip(self.names, found, strict=True))
-        ]
+            return summarize_stream(self.stream.__arrow_c_stream__(), kept)
+        return (
+            None if kinds[name] == "drop" else summarize(column, name, kinds[name] in _NUMBERS)
+            for name, column in zip(self.names, self.table.columns, strict=True)
+        )
 
-    def _kind_of(self, place: int, summary: ColumnSummary | None) -> str:
-        if self.table is not None and isinstance(self.table.columns[place], np.ndarray):
-            return "binned"
-        assert summary is not None  # or the kind was given
-        return kind_of(self.names[place], summary)
-
-    def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> CsrRows:
-        """The rows of these records. Columns of texts were read when they were counted."""
+    def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> Any:
+        """The rows of these records, as SciPy has them. Columns of texts were read when they were counted."""
         if self.table is None:
-            return plan.encode(self.stream, threads)
+            return plan.encode(self.stream, threads).to_scipy()
         columns = [
             fact.summary if fact.summary is not None and fact.summary.holds_texts(self.n_rows) else column
             for fact, column in zip(facts, self.table.columns, strict=True)
         ]
-        return plan.encode_table(Table(columns, self.n_rows), threads)
+        return plan.encode_table(Table(columns, self.n_rows), threads).to_scipy()
+
+
+def facts_of(
+    names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
+) -> list[ColumnFacts]:
+    """What is known of columns; kinds that were not given are found from their values."""
+    facts = []
+    for place, (name, summary) in enumerate(zip(names, summaries, strict=True)):
+        kind = kinds[name]
+        if kind is None:
+            assert summary is not None  # as only columns are dropped whose kind was given
+            kind = kind_of(name, summary)
+        facts.append(ColumnFacts(name, place, kind, summary))
+    return facts
 
 
 def kind_of(name: str, summary: ColumnSummary) -> str:
     """The kind of a column, from its values."""
     kinds = summary.types
-    if kinds and not summary.not_a_date:
-        return "date"
     if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
         return "category"
     if all(issubclass(kind, (int, float, np.number)) for kind in kinds):
         return "binned"
+    if not summary.not_a_date:
+        return "date"
     if all(issubclass(kind, str) for kind in kinds):
         texts, distinct, words = summary.text_counts
         return "text" if words > _WORDS_IN_TEXT * texts and 2 * distinct > texts else "category"
