@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import signal
@@ -247,6 +248,54 @@ def test_answers_of_other_runs_are_not_mixed(run, model, parts, people_file, tmp
     assert run("train", "poly", people_file, "--target", "rich", "-o", model, "--C", 7, "-q").code == 0
     assert "another model" in run(*command).error()
     assert run(*command, "--force", "--json").json["done_before"] == 0
+
+
+def test_a_wrong_model_leaves_nothing_behind(run, model, parts, tmp_path):
+    bad, out = tmp_path / "bad.uk", tmp_path / "out"
+    command = [parts / "part-*.csv", "-o", out]
+    assert "No such file" in run("predict", bad, *command).error()
+    bad.write_text("no model")
+    assert "bad.uk: not a model" in run("predict", bad, *command).error()
+    assert not out.exists()
+
+
+def test_a_run_that_came_to_nothing_is_no_obstacle(run, model, parts, tmp_path):
+    """The first file is bad, and the options were, too."""
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    good = (parts / "part-0.csv").read_bytes()
+    (parts / "part-0.csv").write_bytes(b"")
+    assert "part-0.csv: the file is empty" in run(*command, "--scores").error()
+    (parts / "part-0.csv").write_bytes(good)
+    assert run(*command, "--json").json["rows"] == 60
+    assert "other options" in run(*command, "--scores").error()  # now there are answers
+
+
+def test_a_link_to_no_file_is_named(run, model, parts, tmp_path):
+    """It would be left out silently."""
+    (parts / "part-7.csv").symlink_to(parts / "gone.csv")
+    command = ["predict", model, parts / "part-*.csv", "-o", tmp_path / "out"]
+    assert run(*command).error() == f"{parts / 'part-7.csv'}: The link leads to no file"
+    assert not (tmp_path / "out").exists()
+
+
+def test_formats_of_answers_are_those_of_the_files(run, model, parts, tmp_path):
+    (parts / "b.tab").write_text("age\tjob\tmember\n30\tclerk\ttrue\n")
+    (parts / "c.TSV.gz").write_bytes(gzip.compress(b"age\tjob\tmember\n30\tclerk\ttrue\n"))
+    (parts / "d.ndjson").write_text('{"age": 30, "job": "clerk", "member": true}\n')
+    assert run("predict", model, parts / "[bcd].*", "-o", tmp_path / "out", "-q", "--scores").code == 0
+    found = contents(tmp_path / "out")
+    assert sorted(found) == ["b.tab", "c.TSV", "d.ndjson"]
+    assert b"\t" in found["b.tab"] and found["b.tab"] == found["c.TSV"]
+    assert json.loads(found["d.ndjson"])
+
+
+def test_several_files_and_folders_are_told_how(run, model, parts, tmp_path):
+    files = sorted(parts.iterdir())
+    assert run("predict", model, *files, "-o", tmp_path / "out").error() == (
+        f"{files[1]}: a second file; for several, give one pattern in quotes, such as 'part-*.csv', "
+        "and name a folder with --output"
+    )
+    assert f"such as '{parts / '*.csv'}'" in run("predict", model, parts, "-o", tmp_path / "out").error()
 
 
 def test_what_cannot_be_done_is_said(run, model, parts, people_file, tmp_path):

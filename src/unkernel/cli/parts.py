@@ -72,6 +72,11 @@ def is_pattern(data: str) -> bool:
 
 def check_pattern(data: str, address: str | None) -> bool:
     """Whether an argument names several files; a ``ValueError`` if it must, for --dask, and does not."""
+    if Path(data).is_dir():
+        raise ValueError(
+            f"{data}: is a folder; name a file in it, or several by a pattern in quotes, such as "
+            f"'{Path(data) / '*.csv'}'"
+        )
     if not is_pattern(data) and address is not None:
         raise ValueError("--dask answers several files: give a pattern in quotes, such as 'part-*.csv'")
     return is_pattern(data)
@@ -96,7 +101,10 @@ def parts_of(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> lis
             name = Path(name).stem
         place = Path(name).stem + suffix_of(name)
         if place in places:
-            raise ValueError(f"{path} and {places[place]}: both would be answered in {folder / place}")
+            raise ValueError(
+                f"{path} and {places[place]}: both would be answered in {folder / place}; give one of them "
+                "another name, or name them by two patterns and two folders"
+            )
         if path.parent.resolve() == folder.resolve():
             raise ValueError(f"{folder}: has files that {pattern} names; name another folder for the answers")
         places[place] = str(path)
@@ -208,12 +216,12 @@ class Journal:
     def __init__(
         self, folder: Path, command: str, model: Path, options: dict[str, Any], *, force: bool
     ) -> None:
-        folder.mkdir(exist_ok=True)
         self._path, self._force = folder / (command + _JOURNAL), force
         with model.open("rb") as file:
             run = options | {"model": file_digest(file, "sha256").hexdigest()}
+        folder.mkdir(exist_ok=True)
         before, self._stamps = _read(self._path)
-        if before not in (None, run) and not force:
+        if before not in (None, run) and not force and not self._came_to_nothing(before):
             raise ValueError(
                 f"{folder}: has answers of another model or with other options; name another folder, or "
                 "replace them with --force"
@@ -221,6 +229,11 @@ class Journal:
         if before != run:
             self._stamps = {}
             self._path.write_text(json.dumps(run), encoding="utf-8")
+
+    def _came_to_nothing(self, run: Any) -> bool:
+        """Whether a journal of ours names no answers that are there: of a model that was a mistake, say."""
+        names = (self._path.with_name(Path(name).name) for name in self._stamps)
+        return isinstance(run, dict) and "model" in run and not any(path.exists() for path in names)
 
     def has(self, part: Part, stamp: list[int]) -> bool:
         """Whether a part is done, and the file is the one that was answered."""

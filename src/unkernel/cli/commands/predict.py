@@ -53,6 +53,7 @@ from unkernel.data.files import writing
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.models import TreeModel
+from unkernel.records.files.formats import format_of
 
 _ROWS_PER_WRITE = 1 << 16
 _CONTROL_CHARACTERS = re.compile(
@@ -64,10 +65,13 @@ Numbers = NDArray[np.float64]
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(predict.__doc__))(predict)
+    # What a shell makes of a pattern without quotes is taken, to say what to do.
+    further = {"allow_extra_args": True}
+    app.command(help=flowing(predict.__doc__), context_settings=further)(predict)
 
 
 def predict(
+    context: typer.Context,
     model: shared.AnyModelFile,
     data: shared.DataFile,
     *,
@@ -115,6 +119,11 @@ def predict(
     [dim]$[/dim] tail -f events.jsonl | unkernel predict income.uk -
     [dim]$[/dim] unkernel predict income.uk 'day-*.parquet' -o answers --dask local --jobs 4
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
+    if context.args:
+        raise ValueError(
+            f"{context.args[0]}: a second file; for several, give one pattern in quotes, such as "
+            "'part-*.csv', and name a folder with --output"
+        )
     chosen = Chosen(model, scores, probability, ndcg_at, zero_based, cache_rows, quiet)
     if check_pattern(data, dask):
         _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
@@ -173,7 +182,10 @@ def _predict_parts(
 ) -> None:
     folder, began = folder_of_answers(pattern, output), time.perf_counter()
     chosen = dataclasses.replace(chosen, model=Path(cluster.name_of(chosen.model)))
-    suffix_of = _suffix_of_answers if is_records(chosen.model) else lambda _: ".txt"
+    records = is_records(chosen.model)
+    if not records:
+        open_model(chosen.model, "predict")  # says what is wrong with it before anything is written
+    suffix_of = _suffix_of_answers if records else lambda _: ".txt"
     parts = parts_of(cluster.name_of(pattern), Path(cluster.name_of(folder)), suffix_of)
     options = dataclasses.asdict(chosen) | {"model": None, "quiet": None, "cache_rows": None}
     journal = Journal(folder, "predict", chosen.model, options, force=force)
@@ -201,8 +213,7 @@ def _answer_part(chosen: Chosen, threads: int, part: Part) -> PartResult:
 
 def _suffix_of_answers(name: str) -> str:
     """The format that records of a file are answered in."""
-    suffix = Path(name).suffix.lower()
-    return suffix if suffix in (".tsv", ".jsonl", ".ndjson") else ".csv"
+    return Path(name).suffix if format_of(name) in ("tsv", "jsonl") else ".csv"
 
 
 def _part_facts(counts: Counter[str], spent: float) -> dict[str, str]:

@@ -130,7 +130,10 @@ def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
     text = os.fspath(sources)
     if os.path.exists(text) or not glob.has_magic(text):  # noqa: PTH110 (a pattern is no path)
         return [Path(text)]
-    matches = (Path(match) for match in sorted(glob.glob(text, recursive=True)))  # noqa: PTH207 (as above)
+    matches = [Path(match) for match in sorted(glob.glob(text, recursive=True))]  # noqa: PTH207 (as above)
+    for path in matches:
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, "The link leads to no file", os.fspath(path))
     paths = [path for path in matches if path.is_file() and not is_rows_file(path)]
     if not paths:
         raise FileNotFoundError(errno.ENOENT, "No file matches the pattern", text)
