@@ -99,13 +99,12 @@ GapSums DualCoordinateDescent::pass_over_all_rows() {
 }
 
 Outcome DualCoordinateDescent::certify() {
-  GapSums sums = pass_over_all_rows();
-  double rounding = rounding_of_steps();
-  if (!(rounding <= 0.01 * options_.tolerance * objective_of(sums))) {
-    sum_weights_anew();
-    sums = pass_over_all_rows();
-    rounding = rounding_of_sum(sums);
-  }
+  // The dual objective is below the objective, which is known only after the pass.
+  const double of_steps = rounding_of_steps();
+  const bool anew = !(of_steps <= 0.01 * options_.tolerance * state_.dual_objective);
+  if (anew) sum_weights_anew();
+  const GapSums sums = pass_over_all_rows();
+  const double rounding = anew ? rounding_of_sum(sums) : of_steps;
   Outcome outcome;
   outcome.objective = objective_of(sums);
   outcome.dual_objective = std::max(outcome.objective - sums.gap - rounding, 0.0);  // 0 is the value of u = 0
