@@ -78,6 +78,19 @@ def test_data_given_to_commands_that_read_nothing_but_a_model(run, files, name):
     assert run("compile", name, "-o", "x.uk").error() == told
 
 
+def test_records_where_a_model_or_other_data_should_be(run, files, people_file):
+    told = f"{people_file} holds records, not a model: "
+    assert (
+        run("predict", people_file, "poly.uk").error()
+        == f"{told}the MODEL comes first: {MODEL_FIRST['predict']}"
+    )
+    trained = f"unkernel train poly {people_file} --target COLUMN -o model.uk"
+    assert run("inspect", people_file).error() == f"{told}train one first: {trained}"
+    for kind, unit in (("rank", "rows"), ("tree", "trees")):
+        error = run("train", kind, people_file, "-o", "x.uk").error()
+        assert error.startswith(f"{people_file}: holds records, and train {kind} learns from {unit}; ")
+
+
 def test_swapped_arguments_with_an_output(run, files):
     told = "rows.svm holds rows, not a model: the MODEL comes first: unkernel predict MODEL DATA"
     assert run("predict", "rows.svm", "poly.uk", "-o", "out.txt", "--json").error() == told

@@ -262,6 +262,18 @@ def test_explain_a_record_and_one_of_a_file(run, people_model, people_file, peop
     assert "no record 9,999" in run("explain", people_model, people_file, "--row", 9999).error()
 
 
+def test_a_misspelt_key_of_a_record_to_explain_is_named(run, people_model):
+    ran = run("explain", people_model, '{"Age": 50, "job": "pilot", "rich": "yes"}')
+    assert ran.code == 0
+    assert "does not know 'Age' and ignores it; it reads age, job, member" in " ".join(ran.err.split())
+    assert run("explain", people_model, '{"age": 50, "job": "pilot", "rich": "yes"}').err == ""
+
+
+def test_a_record_in_place_of_a_file_to_predict(run, people_model):
+    error = run("predict", people_model, '{"age": 50}').error()
+    assert error.startswith("DATA must be a file, got the record {"), error
+
+
 def test_inspect_bench_and_compile(run, people_model, people_file, tmp_path):
     found = run("inspect", people_model, "--top", 2, "--json").json
     assert found["target"] == "rich"

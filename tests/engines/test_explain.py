@@ -239,6 +239,14 @@ def test_in_words():
     ]
     assert lines[-1].endswith(f"({found.n_conjunctions - 2} others)")
     assert "contributions" not in repr(found)
+    assert "others)" not in str(FAST.explain(ROW, top=None))
+
+
+def test_a_negative_score_says_whom_it_speaks_for():
+    winner, loser = (10, 0) if FAST.score_one(ROW) > 0 else (0, 10)
+    first = str(FAST.explain(ROW, of=loser)).splitlines()[0]
+    assert first.endswith(f"for {loser} against {winner}; negative values speak for {winner}")
+    assert "negative" not in str(FAST.explain(ROW, of=winner))
 
 
 # --- What is refused -----------------------------------------------------------------------------------
@@ -287,9 +295,9 @@ def test_a_row_of_values_is_no_list_of_columns():
     assert FAST.explain({1: 1.0, 3: 1.0}) == by_columns
 
 
-@pytest.mark.parametrize("top", [-1, True, 1.5, "3"])
+@pytest.mark.parametrize("top", [-1, True, 1.5, "3", [1.0, 2.0]])
 def test_tops_that_are_refused(top):
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(ValueError, match="top must be a number of conjunctions"):
         FAST.explain(ROW, top=top)
 
 

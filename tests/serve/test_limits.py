@@ -26,6 +26,7 @@ PREDICT = "/models/people/predict"
         (b"", "the body is empty: send one input, or a list of them"),
         (b"{", "the body is not JSON: Input data was truncated"),
         (b'{"age": NaN}', "the body is not JSON"),
+        (b"They saw it.", "double quotes"),
         (b'{"town": "\xff"}', "the body is not UTF-8: byte 10 is invalid"),
         (b'{"town": "\xed\xa0\x80"}', "UTF-8"),
         (b"[" * 9_000, "nested too deeply"),

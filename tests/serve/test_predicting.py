@@ -215,6 +215,10 @@ def test_every_model_answers_its_own_example(client: Client, files):
         assert client.post(f"/models/{name}/explain", json=about["example"]).status_code == 200
 
 
+def test_an_example_has_whole_numbers_where_the_training_records_had(client: Client):
+    assert isinstance(client.get("/models/people").json()["example"]["age"], int)
+
+
 def test_answers_say_which_version_and_how_long(client: Client):
     found = client.post("/models/people/predict", json=RECORDS[0])
     assert found.headers["x-model-version"] == "1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -171,7 +172,7 @@ class Explanation(Shown):
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
     >>> clf = PolySVC(C=10, gamma=1, tol=1e-9).fit(X, y)
     >>> print(clf.explain([0, 1], top=1, names=["left", "right"]))
-    score -1 for 1 against 0
+    score -1 for 1 against 0; negative values speak for 0
                 -1  (intercept)
                 -4  left and right
                 +4  (2 others)
@@ -217,16 +218,21 @@ class Explanation(Shown):
     def __str__(self) -> str:
         lines = [self._title(), self._line(self.intercept, "(intercept)")]
         lines += [self._line(part.value, AND.join(part.names)) for part in self.contributions]
-        others = self.n_conjunctions - len(self.contributions)
-        words = f"({others:,} other{'' if others == 1 else 's'})"
-        return "\n".join([*lines, self._line(self.rest, words)])
+        if others := self.n_conjunctions - len(self.contributions):
+            lines.append(self._line(self.rest, f"({others:,} other{'' if others == 1 else 's'})"))
+        return "\n".join(lines)
 
     def _title(self) -> str:
         shown = [f"{number:+.6g}" for number in self.comparison.numbers(self.score)]
         if len(shown) > 1:
             return f"{self.for_class} {shown[0]} against {self.against} {shown[1]}"
-        whom = "" if self.for_class is None else f" for {self.for_class}"
-        return f"score {shown[0]}{whom}" + ("" if self.against is None else f" against {self.against}")
+        if self.for_class is None:
+            return f"score {shown[0]}"
+        if self.against is None:
+            return f"score {shown[0]} for {self.for_class}"
+        # Whoever asked why the other class won should not have to think about signs.
+        hint = f"; negative values speak for {self.against}" if shown[0].startswith("-") else ""
+        return f"score {shown[0]} for {self.for_class} against {self.against}{hint}"
 
     def _line(self, value: float | list[float], words: str) -> str:
         numbers = [f"{number:+.6g}" for number in self.comparison.numbers(value)]
@@ -238,8 +244,8 @@ class Explanation(Shown):
 
 def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: Any = None) -> Explanation:
     """The conjunctions of a row, the largest first; ``CompiledClassifier.explain`` says more."""
-    if top is not None and (isinstance(top, bool) or top < 0):
-        raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
+    if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
+        raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
     columns, values = _row(row, model)
     found = contributions_of(model, columns, values)
     total = found.intercept + found.values.sum(axis=0)

@@ -121,7 +121,8 @@ def from_json(body: bytes) -> Any:
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
-        raise RequestError(400, f"the body is not JSON: {error}") from None
+        hint = "" if body.lstrip()[:1] in (b"{", b"[") else "; a text is sent in double quotes"
+        raise RequestError(400, f"the body is not JSON: {error}{hint}") from None
     except UnicodeDecodeError:
         raise RequestError(400, f"the body is not UTF-8: byte {_first_fault(body)} is invalid") from None
     except RecursionError:

@@ -125,6 +125,7 @@ def predict(
             "'part-*.csv', and name a folder with --output"
         )
     chosen = Chosen(model, scores, probability, ndcg_at, zero_based, cache_rows, quiet)
+    _check_no_record(data, model)
     if check_pattern(data, dask):
         _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
         return
@@ -135,6 +136,15 @@ def predict(
     with Display(quiet=quiet or json) as display:
         result = _answer_file(chosen, data, output, shared.threads(jobs), display)
     _show(result, json=json, quiet=quiet)
+
+
+def _check_no_record(data: str, model: Path) -> None:
+    """Records are asked about in files; ``explain`` also takes one that is written on the command line."""
+    if data.lstrip().startswith("{") and data.rstrip().endswith("}"):
+        raise ValueError(
+            f"DATA must be a file, got the record {data}; pipe it, as in "
+            f"echo '{data}' | unkernel predict {model} -, or use unkernel explain"
+        )
 
 
 @dataclass(frozen=True)

@@ -128,6 +128,7 @@ def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.inputs.contents import check_no_model
+    from unkernel.cli.inputs.records import looks_like_records
     from unkernel.cli.learners.records import are_records, check_options, of_records, train_records
     from unkernel.cli.learners.training import Request, train
     from unkernel.cli.render.console import print_json, warn
@@ -135,6 +136,11 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.render.training import print_training
 
     check_no_model(given["data"][0], f"{learner_type.unit}s")
+    if not learner_type.takes_records and looks_like_records(given["data"][0]):
+        raise ValueError(
+            f"{given['data'][0]}: holds records, and train {learner_type.name} learns from "
+            f"{learner_type.unit}s; train poly, train logistic and train linear learn from records"
+        )
     options = given_options(
         {name: value for name, value in given.items() if value != []}, learner_type.options()
     )

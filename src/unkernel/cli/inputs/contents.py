@@ -11,6 +11,7 @@ from typing import IO
 from unkernel.data.files import read_blocks
 from unkernel.errors import FormatError
 from unkernel.models.container import begins_as_model
+from unkernel.records.files import format_of
 
 _SNIFFED_BYTES = 1 << 16
 _TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
@@ -35,6 +36,7 @@ _MODEL_FIRST = {
 }
 _TRAINED_BY = {
     "rows": "poly",
+    "records": "poly",
     "trees": "tree",
     "dependency trees": "parser",
     "bunsetsu": "bunsetsu",
@@ -81,21 +83,22 @@ def check_holds_sentences(file: str) -> None:
 
 @contextlib.contextmanager
 def data_told(path: Path, command: str) -> Iterator[None]:
-    """Who gives a file of rows, trees or sentences as a model is told how `command` is written."""
+    """Who gives a file of rows, records, trees or sentences as a model is told how `command` is written."""
     try:
         yield
     except FormatError as error:
-        held = data_in(beginning(path))
+        held = "records" if format_of(str(path)) else data_in(beginning(path))
         if held is None:
             raise
-        words = held if held in ("rows", "trees") else f"sentences with {held}"
+        words = held if held in ("rows", "records", "trees") else f"sentences with {held}"
         raise ValueError(f"{path} holds {words}, not a model: {_remedy(path, command, held)}") from error
 
 
 def _remedy(path: Path, command: str, held: str) -> str:
     if command in _MODEL_FIRST:
         return f"the MODEL comes first: {_MODEL_FIRST[command]}"
-    return f"train one first: unkernel train {_TRAINED_BY[held]} {path} -o model.uk"
+    target = " --target COLUMN" if held == "records" else ""
+    return f"train one first: unkernel train {_TRAINED_BY[held]} {path}{target} -o model.uk"
 
 
 def data_in(begin: bytes) -> str | None:

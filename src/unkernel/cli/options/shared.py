@@ -52,9 +52,9 @@ ExplainedFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format, such as rows.svm; trees, such as questions.dat, sentences, "
-        "such as test.conllu, or text, where the model is of these. Plain or .gz, .xz, .bz2, .zst; - reads "
-        "stdin.",
+        help="Rows in the svmlight format, such as rows.svm; records, such as new.csv or one record as JSON, "
+        "trees, such as questions.dat, sentences, such as test.conllu, or text, where the model is of these. "
+        "Plain or .gz, .xz, .bz2, .zst; - reads stdin.",
     ),
 ]
 AnyModelFile = Annotated[
@@ -127,7 +127,7 @@ OfClass = Annotated[
         "--of",
         metavar="LABEL",
         help="Class whose score is explained.",
-        show_default="of two the larger one; of more, the winner against the runner-up",
+        show_default="the second of two classes; of more, the winner against the runner-up",
     ),
 ]
 TopOfRow = Annotated[

@@ -19,7 +19,7 @@ from unkernel.cli.inputs.records import (
     without_target,
 )
 from unkernel.cli.records.answering import check_records
-from unkernel.cli.render.console import many
+from unkernel.cli.render.console import many, warn
 from unkernel.cli.render.progress import Display
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import record_of
@@ -70,7 +70,9 @@ def _record(
 ) -> tuple[dict[str, Any], Block | None, int | None]:
     """The record, and where it is from: no block for one that is written on the command line."""
     if data.lstrip().startswith("{"):
-        return record_of(data, _ARGUMENT), None, None
+        record = record_of(data, _ARGUMENT)
+        _warn_of_unknown(opened, record)
+        return record, None, None
     count = 0
     with reading_records(data, display) as file:
         for block in asked_blocks(opened, file, threads=1):
@@ -79,6 +81,14 @@ def _record(
                 return one.records()[0], one, row
             count += block.n_rows
     raise ValueError(f"{data}: has {many(count, 'record')}, so there is no record {row:,}")
+
+
+def _warn_of_unknown(opened: OpenedRecords, record: dict[str, Any]) -> None:
+    """A key that was typed by hand is often misspelt, and the model would ignore it."""
+    columns = opened.classifier.plan.columns
+    unknown = [name for name in record if name not in columns and name != opened.target]
+    if unknown and opened.classifier.plan.ignores_unknown_keys:
+        warn(f"the model does not know {unknown[0]!r} and ignores it; it reads {', '.join(columns)}")
 
 
 def _class_called(opened: OpenedRecords, label: str | None) -> Any:

@@ -48,7 +48,8 @@ def _print_row(result: dict[str, Any]) -> None:
     facts = {"prediction": str(result["prediction"])}
     if result["label"] is not None:
         facts["label in the file"] = str(result["label"])
-    facts["conjunctions"] = f"{result['conjunctions']:,} have a part in the score"
+    parts = result["conjunctions"]
+    facts["conjunctions"] = f"{parts:,} {'has' if parts == 1 else 'have'} a part in the score"
     if not result["exact"]:
         facts["note"] = "explained is the exact model; this file is pruned and answers approximately"
     place = "" if result["row"] is None else f", {result.get('unit', 'row')} {result['row']:,}"

@@ -103,7 +103,7 @@ def _read_model(path: str | os.PathLike[str]) -> Model:
     if not begin:
         raise text.error("the file is empty", line=0)
     raise text.error(
-        f"not a model that is known here: it begins with {shown(begin)}. LIBSVM's begin with 'svm_type', "
+        f"not a model that is known here: it begins with {shown(begin)}; LIBSVM's begin with 'svm_type', "
         "LIBLINEAR's with 'solver_type', SVMlight's and TinySVM's with their names and versions",
         line=0,
     )

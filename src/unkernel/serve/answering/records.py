@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -172,8 +173,13 @@ def _middles(plan: Plan) -> dict[str, float]:
         for place, column in enumerate(numbers["columns"].tolist()):
             own = edges[begins[place] : begins[place + 1]]
             if own:
-                found[plan.columns[column]] = own[len(own) // 2]
+                found[plan.columns[column]] = _plausible(own[len(own) // 2], own)
     return found
+
+
+def _plausible(edge: float, edges: list[float]) -> float:
+    """A number at an edge; a whole one where edges lie between whole numbers: nobody is 43.5 years old."""
+    return math.ceil(edge) if all((2 * other).is_integer() for other in edges) else edge
 
 
 def _choices(plan: Plan) -> dict[str, list[Any]]:
