@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "reference_url": {"unkernel": None},
     "parallel": True,
     "image_srcset": ["2x"],  # figures are sharp on fine screens, too
+    "thumbnail_size": (640, 360),  # about twice what the style sheet shows, of figures that are wide
     "download_all_examples": False,
     "remove_config_comments": True,
     "min_reported_time": 1,

@@ -148,7 +148,8 @@ def test_pages_of_commands_say_what_their_help_says(tmp_path: Path) -> None:
 
 def test_notes_of_options_become_sentences() -> None:
     wording = tool("command_pages", "docs/_ext").wording
-    assert wording("default: (all cores); 1<=x<=1024") == "Default: all cores. 1 ≤ x ≤ 1024."
+    assert wording("default: (all cores); 1<=x<=1024") == "Default: all cores. Between 1 and 1024."
+    assert wording("default: (10; 3 of a parser); x>=0") == "Default: 10; 3 of a parser. At least 0."
     assert wording("default: (required)") == wording("required") == "Required."
 
 

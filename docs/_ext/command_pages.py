@@ -54,7 +54,8 @@ def command_at(path: Sequence[str]) -> Any:
 def page(path: tuple[str, ...]) -> str:
     command, name = command_at(path), " ".join(path)
     context = typer.Context(command, info_name=f"unkernel {name}")
-    usage = command.get_usage(context).removeprefix("Usage: ")
+    usage = re.sub(r"[{}]", "", command.get_usage(context).removeprefix("Usage: "))
+    usage = usage.replace("[[FILE]...]...", "[FILE]...")  # which is optional, and may be repeated
     parts = [heading(name, "="), code(usage, "text"), *paragraphs(command.help)]
     if kinds := getattr(command, "commands", {}):
         parts += kinds_of(path, kinds)
@@ -96,20 +97,28 @@ def option(names: str, about: str) -> str:
     about, _, notes = about.partition("  [")
     if notes:
         about += f" {wording(notes.removesuffix(']'))}"
-    return f".. option:: {names.replace(' / ', ', ')}\n\n   {escaped(about)}"
+    return f".. option:: {names.replace(' / ', ', ').replace(' range>', '>')}\n\n   {escaped(about)}"
 
 
 def wording(notes: str) -> str:
-    """``default: (2); x>=1`` in words."""
+    """``default: (2); x>=1`` in words; what is in round brackets may have semicolons of its own."""
     sentences = []
-    for note in notes.split("; "):
+    for note in map(str.strip, re.findall(r"(?:\([^)]*\)|[^;(])+", notes)):
         if note in ("required", "default: (required)"):
             sentences.append("Required.")
         elif note.startswith("default: "):
             sentences.append(f"Default: {note.removeprefix('default: ').strip('()')}.")
         else:
-            sentences.append(f"{note.replace('<=', ' ≤ ').replace('>=', ' ≥ ')}.")
+            sentences.append(range_in_words(note))
     return " ".join(sentences)
+
+
+def range_in_words(note: str) -> str:
+    """``x>=1`` or ``0<=x<=9`` in words."""
+    if note.startswith("x>="):
+        return f"At least {note.removeprefix('x>=')}."
+    lowest, _, largest = note.split("<=")
+    return f"Between {lowest} and {largest}."
 
 
 def heading(title: str, line: str) -> str:

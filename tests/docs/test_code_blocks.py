@@ -1,15 +1,13 @@
 """Every example in the README and in docs/ runs.
 
 The ``python`` blocks of a page are run in order in one namespace, and the lines ``$ unkernel ...`` of
-its ``console`` blocks between them, all in one temporary folder that holds a few small data files. A
+its ``console`` blocks between them, all in one temporary folder: a page makes the files that it uses. A
 block that cannot run says so in a comment above it: ``<!-- not run: needs two hours -->``. A block
 whose commands are shown to fail says ``<!-- fails with 2 -->``.
 """
 
 from __future__ import annotations
 
-import io
-import lzma
 import os
 import re
 import shlex
@@ -20,12 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from reference.patience import PATIENCE
 from reference.small_grammar import grammar
-from unkernel import cli, write_svmlight
+from unkernel import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -91,26 +88,10 @@ def run_in_shell(command: str, folder: Path) -> int:
     return done.returncode
 
 
-def write_data_files(folder: Path) -> None:
-    """Files for the examples, under the names that the pages use: two classes of binary rows that no
-    linear model tells apart well, and a small treebank.
-    """
-    generator = np.random.default_rng(0)
-    X = (generator.random((600, 30)) < 0.3).astype(float)
-    y = np.where((X[:, 0] != X[:, 1]) | (X[:, 2] * X[:, 3] > 0), 1, -1)
-    for names, rows in (
-        (("train.svm", "train.svm.xz", "a9a.svm.xz"), slice(0, 400)),
-        (("test.svm", "test.svm.xz", "a9a.t.svm.xz"), slice(400, 600)),
-    ):
-        text = io.BytesIO()
-        write_svmlight(text, X[rows], y[rows])
-        for name in names:
-            packed = lzma.compress(text.getvalue()) if name.endswith(".xz") else text.getvalue()
-            (folder / name).write_bytes(packed)
+def write_treebanks(folder: Path) -> None:
+    """The treebanks that README.md takes for granted. All other pages make the files that they use."""
     grammar(40, seed=0).write(folder / "train.conllu")
-    for name in ("dev.conllu", "test.conllu", "raw.conllu", "tagged.conllu"):
-        grammar(10, seed=1).write(folder / name)
-    (folder / "notes.txt").write_text("she saw the man with a telescope\n\nhe cut the bread", "utf-8")
+    grammar(10, seed=1).write(folder / "dev.conllu")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +103,8 @@ def write_data_files(folder: Path) -> None:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_data_files(tmp_path)
+    if page in FIRST_PAGES:
+        write_treebanks(tmp_path)
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {"__name__": "__main__"}
     for block in blocks(page.read_text(encoding="utf-8")):
