@@ -201,7 +201,7 @@ function showContributions(told) {
   const table = element("contributions");
   table.hidden = parts.length === 0;
   if (!parts.length) return;
-  const against = told.against === null ? "" : ` against ${told.against}`;
+  const against = told.against === null ? "" : ` (+) or ${told.against} (−)`;
   table.caption.textContent = told.for_class === null ? "What decided" : `What speaks for ${told.for_class}${against}`;
   const others = told.conjunctions === undefined ? "all others" : `${told.conjunctions - parts.length} others`;
   const none = told.conjunctions === parts.length;
