@@ -267,6 +267,16 @@ class DistantRisk final : public solve::Risk {
 
   std::size_t dimension() const override { return dimension_; }
   std::size_t steps_at_once() const override { return steps_at_once_; }
+  // The functions need not say it.
+  std::vector<double> first_steps() const override {
+    const Locked locked;
+    if (!nb::hasattr(functions_, "first_steps")) return Risk::first_steps();
+    auto steps =
+        stay_if_python_ends([&] { return nb::cast<std::vector<double>>(functions_.attr("first_steps")()); });
+    if (steps.empty() || steps.front() != 0.0)
+      throw std::invalid_argument("a line search begins at a step of 0");
+    return steps;
+  }
 
   void aim(std::span<const double> weights) override {
     const Locked locked;

@@ -201,6 +201,19 @@ def test_distant_rows_reach_the_same_optimum(steps_at_once):
     assert max(risk.asked) == max(2, steps_at_once)
 
 
+def test_a_distant_risk_may_say_where_line_searches_begin():
+    X, y, _ = make_rows(5)
+    usual, risk = DistantRows(X, y), DistantRows(X, y)
+    risk.first_steps = lambda: [0.0, 0.1, 0.3, 1.0]
+    found, expected = (minimise_distant(one, X.shape[1]) for one in (risk, usual))
+    assert found["objective"] == pytest.approx(expected["objective"], rel=2e-6)
+    assert max(risk.asked) == 4
+    for wrong in ([], [0.5, 1.0]):
+        risk.first_steps = lambda wrong=wrong: wrong
+        with pytest.raises(ValueError, match="begins at a step of 0"):
+            minimise_distant(risk, X.shape[1])
+
+
 @pytest.mark.parametrize("name", ["aim", "along", "cut", "move"])
 def test_what_a_distant_risk_raises_comes_back(name):
     X, y, _ = make_rows(5)

@@ -133,6 +133,15 @@ def test_few_rows_are_gathered(client: Any, data: Any) -> None:
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
 
 
+def test_too_many_labels_to_count_are_told(
+    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unkernel.distributed.estimators._MOST_RANKS", 4)
+    with pytest.warns(UserWarning, match="there are 5 labels"):
+        ranker = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
+    assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
+
+
 def test_a_warm_start_and_a_path_by_counts(client: Any, data: Any, counting: None) -> None:
     ours = DaskRankSVM(C, tol=TOL, warm_start=True).fit(data.X, data.ranks)
     first = ours.n_iter_

@@ -1,6 +1,7 @@
 #include "unkernel/cutplane/score_grid.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <stdexcept>
@@ -13,11 +14,16 @@ namespace {
 
 constexpr std::int64_t rows_a_piece = 1 << 18;  // the same for any number of threads, and so are the sums
 constexpr std::int64_t most_levels = 1000;      // 2^levels is a double
+constexpr std::int64_t most_cells = 1 << 20;    // 2 cells * levels is an int32
 
-struct GridPlace {
-  std::size_t edge;  // the lower one
-  double share;      // of the way to the next
-  bool outside;
+// Rows are placed some at a time, by loops that need no table: compilers make vector instructions of these.
+constexpr std::size_t rows_at_once = 256;
+
+struct GridPlaces {
+  std::array<std::int32_t, rows_at_once> edge;  // the lower one
+  std::array<double, rows_at_once> share;       // of the way to the next
+  std::array<double, rows_at_once> change;      // there - here
+  std::int32_t outside;
 };
 
 class Placing {
@@ -28,29 +34,44 @@ class Placing {
         cells_(static_cast<double>(grid.cells)),
         end_(std::ldexp(1.0, static_cast<int>(grid.levels))),
         middle_(static_cast<double>(grid.cells * grid.levels)),
-        last_(grid.edges() - 2) {}
+        last_(static_cast<std::int32_t>(grid.edges()) - 2) {}
 
-  GridPlace operator()(double score) const {
-    const double from_centre = score - centre_;
-    double distance = 1.0 + std::abs(from_centre) * scale_;  // level l is [2^l, 2^(l+1))
-    const bool inside = distance <= end_;                    // false for NaN, too
-    if (!inside) distance = end_;
-    constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
-    const auto bits = std::bit_cast<std::uint64_t>(distance);
-    const auto one_and_rest = std::bit_cast<double>((bits & fraction) | std::bit_cast<std::uint64_t>(1.0));
-    const double level = static_cast<double>(static_cast<std::int64_t>(bits >> 52) - 1023);
-    const double place = middle_ + std::copysign(cells_ * (level + (one_and_rest - 1.0)), from_centre);
-    const std::size_t edge = std::min(static_cast<std::size_t>(place), last_);
-    return {edge, place - static_cast<double>(edge), !inside};
+  // Rows begin .. begin + count.
+  void operator()(const ScoreLine& line, std::size_t begin, std::size_t count, GridPlaces& places) const {
+    const double* const here = line.here.data() + begin;
+    const double* const there = line.there.data() + begin;
+    places.outside = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      const double change = there[k] - here[k];
+      const double from_centre = here[k] + line.step * change - centre_;
+      const double distance = 1.0 + std::abs(from_centre) * scale_;  // level l is [2^l, 2^(l+1))
+      const bool inside = distance <= end_;                          // false for NaN, too
+      const double place = middle_ + std::copysign(place_of(inside ? distance : end_), from_centre);
+      const std::int32_t edge = std::min(static_cast<std::int32_t>(place), last_);
+      places.outside += !inside;
+      places.edge[k] = edge;
+      places.share[k] = place - static_cast<double>(edge);
+      places.change[k] = change;
+    }
   }
 
  private:
+  // By the bits of the distance: its exponent is the level, and its fraction the share of the level's cells.
+  double place_of(double distance) const {
+    constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
+    constexpr double two_to_52 = 4503599627370496.0;
+    const auto bits = std::bit_cast<std::uint64_t>(distance);
+    const auto rest = std::bit_cast<double>((bits & fraction) | std::bit_cast<std::uint64_t>(1.0)) - 1.0;
+    const auto exponent = std::bit_cast<double>((bits >> 52) | std::bit_cast<std::uint64_t>(two_to_52));
+    return cells_ * ((exponent - (two_to_52 + 1023.0)) + rest);
+  }
+
   double centre_;
   double scale_;
   double cells_;
   double end_;
   double middle_;
-  std::size_t last_;
+  std::int32_t last_;
 };
 
 std::int64_t grid_pieces(std::size_t rows) {
@@ -72,13 +93,14 @@ RowsOnGrid::RowsOnGrid(std::vector<std::int32_t> ranks, std::int32_t rank_count,
 void RowsOnGrid::check(const ScoreLine& line, const ScoreGrid& grid) const {
   if (line.here.size() != size() || line.there.size() != size())
     throw std::invalid_argument("there must be one score per rank");
-  if (!(grid.width > 0.0) || grid.cells < 1 || grid.levels < 1 || grid.levels > most_levels)
+  if (!(grid.width > 0.0) || grid.cells < 1 || grid.levels < 1 || grid.levels > most_levels ||
+      grid.cells > most_cells)
     throw std::invalid_argument("a grid of scores has a width, cells and levels");
 }
 
 GridCounts RowsOnGrid::count(const ScoreLine& line, const ScoreGrid& grid, int threads) const {
   check(line, grid);
-  const Placing place_of(grid);
+  const Placing place(grid);
   const std::size_t edges = grid.edges();
   struct Piece {
     std::int64_t outside = 0;
@@ -90,18 +112,20 @@ GridCounts RowsOnGrid::count(const ScoreLine& line, const ScoreGrid& grid, int t
     piece.table.assign(2 * rank_count_ * edges, 0.0);
     const auto begin = static_cast<std::size_t>(number * rows_a_piece);
     const std::size_t end = std::min(begin + static_cast<std::size_t>(rows_a_piece), size());
-    for (std::size_t i = begin; i < end; ++i) {
-      const double change = line.there[i] - line.here[i];
-      const GridPlace place = place_of(line.here[i] + line.step * change);
-      piece.outside += place.outside;
-      double* const cell =
-          piece.table.data() + 2 * (static_cast<std::size_t>(ranks_[i]) * edges + place.edge);
-      const double upper = weights_[i] * place.share;
-      const double lower = weights_[i] - upper;
-      cell[0] += lower;
-      cell[1] += lower * change;
-      cell[2] += upper;
-      cell[3] += upper * change;
+    GridPlaces places;
+    for (std::size_t first = begin; first < end; first += rows_at_once) {
+      const std::size_t count = std::min(rows_at_once, end - first);
+      place(line, first, count, places);
+      piece.outside += places.outside;
+      for (std::size_t k = 0; k < count; ++k) {
+        double* const cell = piece.table.data() + 2 * cell_of(first + k, places.edge[k], edges);
+        const double upper = weights_[first + k] * places.share[k];
+        const double lower = weights_[first + k] - upper;
+        cell[0] += lower;
+        cell[1] += lower * places.change[k];
+        cell[2] += upper;
+        cell[3] += upper * places.change[k];
+      }
     }
   });
   GridCounts result{0, std::vector<double>(rank_count_ * edges), std::vector<double>(rank_count_ * edges)};
@@ -120,18 +144,22 @@ std::vector<double> RowsOnGrid::interpolate(const ScoreLine& line, const ScoreGr
   check(line, grid);
   const std::size_t edges = grid.edges();
   if (table.size() != rank_count_ * edges) throw std::invalid_argument("the table is not of this grid");
-  const Placing place_of(grid);
+  const Placing place(grid);
   std::vector<double> result(size());
-  parallel_ranges(
-      threads, static_cast<std::int64_t>(size()), rows_a_piece, [&](std::int64_t begin, std::int64_t end) {
-        for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-          const double change = line.there[i] - line.here[i];
-          const GridPlace place = place_of(line.here[i] + line.step * change);
-          const double* const at = table.data() + static_cast<std::size_t>(ranks_[i]) * edges + place.edge;
-          const double upper = weights_[i] * place.share;
-          result[i] = (weights_[i] - upper) * at[0] + upper * at[1];
-        }
-      });
+  parallel_ranges(threads, static_cast<std::int64_t>(size()), rows_a_piece,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    GridPlaces places;
+                    for (auto first = static_cast<std::size_t>(begin); first < static_cast<std::size_t>(end);
+                         first += rows_at_once) {
+                      const std::size_t count = std::min(rows_at_once, static_cast<std::size_t>(end) - first);
+                      place(line, first, count, places);
+                      for (std::size_t k = 0; k < count; ++k) {
+                        const double* const at = table.data() + cell_of(first + k, places.edge[k], edges);
+                        const double upper = weights_[first + k] * places.share[k];
+                        result[first + k] = (weights_[first + k] - upper) * at[0] + upper * at[1];
+                      }
+                    }
+                  });
   return result;
 }
 

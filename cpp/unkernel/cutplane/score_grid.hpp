@@ -55,6 +55,9 @@ class RowsOnGrid {
 
  private:
   void check(const ScoreLine& line, const ScoreGrid& grid) const;
+  std::size_t cell_of(std::size_t row, std::int32_t edge, std::size_t edges) const {
+    return static_cast<std::size_t>(ranks_[row]) * edges + static_cast<std::size_t>(edge);
+  }
 
   std::vector<std::int32_t> ranks_;
   std::size_t rank_count_;

@@ -38,13 +38,14 @@ class LineSearch {
   LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
 
   LineMinimum run() {
-    ask({0.0, 1.0});
+    ask(risk_.first_steps());
+    const double first_slope = parabola_.slope(0.0) + C_ * points_.front().slope;
     while (!bracketed_ && low_.step < longest_step) ask({2.0 * low_.step});
-    const double first_slope = std::abs(low_.slope);
     const double first_width = high_.step - low_.step;
     for (int k = 0; k < most_bisections && bracketed_ && low_.slope < 0.0; ++k) {
       const double nearest = std::min(-low_.slope, high_.slope);
-      if (nearest <= accurate_enough * first_slope || high_.step - low_.step <= 1e-3 * first_width) break;
+      if (nearest <= accurate_enough * std::abs(first_slope) || high_.step - low_.step <= 1e-3 * first_width)
+        break;
       ask(inside(k));
     }
     return best_;

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace unkernel::solve {
 
@@ -36,6 +37,10 @@ class Risk {
   // A good first point for this C, with a cut (offset and gradient as in `cut`). Returns the number of passes
   // over the rows that this took, 0 if there is no guess.
   virtual int first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset);
+
+  // Where a line search begins: ascending steps from 0 to 1. More of them save questions where each involves
+  // communication.
+  virtual std::vector<double> first_steps() const { return {0.0, 1.0}; }
 
   // How many steps `along` should be asked for at once: one if evaluations are cheap, more if each call
   // involves communication.

@@ -32,6 +32,7 @@ from unkernel.distributed.ranking_tasks import GroupedRows, RankedRows
 from unkernel.distributed.risks import ClusterMinimiser, scale_of_pairs
 from unkernel.distributed.sources import Sources, open_sources
 from unkernel.distributed.worker_tasks import Problem, labels_of
+from unkernel.errors import warn_caller
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import class_weights
 
@@ -417,7 +418,8 @@ class DaskRankSVM(_OnCluster, RankSVM):
     gap. With groups, the rows of a group are brought to the same worker, which finds their pairs. Without
     groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
     these counts. Neither sends anything that grows with the number of rows. Only if a worker has no more than
-    16,384 rows, or if there are more than 1,024 labels, are the scores gathered, 8 bytes per row.
+    16,384 rows, or with a warning if there are more than 1,024 labels, are the scores gathered, 8 bytes per
+    row and pass.
 
     Parameters
     ----------
@@ -640,9 +642,19 @@ class DaskRankSVM(_OnCluster, RankSVM):
             scale = scale_of_pairs(cluster, self.pair_weight)
             return rows, cluster, GroupedRows("", self.pair_weight, scale, accuracy)
         if max(cluster.rows) <= _FEW_ROWS or len(numbers) > _MOST_RANKS:
+            self._warn_of_gathering(cluster, len(numbers))
             return rows, cluster, self._gathered_ranking(cluster)
         pair_weights = weights_of_ranks(numbers, totals, counts, self.pair_weight)
         return rows, cluster, RankedRows("", numbers, pair_weights, accuracy)
+
+    @staticmethod
+    def _warn_of_gathering(cluster: Cluster, ranks: int) -> None:
+        if max(cluster.rows) > _FEW_ROWS:
+            warn_caller(
+                f"there are {ranks:,} labels, too many to count rows by them: each pass gathers the scores "
+                f"of all {sum(cluster.rows):,} rows, which groups or {_MOST_RANKS:,} labels would avoid",
+                UserWarning,
+            )
 
     def _gathered_ranking(self, cluster: Cluster) -> dict[str, Any]:
         """The ranking of all rows, for the client's oracle."""

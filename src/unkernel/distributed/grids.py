@@ -8,6 +8,7 @@ finer one brings them closer together.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,13 +36,18 @@ class Grid:
 
     def edges(self) -> Vector:
         """Where they are, from the centre."""
-        level, within = np.divmod(np.arange(self.cells * self.levels + 1), self.cells)
-        distances = self.width * (np.exp2(level) * (1.0 + within / self.cells) - 1.0)
-        return np.concatenate([-distances[:0:-1], distances])
+        return _edges(self.width, self.cells, self.levels)
 
     def coarser(self) -> Grid:
         """Every other edge."""
         return replace(self, cells=self.cells // 2)
+
+
+@functools.lru_cache(maxsize=8)  # grids of a run differ in their centres mostly
+def _edges(width: float, cells: int, levels: int) -> Vector:
+    level, within = np.divmod(np.arange(cells * levels + 1), cells)
+    distances = width * (np.exp2(level) * (1.0 + within / cells) - 1.0)
+    return np.concatenate([-distances[:0:-1], distances])
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +60,7 @@ class GridRisk:
 
     def slope(self, changes: Table) -> float:
         """How the risk changes when rows move; weight times change, by rank and edge."""
-        return -float(np.vdot(self.coefficients, changes))
+        return -inner_product(self.coefficients, changes)
 
 
 def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridRisk:
@@ -67,16 +73,29 @@ def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridR
     pair_weights : ndarray of shape (ranks, ranks)
         Of a row of the first rank above one of the second; 0 where it is not above.
     """
-    edges = grid.edges()
+    used = _columns_in_use(counts)
+    edges, counts_there = grid.edges()[used], counts[:, used]
     # Pairs are in order iff the lower row is before this edge: both sums below must see it alike.
     first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
     last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
-    lower, higher = pair_weights @ counts, pair_weights.T @ counts
-    not_below = _sums_to_right(lower)[:, first_misordered]
-    not_above = _sums_to_left(higher)[:, last_misordered]
-    coefficients = not_below - not_above
-    offset = float(np.vdot(counts, not_below))
-    return GridRisk(offset - float(np.sum(coefficients * counts @ edges)), offset, coefficients)
+    not_below = _sums_to_right(pair_weights @ counts_there)[:, first_misordered]
+    not_above = _sums_to_left(pair_weights.T @ counts_there)[:, last_misordered]
+    coefficients = np.zeros_like(counts)
+    coefficients[:, used] = not_below - not_above
+    offset = inner_product(counts_there, not_below)
+    gained = inner_product((coefficients[:, used] * counts_there).sum(axis=0), edges)
+    return GridRisk(offset - gained, offset, coefficients)
+
+
+def inner_product(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Without BLAS, whose threads wait busily for more such work, on processors that workers need."""
+    return float(np.einsum("i,i->", one.ravel(), other.ravel()))
+
+
+def _columns_in_use(counts: Table) -> slice:
+    """From the first to the last that has rows: often a small part of the grid."""
+    used = np.flatnonzero(counts.any(axis=0))
+    return slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
 
 
 def coarser_counts(counts: Table) -> Table:

@@ -15,7 +15,7 @@ from unkernel._core import Bundle, Oracle, minimise_distant
 from unkernel.cutplane.options import LoopOptions
 from unkernel.cutplane.rankings import NO_PAIR, PairWeight
 from unkernel.distributed.cluster import Cluster, Interrupted, Spread
-from unkernel.distributed.grids import Grid, GridRisk, Table, coarser_counts, risk_on_grid
+from unkernel.distributed.grids import Grid, GridRisk, Table, coarser_counts, inner_product, risk_on_grid
 from unkernel.distributed.line import STEPS_AT_ONCE, points_in_table
 from unkernel.distributed.ranking_tasks import (
     GroupedRows,
@@ -47,6 +47,7 @@ _FIRST_CELLS = 1024
 _FEWEST_CELLS = 64
 _FEWEST_LEVELS = 4
 _MOST_LEVELS = 1000
+_FIRST_STEP = 0.25
 _FIRST_ENTRIES = 1 << 18  # ranks x edges
 _MOST_ENTRIES = 1 << 22
 
@@ -171,10 +172,20 @@ class PairRisk(GroupRisk):
         self._C = C
         self._cells = _first_cells(len(problem.ranks))
         self._levels = _FEWEST_LEVELS
+        self._last_step = _FIRST_STEP
         answer = cluster.sums(mean_row, lambda _: (), "gradient")
         assert answer.vector is not None
         found = answer.vector.unpacked()
         self._mean = found[:-1] / found[-1]
+
+    def move(self, step: float) -> None:
+        """Follow the line."""
+        super().move(step)
+        self._last_step = min(step, 1.0)
+
+    def first_steps(self) -> list[float]:
+        """Steps to ask for at once: best ones are often alike from one round to the next."""
+        return sorted({0.0, self._last_step / 2.0, min(2.0 * self._last_step, 1.0), 1.0})
 
     def along(self, steps: Vector) -> Points:
         """Values and slopes on the line."""
@@ -211,7 +222,7 @@ class PairRisk(GroupRisk):
         return found
 
     def _grid_at(self, step: float) -> Grid:
-        return Grid(float(self._weights_at(step) @ self._mean), _WIDTH, self._cells, self._levels)
+        return Grid(inner_product(self._weights_at(step), self._mean), _WIDTH, self._cells, self._levels)
 
     def _weights_at(self, step: float) -> Vector:
         return self._here + step * (self._there - self._here)
@@ -239,7 +250,7 @@ class PairRisk(GroupRisk):
         coarse = risk_on_grid(found.grid.coarser(), coarser_counts(found.counts), self._problem.pair_weights)
         error = (coarse.value - found.risk.value) / 3.0
         weights = self._weights_at(found.step)
-        objective = found.risk.value + weights @ weights / (2.0 * self._C)
+        objective = found.risk.value + inner_product(weights, weights) / (2.0 * self._C)
         return bool(error > self._problem.accuracy * objective)
 
     def _refine(self) -> bool:
