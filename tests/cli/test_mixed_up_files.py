@@ -241,7 +241,8 @@ def words(command: str, path: str) -> list[str]:
 
 @pytest.mark.parametrize("command", READING + WRITING)
 def test_a_folder_where_a_file_should_be(run, files, command):
-    assert run(*words(command, "folder")).error() == "folder: is a folder; name a file in it"
+    # Commands that predict several files add how to name these.
+    assert run(*words(command, "folder")).error().startswith("folder: is a folder; name a file in it")
 
 
 @pytest.fixture
