@@ -31,6 +31,7 @@ _SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more 
 _PATIENCE = 0.5
 _FETCHING = 5.0
 _GRACE = 2.0
+_SOON = 10.0  # seconds in which a cluster that has no workers yet may get one
 
 
 class Interrupted(Exception):  # noqa: N818 (it is no error)
@@ -301,6 +302,17 @@ class Gathered:
         return Cluster(self.client, parts, [seen.rows for seen in self.surveys])
 
 
+def wait_for_a_worker(client: Client) -> None:
+    """Wait until there is one; people are told if none comes soon, as they may have to start it."""
+    if client.status in ("closing", "closed"):
+        raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
+    try:
+        client.wait_for_workers(1, timeout=_SOON)
+    except DaskTimeout:
+        warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=2)
+        client.wait_for_workers(1)
+
+
 def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
     """Have the workers read, check and survey their blocks."""
     blocks = placed_blocks(client, sources)
@@ -313,7 +325,7 @@ def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
 
 def placed_blocks(client: Client, sources: Sources) -> list[Future]:
     """For each part to be, a list of its blocks on the worker for it."""
-    client.wait_for_workers(1)
+    wait_for_a_worker(client)
     blocks = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")  # what the client has is in it, once

@@ -26,7 +26,7 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels
+from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels, wait_for_a_worker
 from unkernel.distributed.moves import with_whole_groups
 from unkernel.distributed.ranking_tasks import GroupedRows, RankedRows
 from unkernel.distributed.risks import ClusterMinimiser, scale_of_pairs
@@ -54,6 +54,8 @@ class _OnCluster:
 
     def _client(self) -> Client:
         given: Client | None = self.client  # type: ignore[attr-defined]
+        if given is not None and not isinstance(given, Client):
+            raise TypeError(f"client must be a distributed.Client, or None for the last one, got {given!r}")
         if given is not None:
             return given
         try:
@@ -65,7 +67,7 @@ class _OnCluster:
 
     def _gathered(self, X: Any, beside: dict[str, Any], zero_based: Any) -> tuple[Sources, Gathered]:
         client = self._client()
-        client.wait_for_workers(1)
+        wait_for_a_worker(client)
         sources = open_sources(client, X, beside, zero_based)
         return sources, gather_blocks(client, sources, self.checkpoint is not None)  # type: ignore[attr-defined]
 

@@ -9,6 +9,7 @@ from dask.distributed import Client
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import StrOptions
 
+from unkernel.distributed.cluster import wait_for_a_worker
 from unkernel.distributed.estimators import _OnCluster
 from unkernel.distributed.tree_clusters import ClusterTrees, ExamplePlaces, gather_trees
 from unkernel.distributed.tree_sources import open_tree_sources
@@ -250,7 +251,7 @@ class DaskTreeSVC(_OnCluster, TreeSVC):
     def _spread(self, X: Any, y: Any, sample_weight: Any) -> ClusterTrees:
         """Read and count the trees on the workers; what is known of them here."""
         client = self._client()
-        client.wait_for_workers(1)
+        wait_for_a_worker(client)
         found = gather_trees(client, open_tree_sources(client, X, y, sample_weight))
         targets = TreeTargets.of(found.labels(), found.weights(), self.class_weight)
         kernel = self._kernel_of_trees()

@@ -1,0 +1,56 @@
+"""Clients that are none, are closed, or have no workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, DaskTreeSVC
+from unkernel.distributed import cluster as cluster_module
+
+ROWS = np.eye(4), [0, 1, 0, 1]
+LEARNERS = [
+    (DaskCuttingPlaneSVC, ROWS),
+    (DaskRankSVM, ROWS),
+    (DaskTreeSVC, (["(A b)", "(A c)"] * 2, [0, 1, 0, 1])),
+]
+every_learner = pytest.mark.parametrize(("learner", "examples"), LEARNERS)
+
+
+@pytest.fixture(scope="module")
+def nobody() -> Iterator[Any]:
+    """A client of a cluster without workers."""
+    options = {"processes": False, "n_workers": 0, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@every_learner
+def test_what_is_no_client_is_refused(learner: Any, examples: Any) -> None:
+    with pytest.raises(TypeError, match=r"client must be a distributed.Client, or None .*, got 'tcp://a:1'"):
+        learner(client="tcp://a:1").fit(*examples)
+
+
+@every_learner
+def test_a_cluster_without_workers_is_told_of(
+    nobody: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
+) -> None:
+    """Training waits for them; here, it ends with the warning."""
+    monkeypatch.setattr(cluster_module, "_SOON", 0.01)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="the Dask cluster has no workers: waiting"):
+            learner(client=nobody).fit(*examples)
+
+
+@every_learner
+def test_a_closed_client_is_told_of(nobody: Any, learner: Any, examples: Any) -> None:
+    with Client(nobody.cluster, set_as_default=False) as closed:
+        pass
+    with pytest.raises(ValueError, match="the Dask client is closed: make another one"):
+        learner(client=closed).fit(*examples)
