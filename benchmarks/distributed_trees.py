@@ -36,6 +36,7 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "100,000 candidates, samples of 1,000": ("boundaries-100k", {"sample_size": 1000, "max_iter": 100}),
     "1,463,591 candidates, samples of 1,000": ("boundaries-all", {"sample_size": 1000, "max_iter": 300}),
     "1,463,591 candidates, samples of 5,000": ("boundaries-all", {"sample_size": 5000, "max_iter": 100}),
+    "1,463,591 candidates, samples of 20,000": ("boundaries-all", {"sample_size": 20_000, "max_iter": 40}),
 }
 
 

@@ -13,15 +13,6 @@ using kernels::TreeCounts;
 using kernels::TreeIndex;
 using kernels::TreeRow;
 
-constexpr std::int64_t spreading_tasks = 4;  // fixed, so that sums do not depend on the number of threads
-
-// Some rows with coefficients.
-struct WeightedRows {
-  const TreeCounts& counts;
-  std::span<const std::int32_t> examples;
-  std::span<const double> coefficients;
-};
-
 // Adds the contribution of one tree to s(v) for each node v.
 struct Spread {
   struct Node {
@@ -43,37 +34,6 @@ struct Spread {
   double coefficient;
   std::span<const double> tree_weights;
 };
-
-// s(v) = sum over the rows' nodes u of f(u) Delta(u, v), for all nodes v of the index; its product with the
-// node weights of a cut is their inner product.
-std::vector<double> spread_over(const TreeIndex& index, const Forest& forest,
-                                std::span<const std::int32_t> groups, const WeightedRows& rows, int threads,
-                                const Monitor& monitor) {
-  std::vector<std::vector<double>> by_node(spreading_tasks);
-  std::vector<std::vector<double>> by_group(spreading_tasks);
-  parallel_for(threads, spreading_tasks, [&](std::int64_t task) {
-    auto& nodes = by_node[static_cast<std::size_t>(task)];
-    auto& group_sums = by_group[static_cast<std::size_t>(task)];
-    nodes.assign(index.size(), 0.0);
-    group_sums.assign(index.group_count(), 0.0);
-    kernels::TreeRows visited(index, forest, groups);
-    Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
-    for (auto k = static_cast<std::size_t>(task); k < rows.examples.size(); k += spreading_tasks) {
-      monitor.throw_if_stopped();
-      const TreeRow row = rows.counts.row(at(rows.examples[k]));
-      spread.coefficient = rows.coefficients[k];
-      spread.tree_weights = row.weights;
-      visited.visit(row.nodes, spread);
-    }
-  });
-  std::vector<double>& result = by_node.front();
-  for (std::size_t task = 1; task < by_node.size(); ++task) {
-    for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_node[task][i];
-    for (std::size_t g = 0; g < by_group[task].size(); ++g) by_group[0][g] += by_group[task][g];
-  }
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] += by_group[0][at(index.group_of_number(i))];
-  return std::move(result);
-}
 
 }  // namespace
 
@@ -141,23 +101,53 @@ std::vector<double> CutScorer::products(std::span<const std::int32_t> examples,
                                         const Monitor& monitor) {
   known_.update();
   std::vector<double> products(cuts_.size(), 0.0);
-  std::vector<double> sums(cuts_.forest().size(), 0.0);
+  sums_.resize(cuts_.forest().size());  // those of all nodes of a channel are set before they are read
   for (std::size_t channel = 0; channel < cuts_.channels(); ++channel) {
     const WeightedRows rows{set_->trees[channel], examples, coefficients};
     const std::span<const kernels::TreeWeights> layers = cuts_.layers(channel);
     for (std::size_t k = 0; k < layers.size(); ++k) {
       const TreeIndex& index = layers[k].index();
       note_groups(index, rows.counts, examples);
-      const std::vector<double> found = spread_over(index, *set_->forest, groups_, rows, threads, monitor);
+      const std::span<const double> found = spread_over(index, rows, threads, monitor);
       for (std::size_t i = 0; i < found.size(); ++i) {
-        if (cuts_.belongs_to(k, channel, index.node(i))) sums[at(index.node(i))] = found[i];
+        if (cuts_.belongs_to(k, channel, index.node(i))) sums_[at(index.node(i))] = found[i];
       }
     }
     forget_groups(rows.counts, examples);
-    const std::vector<double> along = cuts_.along_cuts(channel, sums, threads);
+    const std::vector<double> along = cuts_.along_cuts(channel, sums_, threads);
     for (std::size_t t = 0; t < along.size(); ++t) products[t] += along[t];
   }
   return products;
+}
+
+// s(v) = sum over the rows' nodes u of f(u) Delta(u, v), for all nodes v of the index; its product with the
+// node weights of a cut is their inner product.
+std::span<const double> CutScorer::spread_over(const TreeIndex& index, const WeightedRows& rows, int threads,
+                                               const Monitor& monitor) {
+  std::vector<std::unique_ptr<kernels::TreeRows>> visitors(static_cast<std::size_t>(std::max(threads, 1)));
+  parallel_slots(threads, spreading_tasks, [&](std::size_t slot, std::int64_t task) {
+    auto& [nodes, group_sums] = spread_[static_cast<std::size_t>(task)];
+    nodes.assign(index.size(), 0.0);
+    group_sums.assign(index.group_count(), 0.0);
+    if (visitors[slot] == nullptr)
+      visitors[slot] = std::make_unique<kernels::TreeRows>(index, *set_->forest, groups_);
+    Spread spread{index, nodes.data(), group_sums.data(), 0.0, {}};
+    for (auto k = static_cast<std::size_t>(task); k < rows.examples.size(); k += spreading_tasks) {
+      monitor.throw_if_stopped();
+      const TreeRow row = rows.counts.row(at(rows.examples[k]));
+      spread.coefficient = rows.coefficients[k];
+      spread.tree_weights = row.weights;
+      visitors[slot]->visit(row.nodes, spread);
+    }
+  });
+  auto& [result, of_groups] = spread_.front();
+  for (std::size_t task = 1; task < spread_.size(); ++task) {
+    const auto& [nodes, group_sums] = spread_[task];
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += nodes[i];
+    for (std::size_t g = 0; g < of_groups.size(); ++g) of_groups[g] += group_sums[g];
+  }
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] += of_groups[at(index.group_of_number(i))];
+  return result;
 }
 
 void CutScorer::note_groups(const TreeIndex& index, const TreeCounts& counts,

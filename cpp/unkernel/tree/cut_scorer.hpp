@@ -3,10 +3,10 @@
 // The examples may be a part of those that the cuts were made of: each part then adds all cuts, and scores
 // and multiplies its own examples only. The sums over parts are those over all examples, up to rounding.
 //
-// Cost   of a call: proportional to its examples and to the subtrees of the cuts, not to the set's size, but
-//        for the two buffers of a scoring thread (4 bytes per node of the set's forest)
+// Cost   of a call: proportional to its examples and to the subtrees of the cuts, not to the set's size
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,6 +46,21 @@ class CutScorer {
                                int threads, const Monitor& monitor);
 
  private:
+  static constexpr std::int64_t spreading_tasks = 4;  // fixed, so that sums do not depend on `threads`
+
+  // Some rows with coefficients.
+  struct WeightedRows {
+    const kernels::TreeCounts& counts;
+    std::span<const std::int32_t> examples;
+    std::span<const double> coefficients;
+  };
+  struct SpreadSums {
+    std::vector<double> nodes;
+    std::vector<double> groups;
+  };
+
+  std::span<const double> spread_over(const kernels::TreeIndex& index, const WeightedRows& rows, int threads,
+                                      const Monitor& monitor);
   void note_groups(const kernels::TreeIndex& index, const kernels::TreeCounts& counts,
                    std::span<const std::int32_t> examples);
   void forget_groups(const kernels::TreeCounts& counts, std::span<const std::int32_t> examples);
@@ -56,6 +71,9 @@ class CutScorer {
   std::vector<std::int32_t> groups_;  // for each node of the set's forest: its group in an index; -1 between
                                       // calls
   std::vector<NodeId> places_;        // for each node of the set's forest; -1 between calls
+  // Kept from call to call: where memory is given back at once, to get it takes as long as to use it.
+  std::array<SpreadSums, spreading_tasks> spread_;
+  std::vector<double> sums_;
 };
 
 }  // namespace unkernel::tree

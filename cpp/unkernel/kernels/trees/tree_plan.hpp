@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,9 @@ class TreePlan {
   // `groups` maps each node of `forest` to its group in the index, or -1. If the trees are from another
   // forest than the index, compute it with groups_in, then TreeIndex::group.
   TreePlan(const TreeIndex& index, const Forest& forest, std::span<const std::int32_t> groups)
-      : index_(index), forest_(&forest), groups_(groups), place_(forest.size()) {}
+      : index_(index), forest_(&forest), groups_(groups) {
+    make_places();
+  }
   // Switches to trees of another forest; keeps the buffers.
   void use(const Forest& forest, std::span<const std::int32_t> groups);
 
@@ -53,20 +56,30 @@ class TreePlan {
   }
 
  private:
+  void make_places();
   template <class Node>
   void find_matches(std::size_t i, NodeId id, std::vector<Node>& nodes);
 
   const TreeIndex& index_;
   const Forest* forest_;
   std::span<const std::int32_t> groups_;
-  std::vector<std::int32_t> place_;  // for each node of the forest; those of other trees are left behind
+  // For each node of the forest; written for the nodes of a tree before they are read. Not initialised: a
+  // forest is large, and its trees are small.
+  std::unique_ptr<std::int32_t[]> place_;
+  std::size_t places_ = 0;
   std::vector<ChildMatch> matches_;
 };
 
 inline void TreePlan::use(const Forest& forest, std::span<const std::int32_t> groups) {
   forest_ = &forest;
   groups_ = groups;
-  if (place_.size() < forest.size()) place_.resize(forest.size());
+  make_places();
+}
+
+inline void TreePlan::make_places() {
+  if (places_ >= forest_->size()) return;
+  places_ = forest_->size();
+  place_ = std::make_unique_for_overwrite<std::int32_t[]>(places_);
 }
 
 template <class Node>
