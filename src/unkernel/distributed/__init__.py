@@ -1,4 +1,4 @@
-"""Train on a Dask cluster: the rows stay on the workers, weights and gradients are sent."""
+"""Train on a Dask cluster: the rows stay on the workers, few of them, weights and gradients are sent."""
 
 try:
     import dask.distributed  # noqa: F401
@@ -8,6 +8,7 @@ except ImportError as error:
     ) from error
 
 from unkernel.distributed.estimators import DaskCuttingPlaneSVC, DaskRankSVM
+from unkernel.distributed.poly import DaskPolySVC
 from unkernel.distributed.trees import DaskTreeSVC
 
-__all__ = ["DaskCuttingPlaneSVC", "DaskRankSVM", "DaskTreeSVC"]
+__all__ = ["DaskCuttingPlaneSVC", "DaskPolySVC", "DaskRankSVM", "DaskTreeSVC"]

@@ -65,7 +65,7 @@ class Cluster:
         The arguments may hold a :class:`Spread`.
         """
         answer = added(
-            *self._until_answered(lambda: self._answers(self._added(self._asked(task, arguments))))
+            *self._until_answered(lambda: self._answers(self._joined(added, self._asked(task, arguments))))
         )
         if answer.vector is not None:
             self.traffic[purpose] += answer.vector.nbytes * len(self.parts)
@@ -105,10 +105,11 @@ class Cluster:
         tied = {"workers": [self.places[place]], "allow_other_workers": False}
         return self.client.submit(task, *arguments, pure=False, **tied)
 
-    def _added(self, answers: list[Future]) -> list[Future]:
+    def _joined(self, join: Callable[..., Any], answers: list[Future]) -> list[Future]:
+        """The answers, joined on the workers until there are few."""
         while len(answers) > _FAN:
             groups = [answers[k : k + _FAN] for k in range(0, len(answers), _FAN)]
-            answers = [self.client.submit(added, *group, pure=False) for group in groups]
+            answers = [self.client.submit(join, *group, pure=False) for group in groups]
         return answers
 
     def _told(self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None) -> list[Any]:
@@ -132,6 +133,14 @@ class Cluster:
             return answers.result()
         finally:
             answers.cancel()
+
+    def copies(self, first: Future, at: int = 0) -> list[Future]:
+        """What is on the worker of a part, for all parts: each worker gets it from another, in a tree."""
+        order = [at, *(k for k in range(len(self.parts)) if k != at)]
+        copies = {at: first}
+        for number, k in enumerate(order[1:]):
+            copies[k] = self._submit(_copy, copies[order[number // _FAN]], place=k)
+        return [copies[k] for k in range(len(self.parts))]
 
     # --- When workers are lost ---------------------------------------------------------------------------
 
@@ -260,16 +269,68 @@ class Spread:
 
     def _tree(self) -> list[Future]:
         cluster = self._cluster
-        copies = [
-            cluster.client.scatter(self.message, workers=[cluster.places[0]], hash=False, broadcast=False)
-        ]
-        for k in range(1, len(cluster.parts)):
-            copies.append(cluster._submit(_copy, copies[(k - 1) // _FAN], place=k))
-        return copies
+        first = cluster.client.scatter(self.message, workers=[cluster.places[0]], hash=False, broadcast=False)
+        return cluster.copies(first)
 
 
-def _copy(message: PackedVector) -> PackedVector:
+def _copy(message: Any) -> Any:
     return message
+
+
+class MadeOfAll:
+    """What the worker of one part makes of the answers of all parts. It is made again when it is lost.
+
+    Parameters
+    ----------
+    give : task and arguments
+        What all parts are asked.
+    join : callable
+        Makes one answer of several, along a tree.
+    make : task and arguments
+        What is made of the list of joined answers, on the worker of part `at`.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        give: tuple[Callable[..., Any], Arguments],
+        join: Callable[..., Any],
+        make: tuple[Callable[..., Any], tuple[Any, ...]],
+        at: int,
+    ) -> None:
+        self._cluster = cluster
+        self._give, self._join, self._make, self._at = give, join, make, at
+        self._found: dict[tuple[str, ...], Future] = {}
+
+    def shown(self, view: Callable[..., Any]) -> Any:
+        """A view of it."""
+        cluster = self._cluster
+        return cluster._until_answered(lambda: cluster._answers([self._view(view)]))[0]
+
+    def shown_to_all(
+        self, view: Callable[..., Any], task: Callable[..., Any], arguments: Arguments
+    ) -> tuple[Any, list[Any]]:
+        """A view of it, and what all parts say when they are asked with the whole."""
+        cluster = self._cluster
+
+        def ask() -> list[Any]:
+            copies = cluster.copies(self._there(), self._at)
+            asked = cluster._asked(task, lambda k: (copies[k], *arguments(k)))
+            return cluster._answers([self._view(view), *asked])
+
+        seen, *answers = cluster._until_answered(ask)
+        return seen, answers
+
+    def _view(self, view: Callable[..., Any]) -> Future:
+        return self._cluster._submit(view, self._there(), place=self._at)
+
+    def _there(self) -> Future:
+        places = tuple(self._cluster.places)
+        if places not in self._found:
+            given = self._cluster._joined(self._join, self._cluster._asked(*self._give))
+            task, arguments = self._make
+            self._found = {places: self._cluster._submit(task, given, *arguments, place=self._at)}
+        return self._found[places]
 
 
 # --- From sources to parts -------------------------------------------------------------------------------

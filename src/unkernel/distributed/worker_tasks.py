@@ -24,7 +24,7 @@ from unkernel.cutplane.rankings import check_groups
 from unkernel.cutplane.training import checksum
 from unkernel.data import read_svmlight
 from unkernel.data.rows.checking import check_given
-from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.line import Lacks, line_table
 from unkernel.distributed.wire import Answer, PackedVector, Vector, packed
@@ -257,16 +257,20 @@ class Part:
 
 
 def _packed_rows(blocks: list[Block], packing: Packing) -> RowStore:
+    rows = aligned_rows(blocks, packing.first_index, packing.n_features)
+    return pack_rows(rows, threads=packing.threads or 1)
+
+
+def aligned_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRows:
     """All blocks as one matrix, their columns counted alike."""
     shifted = []
     for block in blocks:
-        X, shift = block.X, block.first_index - packing.first_index
-        shape = (X.shape[0], packing.n_features)
+        X, shift = block.X, block.first_index - first_index
+        shape = (X.shape[0], n_features)
         indices = X.indices + X.indices.dtype.type(shift) if shift else X.indices
         shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
     whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
-    rows = canonical_rows(whole)
-    return pack_rows(rows, threads=packing.threads or 1)
+    return canonical_rows(whole)
 
 
 # --- Tasks -----------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -163,17 +164,19 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         rows = training_set.rows
         trained = self._train(training_set, start, on_progress)
         outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
-        of_duals = trained["storage"] in ("split", "kernel")
-        as_model = self._kernel_model if of_duals else self._conjunction_model
         about = f"{rows.rows} distinct rows, storage={trained['storage']}, {trained['dimension']} weights; "
-        self._keep(outcomes, lambda origin: as_model(rows, trained, origin), facts=self._facts(), about=about)
-        duals = None
-        if "duals" in trained:
-            duals = DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(trained["duals"]))
+        make_model = partial(self._model_of, rows, trained)
+        self._keep(outcomes, make_model, facts=self._facts(), about=about)
+        duals = self._duals_of(rows, trained)
         if self.warm_start and duals is not None:
             self._duals = duals
         assert isinstance(self.model_, ConjunctionModel | KernelModel)
         return Start(duals, self.model_)
+
+    def _duals_of(self, rows: DistinctRows, trained: dict[str, Any]) -> DualStart | None:
+        if "duals" not in trained:
+            return None
+        return DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(trained["duals"]))
 
     def _check_parameters(self) -> None:
         """Check that the parameters go together."""
@@ -289,6 +292,12 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         return super()._shortfall() + " or gamma"
 
     # --- Models ---------------------------------------------------------------------------------------
+
+    def _model_of(
+        self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
+    ) -> ConjunctionModel | KernelModel:
+        of_duals = trained["storage"] in ("split", "kernel")
+        return (self._kernel_model if of_duals else self._conjunction_model)(rows, trained, origin)
 
     def _conjunction_model(
         self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]

@@ -109,6 +109,7 @@ class PolySVC(PolyLearner):
     --------
     PolyLogisticRegression : Logistic regression on the same conjunctions, with probabilities.
     CuttingPlaneSVC : Linear SVM for data sets that do not fit into memory.
+    unkernel.distributed.DaskPolySVC : The same estimator on a Dask cluster.
     compile : Compile the fitted model for fast inference.
 
     References

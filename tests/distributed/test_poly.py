@@ -1,0 +1,268 @@
+"""A polynomial SVM of rows on many workers is that of one machine, to the gap, and the gap is true."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import unkernel
+from reference.lost_workers import kill_a_worker
+from reference.poly import expand, kernel, primal, solve_dual
+from reference.poly_problems import make_problem
+from unkernel import PolySVC, write_svmlight
+from unkernel.distributed import DaskPolySVC
+from unkernel.distributed.cascade import ClusterCrew, ClusterSolution
+from unkernel.distributed.poly_tasks import (
+    Examples,
+    Moments,
+    PolyPacking,
+    PolyPart,
+    sampled_places,
+    sent_together,
+)
+from unkernel.distributed.worker_tasks import block_of
+
+TOL = 1e-3
+
+
+@pytest.fixture(autouse=True)
+def _several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows this few would otherwise all go to one worker."""
+    monkeypatch.setattr("unkernel.distributed.cascade._FEW_ROWS", 0)
+
+
+def assert_equally_good(ours: Any, theirs: Any) -> None:
+    assert ours.gap_ <= TOL
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    assert ours.gamma_ == pytest.approx(theirs.gamma_, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"degree": 1},
+        {"degree": 3, "gamma": 0.3},
+        {"loss": "squared_hinge"},
+        {"feature_map": "plain"},
+        {"storage": "kernel"},
+        {"gamma": "auto", "coef0": 2.0},
+        {"class_weight": "balanced"},
+        {"class_weight": {"yes": 3.0}},
+    ],
+    ids=str,
+)
+def test_binary(client: Any, data: Any, options: dict[str, Any]) -> None:
+    ours = DaskPolySVC(client=client, **options).fit(data.X, data.binary)
+    theirs = PolySVC(**options).fit(data.X, data.binary)
+    assert_equally_good(ours, theirs)
+    assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.97
+    assert (ours.n_parts_, ours.n_recoveries_) == (3, 0)
+    assert ours.n_rounds_ > 1
+    assert len(ours.history_.passes) == ours.n_rounds_
+    assert set(ours.traffic_) == {"rows", "model", "places", "duals"}
+
+
+def test_several_classes_and_weights(client: Any, data: Any) -> None:
+    for weights in (None, data.weights):
+        ours = DaskPolySVC(class_weight="balanced").fit(data.X, data.classes, weights)
+        theirs = PolySVC(class_weight="balanced").fit(data.X, data.classes, weights)
+        assert_equally_good(ours, theirs)
+        np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+
+
+def test_a_class_whose_rows_have_no_weight_does_not_count(client: Any, data: Any) -> None:
+    weights = (data.classes != 2).astype(float)
+    ours = DaskPolySVC().fit(data.X, data.classes, weights)
+    np.testing.assert_array_equal(ours.classes_, [0, 1])
+    assert_equally_good(ours, PolySVC().fit(data.X, data.classes, weights))
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_gap_is_true(client: Any, loss: str, binary: bool) -> None:
+    """The objective is that of all rows by explicit maps, and the bound is below the optimum."""
+    X, y = make_problem(3, rows=90, features=6, binary=binary)
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
+    ours = DaskPolySVC(C=0.4, loss=loss, tol=0.05, **options).fit(X, y, weights)
+    assert ours.n_rounds_ > 1
+
+    Phi, signs, costs = expand(X, **options), np.where(y == 1, 1.0, -1.0), 0.4 * weights
+    # w is a sum of mapped rows: of all vectors with these scores it is the shortest.
+    w = np.linalg.lstsq(Phi[weights > 0], ours.decision_function(X[weights > 0]), rcond=None)[0]
+    assert ours.objective_ == pytest.approx(primal(w, Phi, signs, costs, loss), rel=1e-5)
+    counted = weights > 0
+    K = kernel(X[counted], X[counted], **options)
+    _, optimum = solve_dual(K, signs[counted], costs[counted], loss, sweeps=2000, gap=1e-6)
+    assert ours.objective_ * (1 - ours.gap_) <= optimum * (1 + 1e-6)
+    assert ours.objective_ >= optimum * (1 - 2e-6)
+    for objective, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
+        assert bound * (1 - 1e-6) <= optimum <= objective * (1 + 2e-6)
+
+
+def test_parts_of_one_class(client: Any, data: Any) -> None:
+    """Sorted by class, no part knows more than one."""
+    order = np.argsort(data.classes, kind="stable")
+    ours = DaskPolySVC().fit(data.X[order], data.classes[order])
+    assert_equally_good(ours, PolySVC().fit(data.X, data.classes))
+
+
+def test_equal_rows_in_several_parts(client: Any) -> None:
+    X, y = make_problem(0, rows=300, features=5)
+    ours = DaskPolySVC(gamma=1.0).fit(X, y)
+    assert_equally_good(ours, PolySVC(gamma=1.0).fit(X, y))
+
+
+def test_the_same_parts_and_seed_give_the_same_model(client: Any, data: Any) -> None:
+    first, second = (DaskPolySVC(random_state=1).fit(data.X, data.binary) for _ in range(2))
+    np.testing.assert_array_equal(first.model_.weights, second.model_.weights)
+    assert first.traffic_ == second.traffic_
+
+
+def test_few_rows_are_solved_at_once(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unkernel.distributed.cascade._FEW_ROWS", 600)
+    ours = DaskPolySVC(random_state=0).fit(data.X, data.binary)
+    theirs = PolySVC(random_state=0).fit(data.X, data.binary)
+    assert ours.n_rounds_ == 1
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    assert ours.n_iter_ > 1
+
+
+def test_blocks_of_different_width_some_empty(client: Any, data: Any) -> None:
+    X, y = data.X.tolil(), data.binary
+    X[:200, 40:] = 0
+    X = sparse.csr_matrix(X)
+    blocks = [(X[:200, :40], y[:200]), (X[:0], y[:0]), (X[200:], y[200:])]
+    ours = DaskPolySVC().fit([dask.delayed(block) for block in blocks])
+    assert ours.n_features_in_ == 60
+    assert_equally_good(ours, PolySVC().fit(X, y))
+
+
+def test_files(client: Any, data: Any, tmp_path: Path) -> None:
+    for number, rows in enumerate([slice(0, 250), slice(250, 600)]):
+        write_svmlight(tmp_path / f"part-{number}.svm", data.X[rows], data.classes[rows])
+    ours = DaskPolySVC().fit(str(tmp_path / "part-*"))
+    assert ours.classes_.dtype.kind == "i"
+    assert_equally_good(ours, PolySVC().fit(data.X, data.classes))
+
+
+def test_a_path_is_that_of_one_machine(client: Any, data: Any) -> None:
+    Cs = [0.1, 1.0]
+    found, expected = (learner.path(data.X, data.binary, Cs) for learner in (DaskPolySVC(), PolySVC()))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.C == theirs.C
+        assert_equally_good(ours, theirs)
+    assert found[1].n_rounds_ <= DaskPolySVC(C=1.0).fit(data.X, data.binary).n_rounds_
+
+
+def test_too_few_passes(client: Any, data: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter=3"):
+        ours = DaskPolySVC(max_iter=3, tol=1e-6).fit(data.X, data.binary)
+    assert ours.n_iter_ <= 3
+    assert ours.gap_ > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "message"),
+    [
+        ({"degree": 4}, lambda data: (data.X, data.binary), "degree"),
+        ({"C": -1.0}, lambda data: (data.X, data.binary), "'C'"),
+        ({"class_weight": {"maybe": 2.0}}, lambda data: (data.X, data.binary), "maybe"),
+        ({"class_weight": {"yes": 0.0}}, lambda data: (data.X, data.binary), "positive"),
+        ({}, lambda data: (data.X, None), "y is None"),
+        ({}, lambda data: (data.X, np.zeros(600)), "one class"),
+        ({}, lambda data: (data.X, data.binary, -data.weights), "[Nn]egative"),
+        ({}, lambda data: (data.X, data.binary, 0 * data.weights), "non-zero"),
+        ({}, lambda data: (data.X, data.X[:, 0].toarray().ravel()), "continuous"),
+    ],
+)
+def test_mistakes_are_named(client: Any, data: Any, options: Any, arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DaskPolySVC(**options).fit(*arguments(data))
+
+
+def test_models_are_ordinary(client: Any, data: Any, tmp_path: Path) -> None:
+    ours = DaskPolySVC(client=client).fit(data.X, data.binary)
+    ours.save(tmp_path / "model.uk")
+    for loaded in (unkernel.load(tmp_path / "model.uk"), PolySVC.load(tmp_path / "model.uk")):
+        np.testing.assert_array_equal(loaded.predict(data.X), ours.predict(data.X))
+    again = pickle.loads(pickle.dumps(ours))
+    assert again.client is None
+    np.testing.assert_array_equal(again.predict(data.X), ours.predict(data.X))
+    assert clone(ours).client is client
+
+
+def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[float] = []
+    ours = DaskPolySVC(verbose=2)
+    ours.fit_reporting(data.X, data.binary, None, on_progress=lambda now: seen.append(now.relative_gap))
+    assert len(seen) == ours.n_rounds_
+    assert seen[-1] == ours.gap_
+    assert f"round {ours.n_rounds_}: " in capsys.readouterr().out
+
+
+# --- Pieces ------------------------------------------------------------------------------------------------
+
+
+def part_of(X: Any, y: Any, weights: Any = None) -> PolyPart:
+    return PolyPart([block_of(X, y, None, weights)], PolyPacking(0, X.shape[1], np.unique(y), 1))
+
+
+def test_equal_rows_of_a_class_are_one() -> None:
+    X, y = np.array([[1.0, 0], [0, 2], [1, 0], [1, 0], [0, 2]]), np.array([0, 1, 0, 1, 1])
+    found = part_of(X, y, np.array([1.0, 2, 3, 4, 0])).examples
+    rows = zip(map(tuple, found.rows.toarray()), found.codes.tolist(), found.weights.tolist(), strict=True)
+    assert set(rows) == {((1, 0), 0, 4), ((1, 0), 1, 4), ((0, 2), 1, 2)}
+
+
+def test_examples_are_sent_whole() -> None:
+    ones = part_of(np.eye(4), np.array([0, 1, 0, 1])).examples
+    others = part_of(2 * np.eye(4), np.array([0, 1, 0, 1]), np.arange(4.0)).examples
+    sent = [ones.sent(np.array([0, 2], np.int32)), others.sent(np.array([1], np.int32))]
+    assert sent[0].values is None
+    assert sent[0].weights is None
+    together: Examples = sent_together(*sent).unpacked(4)
+    expected = [ones.rows.toarray()[[0, 2]], others.rows.toarray()[[1]]]
+    np.testing.assert_array_equal(together.rows.toarray(), np.concatenate(expected))
+    np.testing.assert_array_equal(together.codes, [*ones.codes[[0, 2]], *others.codes[[1]]])
+    np.testing.assert_array_equal(together.weights, [1, 1, *others.weights[[1]]])
+
+
+def test_a_sample_has_all_classes() -> None:
+    X, y = make_problem(0, rows=200, features=9, classes=4)
+    part = part_of(X, y)
+    places = sampled_places(part, 10)
+    counts = np.bincount(part.examples.codes[places])
+    np.testing.assert_array_equal(counts, np.ceil(np.bincount(part.examples.codes) / 10))
+
+
+def test_moments_of_parts_are_those_of_all_rows() -> None:
+    X, y = make_problem(1, rows=60, features=5, binary=False)
+    weights = np.random.default_rng(0).integers(0, 3, 60).astype(float)
+    parts = [part_of(X[rows], y[rows], weights[rows]).moments for rows in (slice(0, 10), slice(10, 60))]
+    repeated = np.repeat(X, weights.astype(int), axis=0)
+    assert Moments.together(parts).variance(5) == pytest.approx(repeated.var(), rel=1e-12)
+
+
+# --- Lost workers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("when", [(ClusterCrew, "solve_and_judge", 2), (ClusterSolution, "model", 1)])
+def test_a_killed_worker(
+    process_client: Any, data: Any, when: tuple[Any, str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew, name, calls = when
+    monkeypatch.setattr(crew, name, kill_a_worker(process_client, calls)(getattr(crew, name)))
+    ours = DaskPolySVC(client=process_client).fit(data.X, data.binary)
+    assert ours.n_recoveries_ >= (name != "model")
+    assert_equally_good(ours, PolySVC().fit(data.X, data.binary))
