@@ -228,6 +228,7 @@ def test_remote_files(client: Any, data: Any) -> None:
         (lambda data: (da.from_array(np.full((4, 2), np.nan)), [0, 1, 0, 1]), "NaN"),
         (lambda data: ([dask.delayed((data.X, data.binary))], data.binary), "their own labels"),
         (lambda data: ([dask.delayed(data.X)],), "is a tuple"),
+        (lambda data: ([data.X, data.X], [data.binary, data.binary]), "list of matrices"),
         (lambda data: (data.X, data.binary, -data.weights), "[Nn]egative"),
     ],
 )

@@ -210,6 +210,8 @@ def _check_length(length: int, rows: int, name: str) -> None:
 
 def _of_matrix(X: Any, beside: dict[str, Any], workers: int) -> Sources:
     """Sent to the workers in equal blocks. The scheduler keeps them, so that they can be sent again."""
+    if isinstance(X, list) and any(getattr(block, "ndim", 0) == 2 for block in X):
+        raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
     if beside["y"] is None:
         raise ValueError("requires y to be passed, but the target y is None")
     rows = checked_rows(X).to_scipy()
