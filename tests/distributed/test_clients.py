@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
 
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, DaskTreeSVC
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, DaskTreeSVC
 from unkernel.distributed import cluster as cluster_module
 
 ROWS = np.eye(4), [0, 1, 0, 1]
 LEARNERS = [
     (DaskCuttingPlaneSVC, ROWS),
+    (DaskPolySVC, ROWS),
     (DaskRankSVM, ROWS),
     (DaskTreeSVC, (["(A b)", "(A c)"] * 2, [0, 1, 0, 1])),
 ]
@@ -34,6 +35,22 @@ def nobody() -> Iterator[Any]:
 def test_what_is_no_client_is_refused(learner: Any, examples: Any) -> None:
     with pytest.raises(TypeError, match=r"client must be a distributed.Client, or None .*, got 'tcp://a:1'"):
         learner(client="tcp://a:1").fit(*examples)
+
+
+@pytest.fixture(scope="module")
+def apart() -> Iterator[Any]:
+    """A client that is not the default one."""
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@every_learner
+def test_a_client_need_not_be_the_default_one(
+    apart: Any, learner: Any, examples: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed.client._global_clients", {})
+    assert learner(client=apart).fit(*examples).n_parts_ > 0
 
 
 @every_learner

@@ -168,7 +168,7 @@ class Cluster:
 
         A worker may also be lost between the end of its task and the transfer: so that has a time, too.
         """
-        while not _finished(futures, _PATIENCE):
+        while not _finished(self.client, futures, _PATIENCE):
             self._expect_all_there()
         patience = _FETCHING
         while True:
@@ -242,9 +242,10 @@ async def _answered_there(
     return await asyncio.to_thread(task, dask_worker.data[key], *told)
 
 
-def _finished(futures: list[Future], patience: float) -> bool:
+def _finished(client: Client, futures: list[Future], patience: float) -> bool:
     try:
-        wait(futures, timeout=patience)
+        with client.as_current():  # it may not be the default one, or there may be none
+            wait(futures, timeout=patience)
     except DaskTimeout:
         return False
     return True

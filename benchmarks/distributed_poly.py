@@ -1,0 +1,195 @@
+"""Polynomial SVMs on a cluster: two workers against one, and how many rounds many parts need.
+
+Workers are processes of one thread, which take turns with a training of degree 2 to a gap of 1e-3; one worker
+solves for all rows at once. Clusters of more workers are simulated: parts in one process take part in the
+rounds of ``DaskPolySVC``, and what would run at the same time is timed by its slowest part.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_poly.py [--quick] [--save] [task ...]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from dask.distributed import Client, LocalCluster
+from scipy import sparse
+
+from harness import Report, main
+from poly_tasks import TASKS as POLY_TASKS
+from poly_tasks import load
+from unkernel import PolySVC, datasets
+from unkernel.distributed import DaskPolySVC
+from unkernel.distributed.cascade import Members, Solution, first_members, solve_by_rounds
+from unkernel.distributed.poly_tasks import (
+    Effort,
+    Places,
+    PolyPacking,
+    PolyPart,
+    PolyProblem,
+    Solved,
+    Verdict,
+    judge,
+    members_of,
+    sampled_places,
+    solve_members,
+)
+from unkernel.distributed.worker_tasks import block_of
+
+CLUSTERS = {"arc_eager_ewt": "arc_eager_ewt", "bunsetsu_kyoto": "bunsetsu_kyoto"}
+SIMULATED = {f"{name}, simulated parts": name for name in CLUSTERS}
+PARTS = (2, 8, 32, 128)
+RUNS = 2
+
+
+@dataclass(frozen=True)
+class Training:
+    """Rows, labels, and the parameters of the learner."""
+
+    X: sparse.csr_matrix
+    y: np.ndarray
+    parameters: dict[str, Any]
+
+
+def training_of(name: str) -> Training:
+    if name == "bunsetsu_kyoto":
+        data = datasets.load(name)
+        return Training(data.X, data.y, {"degree": 2, "C": 0.0025, "gamma": 1.0, "coef0": 1.0})
+    task = POLY_TASKS[f"{name}-whole"]
+    X, y, _, _ = load(task)
+    return Training(X, y, {"degree": 2, "C": task.C, "gamma": task.gamma, "coef0": 1.0})
+
+
+# --- Real workers -------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def cluster_of(workers: int) -> Iterator[Client]:
+    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(memory_limit=0, **options) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def processor_seconds(client: Client) -> float:
+    """What the workers have used so far."""
+
+    def used() -> float:
+        own = resource.getrusage(resource.RUSAGE_SELF)
+        return own.ru_utime + own.ru_stime
+
+    return float(sum(client.run(used).values()))
+
+
+def measure_clusters(report: Report, task: str) -> None:
+    training = training_of(CLUSTERS[task])
+    began = time.process_time()
+    alone = PolySVC(**training.parameters, random_state=0).fit(training.X, training.y)
+    report.add(task, "PolySVC", "training", "CPU s", time.process_time() - began)
+    report.add(task, "PolySVC", "objective", "", alone.objective_)
+    runs: dict[int, list[tuple[float, float, DaskPolySVC]]] = {1: [], 2: []}
+    with cluster_of(1) as one, cluster_of(2) as two:
+        for _ in range(1 if report.quick else RUNS):
+            for workers, client in ((1, one), (2, two)):
+                before, began = processor_seconds(client), time.perf_counter()
+                learner = DaskPolySVC(**training.parameters, random_state=0, client=client)
+                learner.fit(training.X, training.y)
+                wall = time.perf_counter() - began
+                runs[workers].append((wall, processor_seconds(client) - before, learner))
+    best = {workers: min(found, key=lambda run: run[0]) for workers, found in runs.items()}
+    for workers, (wall, processor, learner) in best.items():
+        contender = f"DaskPolySVC, {workers} worker{'s' * (workers > 1)}"
+        report.add(task, contender, "training", "wall s", wall)
+        report.add(task, contender, "workers", "CPU s", processor)
+        report.add(task, contender, "rounds", "", learner.n_rounds_)
+        report.add(task, contender, "sent", "bytes", sum(learner.traffic_.values()))
+        report.add(task, contender, "objective", "", learner.objective_)
+    report.add(task, "two workers to one", "training", "times", best[1][0] / best[2][0])
+
+
+# --- Simulated workers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Model:
+    """A solution that is here already."""
+
+    found: Any
+
+    def model(self) -> Any:
+        return self.found
+
+
+@dataclass
+class SimulatedCrew:
+    """Parts of this process, one after another."""
+
+    parts: list[PolyPart]
+    seconds: float = 0.0  # of processor time that a cluster of these parts would wait for
+    sent: int = 0  # bytes: rows to the worker that solves, and the model to each part
+    sizes: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sizes = [len(part.examples.codes) for part in self.parts]
+
+    def sample(self, step: int) -> list[Places]:
+        return [sampled_places(part, step) for part in self.parts]
+
+    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[Solution, Solved]:
+        rows = [members_of(part, own) for part, own in zip(self.parts, members.places, strict=True)]
+        began = time.process_time()
+        solved = solve_members(rows, problem, effort)
+        self.seconds += time.process_time() - began
+        self.sent += solved.rows_nbytes
+        return Model(solved.model), solved
+
+    def solve_and_judge(
+        self, problem: PolyProblem, members: Members, effort: Effort
+    ) -> tuple[Solution, Solved, list[Verdict]]:
+        solution, solved = self.solve(problem, members, effort)
+        verdicts, seconds = [], []
+        for part, own in zip(self.parts, members.places, strict=True):
+            began = time.process_time()
+            verdicts.append(judge(part, solved, problem, own))
+            seconds.append(time.process_time() - began)
+        self.seconds += max(seconds)
+        self.sent += solved.model_nbytes * (len(self.parts) - 1)
+        return solution, solved, verdicts
+
+
+def parts_of(training: Training, classes: np.ndarray, count: int) -> list[PolyPart]:
+    bounds = np.linspace(0, len(training.y), count + 1).astype(int).tolist()
+    packing = PolyPacking(0, training.X.shape[1], classes, 1)
+    return [
+        PolyPart([block_of(training.X[begin:end], training.y[begin:end])], packing)
+        for begin, end in itertools.pairwise(bounds)
+    ]
+
+
+def measure_simulated(report: Report, task: str) -> None:
+    training = training_of(SIMULATED[task])
+    classes = np.unique(training.y)
+    learner = PolySVC(**training.parameters, random_state=0)
+    problem = PolyProblem(learner, classes, [1.0] * len(classes), 1.0, training.X.shape[1], 1)
+    for count in PARTS[:2] if report.quick else PARTS:
+        crew = SimulatedCrew(parts_of(training, classes, count))
+        found = solve_by_rounds(crew, problem, first_members(crew))
+        contender = f"{count} parts"
+        report.add(task, contender, "rounds", "", len(found.history))
+        report.add(task, contender, "gap", "", found.gap)
+        report.add(task, contender, "solving and the slowest part", "CPU s", crew.seconds)
+        report.add(task, contender, "sent per round", "bytes", crew.sent / len(found.history))
+
+
+def measure(report: Report, tasks: Sequence[str]) -> None:
+    for task in tasks:
+        (measure_simulated if task in SIMULATED else measure_clusters)(report, task)
+
+
+if __name__ == "__main__":
+    main(measure, [*CLUSTERS, *SIMULATED], quick=["arc_eager_ewt"])
