@@ -70,16 +70,18 @@ def is_pattern(data: str) -> bool:
     return glob.has_magic(data) and not Path(data).exists()
 
 
-def check_pattern(data: str, address: str | None) -> bool:
-    """Whether an argument names several files; a ``ValueError`` if it must, for --dask, and does not."""
-    if Path(data).is_dir():
+def check_pattern(names: Sequence[str], address: str | None) -> bool:
+    """Whether the only argument is a pattern; a ``ValueError`` if it must be, for --dask, and is not."""
+    only = names[0] if len(names) == 1 else None
+    if only is not None and Path(only).is_dir():
         raise ValueError(
-            f"{data}: is a folder; name a file in it, or several by a pattern in quotes, such as "
-            f"'{Path(data) / '*.csv'}'"
+            f"{only}: is a folder; name a file in it, or several by a pattern in quotes, such as "
+            f"'{Path(only) / '*.csv'}'"
         )
-    if not is_pattern(data) and address is not None:
+    several = only is not None and is_pattern(only)
+    if not several and address is not None:
         raise ValueError("--dask answers several files: give a pattern in quotes, such as 'part-*.csv'")
-    return is_pattern(data)
+    return several
 
 
 def folder_of_answers(pattern: str, output: str | None) -> Path:

@@ -103,7 +103,7 @@ def parse(
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     given_files = files or [STANDARD_STREAM]
     request = _Request(model, format, draw, given, beam, skip=on_error == own.OnErrorName.skip)
-    if check_pattern(given_files[0] if len(given_files) == 1 else "", dask):
+    if check_pattern(given_files, dask):
         cluster = Cluster(dask, shared.threads(jobs))
         _parse_parts(request, given_files[0], output, svg, cluster, quiet=quiet, force=force)
         return

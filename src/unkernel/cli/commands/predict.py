@@ -126,7 +126,7 @@ def predict(
         )
     chosen = Chosen(model, scores, probability, ndcg_at, zero_based, cache_rows, quiet)
     _check_no_record(data, model)
-    if check_pattern(data, dask):
+    if check_pattern([data], dask):
         _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
         return
     records = is_records(model)
