@@ -68,9 +68,9 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     finished = cluster._finished
     calls = 0
 
-    def killing_when_finished(futures: Any, patience: float) -> bool:
+    def killing_when_finished(client: Any, futures: Any, patience: float) -> bool:
         nonlocal calls
-        done = finished(futures, patience)
+        done = finished(client, futures, patience)
         calls += done
         if done and calls == 4:
             place = min(process_client.who_has(futures)[futures[-1].key])

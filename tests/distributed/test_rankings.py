@@ -50,7 +50,7 @@ def test_the_answer_is_that_of_one_machine(
     assert ours.score(data.X, data.ranks) == pytest.approx(theirs.score(data.X, data.ranks), abs=0.01)
 
 
-@pytest.mark.parametrize(("large_C", "shift"), [(0.1, 0.0), (10.0, 1000.0)])
+@pytest.mark.parametrize(("large_C", "shift"), [(0.1, 0.0), (1.0, 1000.0)])
 def test_the_objective_is_that_of_all_pairs(
     client: Any, counting: None, large_C: float, shift: float
 ) -> None:
