@@ -6,10 +6,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from dask.distributed import Client, default_client
+from dask.distributed import Client
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
@@ -26,11 +26,11 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels, wait_for_a_worker
+from unkernel.distributed.cluster import Cluster, Gathered, merged_labels
 from unkernel.distributed.moves import with_whole_groups
+from unkernel.distributed.on_cluster import OnCluster
 from unkernel.distributed.ranking_tasks import GroupedRows, RankedRows
 from unkernel.distributed.risks import ClusterMinimiser, scale_of_pairs
-from unkernel.distributed.sources import Sources, open_sources
 from unkernel.distributed.worker_tasks import Problem, labels_of
 from unkernel.errors import warn_caller
 from unkernel.learners.progress import OnProgress
@@ -40,72 +40,7 @@ _FEW_ROWS = 1 << 14  # in a part: their scores are fewer bytes than counts are
 _MOST_RANKS = 1024  # that are counted each
 
 
-class _Columns:
-    """Stands for rows that are elsewhere, where only their columns count."""
-
-    def __init__(self, features: int) -> None:
-        self.features = features
-
-
-class _OnCluster:
-    """What the estimators here have in common: the client, and how rows come to be parts."""
-
-    _beyond_local: ClassVar[dict[str, list[Any]]] = {"client": "no_validation"}  # type: ignore[dict-item]
-
-    def _client(self) -> Client:
-        given: Client | None = self.client  # type: ignore[attr-defined]
-        if given is not None and not isinstance(given, Client):
-            raise TypeError(f"client must be a distributed.Client, or None for the last one, got {given!r}")
-        if given is not None:
-            return given
-        try:
-            return default_client()
-        except ValueError:
-            raise ValueError(
-                "there is no Dask client: make one, distributed.Client(...), or give client="
-            ) from None
-
-    def _gathered(self, X: Any, beside: dict[str, Any], zero_based: Any) -> tuple[Sources, Gathered]:
-        client = self._client()
-        wait_for_a_worker(client)
-        sources = open_sources(client, X, beside, zero_based)
-        return sources, gather_blocks(client, sources, self.checkpoint is not None)  # type: ignore[attr-defined]
-
-    def _rows_of(self, found: Gathered) -> TrainingRows:
-        features = found.n_features
-        self.n_features_in_ = features
-        identity = {
-            "shape": [sum(seen.rows for seen in found.surveys), features],
-            "entries": sum(seen.entries for seen in found.surveys),
-            "parts": [seen.checksum for seen in found.surveys],
-        }
-        return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
-
-    def _cluster(self, found: Gathered, intercept: float) -> Cluster:
-        return found.to_parts(intercept, self._worker_threads())
-
-    def _worker_threads(self) -> int | None:
-        n_jobs = self.n_jobs  # type: ignore[attr-defined]
-        return None if n_jobs is None or n_jobs < 0 else max(int(n_jobs), 1)
-
-    def _note_traffic(self, cluster: Cluster) -> None:
-        self.traffic_ = dict(cluster.traffic)
-        self.n_parts_ = len(cluster.parts)
-        self.n_recoveries_ = cluster.recoveries
-
-    def __sklearn_clone__(self) -> Any:
-        """A client is shared, not copied."""
-        params = self.get_params(deep=False)  # type: ignore[attr-defined]
-        client = params.pop("client")
-        copied = {name: clone(value, safe=False) for name, value in params.items()}
-        return type(self)(**copied, client=client)  # type: ignore[call-arg]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A client is of this process; the estimator can be stored without it."""
-        return super().__getstate__() | {"client": None}  # type: ignore[operator,no-any-return]
-
-
-class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
+class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
@@ -195,7 +130,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
             if name not in ("solver", "cache", "random_state")
         },
         "n_jobs": [Integral, None],
-        **_OnCluster._beyond_local,
+        **OnCluster._beyond_local,
     }
 
     def __init__(
@@ -413,7 +348,7 @@ class DaskCuttingPlaneSVC(_OnCluster, CuttingPlaneSVC):
         )
 
 
-class DaskRankSVM(_OnCluster, RankSVM):
+class DaskRankSVM(OnCluster, RankSVM):
     """Support vector machine for learning to rank on a Dask cluster.
 
     This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
@@ -492,7 +427,7 @@ class DaskRankSVM(_OnCluster, RankSVM):
             for name, allowed in RankSVM._parameter_constraints.items()
             if name not in ("degree", "gamma", "coef0", "cache")
         },
-        **_OnCluster._beyond_local,
+        **OnCluster._beyond_local,
     }
 
     def __init__(

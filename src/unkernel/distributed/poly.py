@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from unkernel.cutplane.svc import whole_labels
 from unkernel.distributed.cascade import Certified, ClusterCrew, Members, first_members, solve_by_rounds
 from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels, wait_for_a_worker
-from unkernel.distributed.estimators import _OnCluster
+from unkernel.distributed.on_cluster import OnCluster
 from unkernel.distributed.poly_tasks import Moments, PolyPacking, PolyPart, PolyProblem, moments_of
 from unkernel.distributed.sources import open_sources
 from unkernel.learners.maps import gamma_value
@@ -37,7 +37,7 @@ class RoundProgress:
     bound: float
 
 
-class DaskPolySVC(_OnCluster, PolySVC):
+class DaskPolySVC(OnCluster, PolySVC):
     """Support vector classification with a polynomial kernel on a Dask cluster.
 
     This is :class:`~unkernel.PolySVC` with the rows on the workers. Training goes in rounds. One worker
@@ -133,7 +133,7 @@ class DaskPolySVC(_OnCluster, PolySVC):
             for name, allowed in PolySVC._parameter_constraints.items()
             if name not in ("penalty", "warm_start")
         },
-        **_OnCluster._beyond_local,
+        **OnCluster._beyond_local,
     }
 
     def __init__(

@@ -10,7 +10,7 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import StrOptions
 
 from unkernel.distributed.cluster import wait_for_a_worker
-from unkernel.distributed.estimators import _OnCluster
+from unkernel.distributed.on_cluster import OnCluster
 from unkernel.distributed.tree_clusters import ClusterTrees, ExamplePlaces, gather_trees
 from unkernel.distributed.tree_sources import open_tree_sources
 from unkernel.learners.progress import OnProgress
@@ -19,7 +19,7 @@ from unkernel.tree import TreeSVC
 from unkernel.tree.training_trees import TreeTargets
 
 
-class DaskTreeSVC(_OnCluster, TreeSVC):
+class DaskTreeSVC(OnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
@@ -126,7 +126,7 @@ class DaskTreeSVC(_OnCluster, TreeSVC):
             )
         },
         "solver": [StrOptions({"sampled"})],
-        **_OnCluster._beyond_local,
+        **OnCluster._beyond_local,
     }
 
     def __init__(
