@@ -272,7 +272,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     ) -> tuple[TrainingRows, Cluster, NDArray[np.float64]]:
         """Pack the rows on the workers; what is known of them here, and the cost of each class."""
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources, found = self._gathered(X, beside, zero_based)
+        sources, found = self._gathered(X, beside, zero_based, identify=self.checkpoint is not None)
         rows = self._rows_of(found)
         factors = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
@@ -565,7 +565,7 @@ class DaskRankSVM(OnCluster, RankSVM):
     ) -> tuple[TrainingRows, Cluster, Any]:
         """Pack the rows on the workers; what is known of them here, and the ranking."""
         beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
-        _, found = self._gathered(X, beside, zero_based)
+        _, found = self._gathered(X, beside, zero_based, identify=self.checkpoint is not None)
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
             raise ValueError("some blocks have groups or weights: all have them, or none has")
         labels, totals, counts = merged_labels(found.surveys)

@@ -38,11 +38,14 @@ class OnCluster:
                 "there is no Dask client: make one, distributed.Client(...), or give client="
             ) from None
 
-    def _gathered(self, X: Any, beside: dict[str, Any], zero_based: Any) -> tuple[Sources, Gathered]:
+    def _gathered(
+        self, X: Any, beside: dict[str, Any], zero_based: Any, *, identify: bool
+    ) -> tuple[Sources, Gathered]:
+        """The rows on the workers, with checksums if they are to be identified."""
         client = self._client()
         wait_for_a_worker(client)
         sources = open_sources(client, X, beside, zero_based)
-        return sources, gather_blocks(client, sources, self.checkpoint is not None)  # type: ignore[attr-defined]
+        return sources, gather_blocks(client, sources, identify)
 
     def _rows_of(self, found: Gathered) -> TrainingRows:
         features = found.n_features

@@ -12,10 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel.cutplane.svc import whole_labels
 from unkernel.distributed.cascade import Certified, ClusterCrew, Members, first_members, solve_by_rounds
-from unkernel.distributed.cluster import Cluster, Gathered, gather_blocks, merged_labels, wait_for_a_worker
+from unkernel.distributed.cluster import Cluster, Gathered, merged_labels
 from unkernel.distributed.on_cluster import OnCluster
 from unkernel.distributed.poly_tasks import Moments, PolyPacking, PolyPart, PolyProblem, moments_of
-from unkernel.distributed.sources import open_sources
 from unkernel.learners.maps import gamma_value
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import class_codes, class_weights
@@ -261,17 +260,14 @@ class DaskPolySVC(OnCluster, PolySVC):
 
     def _spread(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> tuple[Cluster, PolyProblem]:
         """Have the workers merge their rows; what is solved."""
-        client = self._client()
-        wait_for_a_worker(client)
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources = open_sources(client, X, beside, zero_based)
-        found = gather_blocks(client, sources, identify=False)
+        sources, found = self._gathered(X, beside, zero_based, identify=False)
         factors = self._survey_labels(found, sources.own_labels)
         self.n_features_in_ = found.n_features
         threads = self._worker_threads()
         packing = PolyPacking(found.first_index, found.n_features, self.classes_, threads)
-        parts = [client.submit(PolyPart, blocks, packing, pure=False) for blocks in found.blocks]
-        cluster = Cluster(client, parts, [seen.rows for seen in found.surveys])
+        parts = [found.client.submit(PolyPart, blocks, packing, pure=False) for blocks in found.blocks]
+        cluster = Cluster(found.client, parts, [seen.rows for seen in found.surveys])
         del found  # the blocks, now that they are merged
         sizes, moments = zip(*cluster.each(moments_of, lambda _: ()), strict=True)
         cluster.rows = list(sizes)

@@ -87,9 +87,8 @@ class PairLosses:
     def __init__(self, ranking: dict[str, Any], scale: float, accuracy: float) -> None:
         total, pairs = totals_of(ranking)
         self._oracle = ordinal_oracle(**ranking, accuracy=accuracy) if pairs > 0 else None
-        self._factor = (
-            scale * pairs / total if pairs > 0 else 0.0
-        )  # an oracle scales by its own total / pairs
+        # An oracle scales by its own total / pairs.
+        self._factor = scale * pairs / total if pairs > 0 else 0.0
 
     def along(self, here: Vector, there: Vector, step: float, threads: int) -> tuple[float, float]:
         """Value and slope."""
