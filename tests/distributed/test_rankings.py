@@ -25,7 +25,7 @@ C = 0.03  # few passes
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are counted on grids as well."""
-    monkeypatch.setattr("unkernel.distributed.estimators._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.rank._FEW_ROWS", 0)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:
@@ -136,7 +136,7 @@ def test_few_rows_are_gathered(client: Any, data: Any) -> None:
 def test_too_many_labels_to_count_are_told(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.estimators._MOST_RANKS", 4)
+    monkeypatch.setattr("unkernel.distributed.rank._MOST_RANKS", 4)
     with pytest.warns(UserWarning, match="there are 5 labels"):
         ranker = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_

@@ -7,8 +7,9 @@ except ImportError as error:
         'unkernel.distributed needs Dask, which is not installed: pip install "unkernel[dask]"'
     ) from error
 
-from unkernel.distributed.estimators import DaskCuttingPlaneSVC, DaskRankSVM
+from unkernel.distributed.estimators import DaskCuttingPlaneSVC
 from unkernel.distributed.poly import DaskPolySVC
+from unkernel.distributed.rank import DaskRankSVM
 from unkernel.distributed.trees import DaskTreeSVC
 
 __all__ = ["DaskCuttingPlaneSVC", "DaskPolySVC", "DaskRankSVM", "DaskTreeSVC"]
