@@ -168,14 +168,18 @@ def test_refusals(client: Any, trees: Trees, tmp_path: Path) -> None:
     refused("at least one non-zero", [tree, other], [0, 1], [0.0, 0.0])
     refused("there are no trees to train on", [dask.delayed(([], []))])
     refused("have vectors", Forest([tree, other], vectors=[[1.0], [2.0]]), [0, 1])
-    refused("a bag of trees has pairs", dask.bag.from_sequence([tree, other]))
-    refused("a block is a tuple", [dask.delayed(3)])
+    refused("no example has a tree", [None] * 20, [0, 1] * 10)
+    refused(r"partition \d: a bag of trees has pairs", dask.bag.from_sequence([tree, other]))
+    refused("block 0: a block is a tuple", [dask.delayed(3)])
     refused("numbers, and those of others are text", [dask.delayed(([tree], [k])) for k in (1, "a")])
     refused("some have none", [dask.delayed(([tree], [0])), dask.delayed(([other], [1], [1.0]))])
     refused("trees without labels", tmp_path / "bare")
     refused("no file matches", str(tmp_path / "*.none"))
     refused("X only", str(tmp_path / "bare"), [1])
-    refused("never closed", ["(S (A a)", other], [0, 1])
+    refused(r"trees\[7\]:1:1: this bracket is never closed", [*[tree] * 7, "(S (A a)", other], [0] * 8 + [1])
+    refused(
+        r"block 1, trees\[1\]:1:1: this bracket", [dask.delayed(([tree, x], [0, 1])) for x in (other, "(S")]
+    )
 
 
 # --- Lost workers ------------------------------------------------------------------------------------------
@@ -233,7 +237,7 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
 
 def test_examples_are_numbered_as_they_were_given() -> None:
     def seen(number: int, size: int) -> TreeSurvey:
-        return TreeSurvey(number, np.array([0]), np.zeros(size, np.uint8), None, ["0"], [])
+        return TreeSurvey(number, np.array([0]), np.zeros(size, np.uint8), None, ["0"], [], True)
 
     places = ExamplePlaces([[seen(1, 3), seen(4, 2)], [seen(0, 2), seen(2, 0), seen(3, 1)]])
     assert places.examples == 8

@@ -324,6 +324,9 @@ def test_what_the_examples_do_not_have():
         with pytest.raises(ValueError, match="needs trees"):
             TreeSVC(combine=combine).fit(alone, y)
     assert TreeSVC(C=10.0).fit(alone, y).predict(alone).tolist() == y.tolist()
+    for nothing in ([None] * 10, Forest({"a": [None] * 10, "b": [None] * 10})):
+        with pytest.raises(ValueError, match="no example has a tree"):
+            TreeSVC().fit(nothing, y)
 
 
 def test_trees_that_are_not_there():

@@ -38,7 +38,7 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import ExampleKernel
 from unkernel.tree.options import ExactOptions, SampledOptions
-from unkernel.tree.training_trees import TreeTargets
+from unkernel.tree.training_trees import NO_TREES, TreeTargets
 
 # --- Which example is where ------------------------------------------------------------------------------
 
@@ -163,6 +163,8 @@ class GatheredTrees:
                 "the examples have vectors, and only trees can be compared on a cluster: leave the vectors "
                 "out, or train a TreeSVC on one machine"
             )
+        if not any(seen.has_trees for seen in filled):
+            raise ValueError(NO_TREES)
         return list(dict.fromkeys(name for seen in filled for name in seen.tree_channels))
 
     def to_parts(self, kernel: ExampleKernel, threads: int | None) -> Cluster:

@@ -71,6 +71,7 @@ def _of_client(X: Any, y: Any, sample_weight: Any, workers: int) -> Sources:
         some = trees[begin:end]
         sent = some.compact() if isinstance(some, Forest) else some
         others = [None if array is None else array[begin:end] for array in (labels, weights)]
-        blocks.append(dask.delayed(tree_block_of)(number, dask.delayed(sent, traverse=False), *others))
+        trees_sent = dask.delayed(sent, traverse=False)
+        blocks.append(dask.delayed(tree_block_of)(number, trees_sent, *others, first=begin))
         sizes.append(float(end - begin))
     return Sources(blocks, sizes, [None] * len(blocks))

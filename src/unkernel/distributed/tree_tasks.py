@@ -9,7 +9,8 @@ runs twice does no harm.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +22,10 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from unkernel._core import Forest as SubtreeTable
 from unkernel._core import TreeCuts
 from unkernel.data.rows.checking import check_given
-from unkernel.data.trees.forest import Forest, as_forest
+from unkernel.data.trees.forest import Forest, as_forest, has_trees
 from unkernel.data.trees.reading import read_trees
 from unkernel.distributed.wire import Vector
+from unkernel.errors import FormatError
 from unkernel.models import ExampleKernel
 
 Places = NDArray[np.int32]  # of examples in their part
@@ -44,12 +46,12 @@ class TreeBlock:
     weights: NDArray[Any] | None
 
 
-def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None) -> TreeBlock:
-    """A checked block of trees and labels."""
+def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None, *, first: int = 0) -> TreeBlock:
+    """A checked block of trees and labels; errors count trees from `first` on."""
     check_given(y, weights)
     if y is None:
         raise ValueError("trees need labels: give y, or blocks (trees, y)")
-    forest = as_forest(trees) if len(trees) else Forest()
+    forest = as_forest(trees, first) if len(trees) else Forest()
     labels = column_or_1d(np.asarray(y))
     given = None if weights is None else column_or_1d(np.asarray(weights))
     check_consistent_length(forest, labels, given)
@@ -58,17 +60,31 @@ def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None) -> TreeB
 
 def tree_block_of_tuple(number: int, block: Any) -> TreeBlock:
     """A block of (trees, y[, weights])."""
-    if not isinstance(block, tuple | list) or not 2 <= len(block) <= 3:
-        raise ValueError(f"a block is a tuple (trees, y[, weights]), got {type(block).__name__}")
-    return tree_block_of(number, *block)
+    with _naming(f"block {number}"):
+        if not isinstance(block, tuple | list) or not 2 <= len(block) <= 3:
+            raise ValueError(f"a block is a tuple (trees, y[, weights]), got {type(block).__name__}")
+        return tree_block_of(number, *block)
 
 
 def tree_block_of_pairs(number: int, partition: Iterable[Any]) -> TreeBlock:
     """A block of the pairs (tree, label) in a partition of a bag."""
     pairs = list(partition)
-    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        raise ValueError("a bag of trees has pairs (tree, label)")
-    return tree_block_of(number, [tree for tree, _ in pairs], [label for _, label in pairs])
+    with _naming(f"partition {number}"):
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise ValueError("a bag of trees has pairs (tree, label)")
+        return tree_block_of(number, [tree for tree, _ in pairs], [label for _, label in pairs])
+
+
+@contextmanager
+def _naming(place: str) -> Iterator[None]:
+    """Errors say in which block they are."""
+    try:
+        yield
+    except FormatError as error:
+        raise FormatError(f"{place}, {error.file}", error.line, error.column, error.reason) from error
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{place}: {error}") from error
 
 
 def read_tree_block(number: int, path: str) -> TreeBlock:
@@ -98,6 +114,7 @@ class TreeSurvey:
     weights: NDArray[Any] | None
     tree_channels: list[str]
     vector_channels: list[str]
+    has_trees: bool
 
 
 def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
@@ -107,7 +124,8 @@ def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
         labels, codes = np.unique(block.y, return_inverse=True)
         small = codes.astype(np.min_scalar_type(len(labels)))
         channels = list(block.forest.trees), list(block.forest.vectors)
-        found.append(TreeSurvey(block.number, labels, small, block.weights, *channels))
+        about = (*channels, has_trees(block.forest))
+        found.append(TreeSurvey(block.number, labels, small, block.weights, *about))
     return found
 
 

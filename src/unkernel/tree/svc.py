@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel.data.memory import available_bytes
 from unkernel.data.threads import thread_count
-from unkernel.data.trees.forest import as_forest
+from unkernel.data.trees.forest import as_forest, has_trees
 from unkernel.engines.fragments import TreeExplanation
 from unkernel.engines.trees import TreeClassifier
 from unkernel.learners.base import Learner, Outcome, frozen
@@ -25,7 +25,7 @@ from unkernel.learners.targets import check_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 from unkernel.tree.options import ExactOptions, SampledOptions
-from unkernel.tree.training_trees import KeptTrees, LocalTrees, TrainingTrees, TreeTargets
+from unkernel.tree.training_trees import NO_TREES, KeptTrees, LocalTrees, TrainingTrees, TreeTargets
 
 _EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
 _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
@@ -319,7 +319,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         check_consistent_length(forest, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         targets = TreeTargets.of(labels, weights, self.class_weight)
-        kernel = self._example_kernel(list(forest.trees), list(forest.vectors))
+        kernel = self._example_kernel(with_trees=has_trees(forest), with_vectors=bool(forest.vectors))
         examples = None if kept is None else kept.examples_of(forest, kernel)
         if examples is None:
             examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
@@ -339,13 +339,15 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         self.solver_ = solver
         self._keep_coefficients(trees, solutions)
 
-    def _example_kernel(self, tree_channels: list[str], vector_channels: list[str]) -> ExampleKernel:
+    def _example_kernel(self, *, with_trees: bool, with_vectors: bool) -> ExampleKernel:
         combine = self.combine
         if combine == "auto":
-            combine = "trees" if not vector_channels else "sum" if tree_channels else "vectors"
-        if combine != "trees" and not vector_channels:
+            if not with_trees and not with_vectors:
+                raise ValueError(NO_TREES)
+            combine = "trees" if not with_vectors else "sum" if with_trees else "vectors"
+        if combine != "trees" and not with_vectors:
             raise ValueError(f"combine={combine!r} needs vectors, and the examples have none")
-        if combine != "vectors" and not tree_channels:
+        if combine != "vectors" and not with_trees:
             raise ValueError(f"combine={combine!r} needs trees, and the examples have none")
         return ExampleKernel(
             tree=self.kernel,

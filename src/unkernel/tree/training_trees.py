@@ -16,6 +16,8 @@ from unkernel.learners.targets import class_codes, class_weights
 from unkernel.models import ExampleKernel
 from unkernel.tree.options import ExactOptions, SampledOptions
 
+NO_TREES = "no example has a tree"
+
 
 @dataclass(frozen=True, eq=False)
 class TreeTargets:

@@ -328,16 +328,17 @@ class Forest:
 
     # --- Adding ---------------------------------------------------------------------------------------
 
-    def _add(self, trees: Iterable[Any]) -> Roots:
+    def _add(self, trees: Iterable[Any], first: int = 0) -> Roots:
+        """Add trees to the table; errors count them from `first` on."""
         if isinstance(trees, str):
             raise TypeError("expected several trees, got one string: put it into a list")
         trees = list(trees)
         if trees and all(isinstance(tree, str) for tree in trees):
-            return np.asarray(self._table.add_brackets([str(tree) for tree in trees], 0))
+            return np.asarray(self._table.add_brackets([str(tree) for tree in trees], first))
         roots = np.full(len(trees), _NO_TREE, np.int32)
         for place, tree in enumerate(trees):
             if tree is not None:
-                roots[place] = self._add_one(tree, place)
+                roots[place] = self._add_one(tree, first + place)
         return roots
 
     def _add_one(self, tree: Any, place: int) -> int:
@@ -432,8 +433,11 @@ class TreeExample:
         return hash(str(self))
 
 
-def as_forest(trees: Any) -> Forest:
-    """The trees as a forest: a forest is returned as it is, examples of one forest become a part of it."""
+def as_forest(trees: Any, first: int = 0) -> Forest:
+    """The trees as a forest: a forest is returned as it is, examples of one forest become a part of it.
+
+    Errors count trees from `first` on, for lists that are parts of others.
+    """
     if isinstance(trees, Forest):
         return trees
     if isinstance(trees, Mapping):
@@ -443,12 +447,19 @@ def as_forest(trees: Any) -> Forest:
     trees = list(trees)
     if not trees:
         raise ValueError("there are no trees")
-    first = trees[0]
-    if isinstance(first, TreeExample) and all(
-        isinstance(tree, TreeExample) and tree.forest is first.forest for tree in trees
+    start = trees[0]
+    if isinstance(start, TreeExample) and all(
+        isinstance(tree, TreeExample) and tree.forest is start.forest for tree in trees
     ):
-        return first.forest[np.array([tree.place for tree in trees], np.intp)]
-    return Forest(trees)
+        return start.forest[np.array([tree.place for tree in trees], np.intp)]
+    forest = Forest()
+    forest._trees[_FIRST] = forest._add(trees, first)
+    return forest
+
+
+def has_trees(forest: Forest) -> bool:
+    """Whether any example has a tree, in any channel."""
+    return any(bool((roots != _NO_TREE).any()) for roots in forest.trees.values())
 
 
 def _check_other_names(what: str, own: list[str], others: list[str]) -> None:
