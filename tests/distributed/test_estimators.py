@@ -286,6 +286,7 @@ def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture
 
 
 def test_large_weights_go_through_a_tree(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unkernel.distributed.cluster._SENT_BY_CLIENT", 0)
     monkeypatch.setattr("unkernel.distributed.cluster._SENT_WITH_TASKS", 0)
     monkeypatch.setattr("unkernel.distributed.cluster._FAN", 2)  # so that sums are made on workers, too
     ours = on_cluster().fit(data.X, data.binary)

@@ -32,8 +32,18 @@ pytestmark = pytest.mark.hostile
 TOL = 1e-3
 
 
+@pytest.fixture
+def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there were many columns or parts."""
+    monkeypatch.setattr("unkernel.distributed.cluster._SENT_BY_CLIENT", 0)
+
+
+@pytest.mark.parametrize("by_client", [0, 1 << 23])
 @pytest.mark.parametrize("when", ["aim", "cut"])
-def test_a_killed_worker(process_client: Any, data: Any, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker(
+    process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unkernel.distributed.cluster._SENT_BY_CLIENT", by_client)
     killing = kill_a_worker(process_client, 5)
     monkeypatch.setattr(SeparableRisk, when, killing(getattr(SeparableRisk, when)))
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
@@ -62,7 +72,7 @@ def test_a_killed_worker_while_ranking(
 
 
 def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
-    process_client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+    process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unkernel.distributed.cluster._FETCHING", 0.5)
     finished = cluster._finished
@@ -84,7 +94,7 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
 
 
 def test_answers_that_are_cancelled_are_asked_for_again(
-    process_client: Any, data: Any, monkeypatch: pytest.MonkeyPatch
+    process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetch = cluster.Cluster._fetch
     calls = 0

@@ -25,6 +25,7 @@ from unkernel.distributed.worker_tasks import Packing, Part, Survey, joined, sur
 Arguments = Callable[[int], tuple[Any, ...]]  # what a part is asked with besides itself
 
 _FAN = 4  # of the trees that spread weights and sum gradients
+_SENT_BY_CLIENT = 1 << 23  # bytes up to which the client sends weights and sums gradients without a tree
 _SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more go through a tree
 # Seconds: of silence after which the client looks whether workers were lost; for fetching answers, at first;
 # until the end of a worker is surely noticed.
@@ -49,6 +50,7 @@ class Cluster:
     client: Client
     parts: list[Future]
     rows: list[int]  # of each part
+    columns: int = 0  # of the rows
     places: list[str] = field(default_factory=list)  # one worker address per part
     traffic: Counter[str] = field(default_factory=Counter)  # bytes by purpose
     recoveries: int = 0
@@ -60,13 +62,15 @@ class Cluster:
     # --- Questions ---------------------------------------------------------------------------------------
 
     def sums(self, task: Callable[..., Answer], arguments: Arguments, purpose: str) -> Answer:
-        """Ask all parts, and add up what they say in their order: on the workers, but for the last few sums.
+        """Ask all parts, and add up what they say in their order.
 
-        The arguments may hold a :class:`Spread`.
+        If that is much, it is done on the workers, but for the last few sums. The arguments may hold a
+        :class:`Spread`.
         """
-        answer = added(
-            *self._until_answered(lambda: self._answers(self._joined(added, self._asked(task, arguments))))
-        )
+        if 8 * self.columns * len(self.parts) <= _SENT_BY_CLIENT:
+            answer = added(*self.directly(task, arguments))
+        else:
+            answer = added(*self._until_answered(lambda: self._sums_of_few(task, arguments)))
         if answer.vector is not None:
             self.traffic[purpose] += answer.vector.nbytes * len(self.parts)
         return answer
@@ -105,6 +109,9 @@ class Cluster:
         tied = {"workers": [self.places[place]], "allow_other_workers": False}
         return self.client.submit(task, *arguments, pure=False, **tied)
 
+    def _sums_of_few(self, task: Callable[..., Answer], arguments: Arguments) -> list[Answer]:
+        return self._answers(self._joined(added, self._asked(task, arguments)))
+
     def _joined(self, join: Callable[..., Any], answers: list[Future]) -> list[Future]:
         """The answers, joined on the workers until there are few."""
         while len(answers) > _FAN:
@@ -114,7 +121,7 @@ class Cluster:
 
     def _told(self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None) -> list[Any]:
         asked = range(len(self.parts)) if parts is None else parts
-        questions = [(self.places[k], self.parts[k].key, arguments(k)) for k in asked]
+        questions = [(self.places[k], self.parts[k].key, _with_messages(arguments(k))) for k in asked]
 
         async def tell() -> list[Any]:
             calls = [
@@ -238,8 +245,9 @@ class Cluster:
 async def _answered_there(
     task: Callable[..., Any], key: str, told: tuple[Any, ...], dask_worker: Any = None
 ) -> Any:
-    """Do a task with a part of this worker, beside its event loop."""
-    return await asyncio.to_thread(task, dask_worker.data[key], *told)
+    """Do a task with a part of this worker, on one of its threads."""
+    threads = dask_worker.executors["default"]
+    return await asyncio.get_running_loop().run_in_executor(threads, task, dask_worker.data[key], *told)
 
 
 def _finished(client: Client, futures: list[Future], patience: float) -> bool:
@@ -272,6 +280,11 @@ class Spread:
         cluster = self._cluster
         first = cluster.client.scatter(self.message, workers=[cluster.places[0]], hash=False, broadcast=False)
         return cluster.copies(first)
+
+
+def _with_messages(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is spread, itself."""
+    return tuple(item.message if isinstance(item, Spread) else item for item in arguments)
 
 
 def _copy(message: Any) -> Any:
@@ -361,7 +374,7 @@ class Gathered:
         for number, blocks in enumerate(self.blocks):
             packing = Packing(number, self.first_index, self.n_features, intercept, threads)
             parts.append(self.client.submit(Part, blocks, packing, pure=False))
-        return Cluster(self.client, parts, [seen.rows for seen in self.surveys])
+        return Cluster(self.client, parts, [seen.rows for seen in self.surveys], self.n_features)
 
 
 def wait_for_a_worker(client: Client) -> None:

@@ -29,7 +29,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
-    the workers and sums their gradients along a tree; objectives other than the error rate also send 8 bytes
+    the workers and sums their gradients; objectives other than the error rate also send 8 bytes
     per row each way. The solution has the same certified gap as on one machine. If a worker is lost, Dask
     restores its rows elsewhere and training continues.
 

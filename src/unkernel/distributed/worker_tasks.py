@@ -230,8 +230,9 @@ class Part:
         self.labels = np.concatenate([block.y for block in blocks])
         self.groups = _concatenated([block.qid for block in blocks])
         self.weights = _concatenated([block.weights for block in blocks])
-        self._packing = packing
-        self._store: RowStore = _packed_rows(blocks, packing)
+        self._intercept = packing.intercept
+        self.threads = packing.threads or int(get_worker().state.nthreads)  # for a task
+        self._store: RowStore = _packed_rows(blocks, packing, self.threads)
         self.state: RoundState | None = None
         self.lock = threading.Lock()
 
@@ -244,21 +245,16 @@ class Part:
 
     def scores(self, weights: Vector) -> Vector:
         """X w."""
-        return np.asarray(self._store.scores(weights, self._packing.intercept, self.threads))
+        return np.asarray(self._store.scores(weights, self._intercept, self.threads))
 
     def transposed(self, coefficients: Vector) -> Vector:
         """X'c."""
-        return np.asarray(self._store.transposed(coefficients, self._packing.intercept, self.threads))
-
-    @property
-    def threads(self) -> int:
-        """Threads for a task."""
-        return self._packing.threads or int(get_worker().state.nthreads)
+        return np.asarray(self._store.transposed(coefficients, self._intercept, self.threads))
 
 
-def _packed_rows(blocks: list[Block], packing: Packing) -> RowStore:
+def _packed_rows(blocks: list[Block], packing: Packing, threads: int) -> RowStore:
     rows = aligned_rows(blocks, packing.first_index, packing.n_features)
-    return pack_rows(rows, threads=packing.threads or 1)
+    return pack_rows(rows, threads=threads)
 
 
 def aligned_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRows:
