@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import unkernel
 from unkernel import CuttingPlaneSVC, RankSVM, write_svmlight
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM
 
 TOL = 1e-3
 C = 0.03  # few passes
@@ -154,6 +154,16 @@ def test_inputs(client: Any, data: Any, kind: str) -> None:
     ours = on_cluster().fit(*inputs(data, client, kind))
     assert_equally_good(ours, local().fit(data.X, data.binary))
     assert ours.n_features_in_ == 60
+
+
+@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM])
+def test_a_block_may_be_of_rows_to_be_ignored(client: Any, data: Any, learner: Any) -> None:
+    X, y, weights = data.X, data.ranks > 1, np.ones(600)
+    blocks = [dask.delayed((X, y, None, weights)), dask.delayed((X, ~y, None, 0 * weights))]
+    ours, alone = learner(tol=TOL).fit(blocks), learner(tol=TOL).fit(blocks[:1])
+    assert ours.objective_ == pytest.approx(alone.objective_, rel=2 * TOL)
+    with pytest.raises(ValueError, match=r"positive sample_weight|no pair to order"):
+        learner().fit(blocks[1:])
 
 
 def test_blocks_with_groups_and_weights(client: Any, data: Any) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reference.lost_workers import kill_a_worker
+from reference.lost_workers import continue_workers, kill_a_worker
 from reference.processes import output_of, run_python
 from unkernel import CuttingPlaneSVC, RankSVM
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster, workers
 from unkernel.distributed.risks import GroupRisk, PairRisk, SeparableRisk
 from unkernel.distributed.wire import packed
 from unkernel.distributed.worker_tasks import (
@@ -75,7 +75,7 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unkernel.distributed.cluster._FETCHING", 0.5)
-    finished = cluster._finished
+    finished = cluster.finished
     calls = 0
 
     def killing_when_finished(client: Any, futures: Any, patience: float) -> bool:
@@ -87,7 +87,7 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
             os.kill(process_client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
         return done
 
-    monkeypatch.setattr(cluster, "_finished", killing_when_finished)
+    monkeypatch.setattr(cluster, "finished", killing_when_finished)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ >= 1
     assert ours.gap_ <= TOL
@@ -111,6 +111,25 @@ def test_answers_that_are_cancelled_are_asked_for_again(
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ == 1
     assert ours.gap_ <= TOL
+
+
+@pytest.mark.parametrize(("when", "by_client"), [("aim", 0), ("cut", 1 << 23)])
+def test_a_worker_that_is_stopped_is_replaced(
+    process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It neither ends nor answers."""
+    monkeypatch.setattr(cluster, "_SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr(workers, "SILENCE", 3.0)
+    stopping = kill_a_worker(process_client, 5, signal.SIGSTOP)
+    monkeypatch.setattr(SeparableRisk, when, stopping(getattr(SeparableRisk, when)))
+    try:
+        ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
+    finally:
+        continue_workers(process_client)
+    theirs = CuttingPlaneSVC(tol=TOL, C=0.03).fit(data.X, data.binary)
+    assert ours.n_recoveries_ >= 1
+    assert ours.traffic_["restored"] > 0
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
 
 
 # --- Without a cluster: tasks that run twice, late, or on a part that was made anew ------------------------

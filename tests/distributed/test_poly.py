@@ -181,7 +181,7 @@ def test_too_few_passes(client: Any, data: Any) -> None:
         ({}, lambda data: (data.X, None), "y is None"),
         ({}, lambda data: (data.X, np.zeros(600)), "one class"),
         ({}, lambda data: (data.X, data.binary, -data.weights), "[Nn]egative"),
-        ({}, lambda data: (data.X, data.binary, 0 * data.weights), "non-zero"),
+        ({}, lambda data: (data.X, data.binary, 0 * data.weights), "positive sample_weight"),
         ({}, lambda data: (data.X, data.X[:, 0].toarray().ravel()), "continuous"),
     ],
 )

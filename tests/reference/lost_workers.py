@@ -1,4 +1,4 @@
-"""Workers of a cluster that are killed while they are needed."""
+"""Workers of a cluster that are killed or stopped while they are needed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 
-def kill_a_worker(client: Any, after: int) -> Callable[[Any], Callable[..., Any]]:
-    """Makes of a method one that kills a worker when it is called for the `after`-th time."""
+def kill_a_worker(
+    client: Any, after: int, how: signal.Signals = signal.SIGKILL
+) -> Callable[[Any], Callable[..., Any]]:
+    """Makes of a method one that kills or stops a worker when it is called for the `after`-th time."""
     calls = 0
 
     def wrap(method: Any) -> Callable[..., Any]:
@@ -17,10 +19,24 @@ def kill_a_worker(client: Any, after: int) -> Callable[[Any], Callable[..., Any]
             nonlocal calls
             calls += 1
             if calls == after:
-                place = self._cluster.places[1]
-                os.kill(client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
+                os.kill(process_of(client, self._cluster.places[1]), how)
             return method(self, *arguments)
 
         return wrapped
 
     return wrap
+
+
+def process_of(client: Any, worker: str) -> int:
+    """The process that a worker is."""
+    return int(client.run(os.getpid, workers=[worker])[worker])
+
+
+def continue_workers(client: Any) -> None:
+    """Have all workers go on that are stopped."""
+    for worker in client.run_on_scheduler(_processes):
+        os.kill(worker, signal.SIGCONT)
+
+
+def _processes(dask_scheduler: Any = None) -> list[int]:
+    return [worker.pid for worker in dask_scheduler.workers.values()]

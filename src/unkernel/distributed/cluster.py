@@ -8,43 +8,60 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
 import dask
 import numpy as np
-from dask.distributed import Client, Future, wait
+from dask.distributed import Client, Future
 from dask.distributed import TimeoutError as DaskTimeout
 
 from unkernel.distributed.sources import Sources
 from unkernel.distributed.wire import Answer, PackedVector, added, packed
 from unkernel.distributed.worker_tasks import Packing, Part, Survey, joined, survey
+from unkernel.distributed.workers import PATIENCE, Watch, finished, losses_named, make_at, results
 
 Arguments = Callable[[int], tuple[Any, ...]]  # what a part is asked with besides itself
+Join = Callable[..., Any]  # makes one answer of several
+Asked = dict[str, Future]  # what each worker that is asked will say
 
 _FAN = 4  # of the trees that spread weights and sum gradients
 _SENT_BY_CLIENT = 1 << 23  # bytes up to which the client sends weights and sums gradients without a tree
 _SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more go through a tree
-# Seconds: of silence after which the client looks whether workers were lost; for fetching answers, at first;
-# until the end of a worker is surely noticed.
-_PATIENCE = 0.5
+# Seconds: for fetching answers, at first; until the end of a worker is surely noticed; in which a cluster
+# that has no workers yet may get one; after which the client looks for workers that have come.
 _FETCHING = 5.0
 _GRACE = 2.0
-_SOON = 10.0  # seconds in which a cluster that has no workers yet may get one
+_SOON = 10.0
+_NEWCOMERS = 5.0
+# A worker is late if it takes so many times as long as half of the others, and at least so many seconds.
+_LATE_TIMES = 5.0
+_LATE_SECONDS = 20.0
 
 
 class Interrupted(Exception):  # noqa: N818 (it is no error)
     """The client's thread was asked to stop."""
 
 
+class WorkersLate(Exception):  # noqa: N818 (it is no error)
+    """Some workers do not answer in time."""
+
+    def __init__(self, workers: set[str]) -> None:
+        super().__init__(workers)
+        self.workers = workers
+
+
 @dataclass(eq=False)
 class Cluster:
     """Parts, where they are, and what was sent.
 
-    Tasks are tied to the worker that has their part: a part never moves. When a worker is lost, Dask makes
-    its parts again elsewhere; the question under way is asked again.
+    Tasks are tied to the worker that has their part, and a worker is asked about all its parts at once. When
+    a worker is lost, falls silent or is far slower than the others, its parts are made again elsewhere, and
+    the question under way is asked again. When workers have come, parts are made again there, so that all
+    have as much to do.
     """
 
     client: Client
@@ -57,29 +74,47 @@ class Cluster:
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
+        self._watch = Watch(self.client)
         self._locate()
+        self._levelled_for = set(self.places)
+        self._next_look = time.monotonic() + _NEWCOMERS
+
+    @property
+    def workers(self) -> list[str]:
+        """The workers that have parts, in the order of the parts."""
+        return list(dict.fromkeys(self.places))
 
     # --- Questions ---------------------------------------------------------------------------------------
 
     def sums(self, task: Callable[..., Answer], arguments: Arguments, purpose: str) -> Answer:
-        """Ask all parts, and add up what they say in their order.
+        """Ask all parts, and add up what they say, first that of each worker.
 
-        If that is much, it is done on the workers, but for the last few sums. The arguments may hold a
+        If that is much, all is added on the workers, but for the last few sums. The arguments may hold a
         :class:`Spread`.
         """
-        if 8 * self.columns * len(self.parts) <= _SENT_BY_CLIENT:
-            answer = added(*self.directly(task, arguments))
-        else:
-            answer = added(*self._until_answered(lambda: self._sums_of_few(task, arguments)))
+
+        def ask() -> list[Answer]:
+            if 8 * self.columns * len(self.workers) <= _SENT_BY_CLIENT:
+                return self._told(task, arguments, self._by_worker(), added)
+            asked = self._asked(task, arguments, self._by_worker(), added)
+            return self._answers(list(self._joined(added, asked).values()), asked)
+
+        answer = added(*self._until_answered(ask))
         if answer.vector is not None:
-            self.traffic[purpose] += answer.vector.nbytes * len(self.parts)
+            self.traffic[purpose] += answer.vector.nbytes * len(self.workers)
         return answer
 
     def each(
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
     ) -> list[Any]:
         """Ask all parts, or some, and get what each says."""
-        return self._until_answered(lambda: self._answers(self._asked(task, arguments, parts)))
+
+        def ask() -> list[Any]:
+            together = self._by_worker(parts)
+            asked = self._asked(task, arguments, together)
+            return _of_parts(together, self._answers(list(asked.values()), asked), parts)
+
+        return self._until_answered(ask)
 
     def directly(
         self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
@@ -88,95 +123,125 @@ class Cluster:
 
         For learners that ask short questions often. What is sent goes through the client.
         """
-        return self._until_answered(lambda: self._told(task, arguments, parts))
+
+        def ask() -> list[Any]:
+            together = self._by_worker(parts)
+            return _of_parts(together, self._told(task, arguments, together), parts)
+
+        return self._until_answered(ask)
 
     def spread(self, vector: Any, purpose: str) -> Spread:
         """A vector for all parts: sent when they are asked with it."""
         message = packed(vector)
-        self.traffic[purpose] += message.nbytes * len(self.parts)
+        self.traffic[purpose] += message.nbytes * len(self.workers)
         return Spread(self, message)
 
-    def _asked(
-        self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None = None
-    ) -> list[Future]:
-        asked = []
+    def _by_worker(self, parts: Sequence[int] | None = None) -> dict[str, list[int]]:
+        """The parts of each worker; all parts, or those of some."""
+        together: dict[str, list[int]] = {}
         for k in range(len(self.parts)) if parts is None else parts:
-            told = [item.at(k) if isinstance(item, Spread) else item for item in arguments(k)]
-            asked.append(self._submit(task, self.parts[k], *told, place=k))
+            together.setdefault(self.places[k], []).append(k)
+        return together
+
+    def _asked(
+        self,
+        task: Callable[..., Any],
+        arguments: Arguments,
+        together: dict[str, list[int]],
+        join: Join | None = None,
+    ) -> Asked:
+        asked = {}
+        for worker, parts in together.items():
+            told = [
+                [item.at(worker) if isinstance(item, Spread) else item for item in arguments(k)]
+                for k in parts
+            ]
+            held = [self.parts[k] for k in parts]
+            asked[worker] = self._submit(_answered, task, held, told, join, worker=worker)
         return asked
 
-    def _submit(self, task: Callable[..., Any], *arguments: Any, place: int) -> Future:
-        tied = {"workers": [self.places[place]], "allow_other_workers": False}
+    def _submit(self, task: Callable[..., Any], *arguments: Any, worker: str) -> Future:
+        tied = {"workers": [worker], "allow_other_workers": False}
         return self.client.submit(task, *arguments, pure=False, **tied)
 
-    def _sums_of_few(self, task: Callable[..., Answer], arguments: Arguments) -> list[Answer]:
-        return self._answers(self._joined(added, self._asked(task, arguments)))
-
-    def _joined(self, join: Callable[..., Any], answers: list[Future]) -> list[Future]:
+    def _joined(self, join: Join, asked: Asked) -> Asked:
         """The answers, joined on the workers until there are few."""
-        while len(answers) > _FAN:
-            groups = [answers[k : k + _FAN] for k in range(0, len(answers), _FAN)]
-            answers = [self.client.submit(join, *group, pure=False) for group in groups]
-        return answers
+        while len(asked) > _FAN:
+            workers = list(asked)
+            groups = [workers[k : k + _FAN] for k in range(0, len(workers), _FAN)]
+            asked = {
+                group[0]: self._submit(join, *(asked[worker] for worker in group), worker=group[0])
+                for group in groups
+            }
+        return asked
 
-    def _told(self, task: Callable[..., Any], arguments: Arguments, parts: Sequence[int] | None) -> list[Any]:
-        asked = range(len(self.parts)) if parts is None else parts
-        questions = [(self.places[k], self.parts[k].key, _with_messages(arguments(k))) for k in asked]
+    def _told(
+        self,
+        task: Callable[..., Any],
+        arguments: Arguments,
+        together: dict[str, list[int]],
+        join: Join | None = None,
+    ) -> list[Any]:
+        loop = self.client.loop.asyncio_loop
 
-        async def tell() -> list[Any]:
-            calls = [
-                self.client.run(_answered_there, task, key, told, workers=[place])
-                for place, key, told in questions
-            ]
-            return [
-                found[place]
-                for found, (place, *_) in zip(await asyncio.gather(*calls), questions, strict=True)
-            ]
+        async def tell(worker: str, parts: list[int]) -> Any:
+            keys = [self.parts[k].key for k in parts]
+            told = [_with_messages(arguments(k)) for k in parts]
+            found = await self.client.run(_answered_there, task, keys, told, join, workers=[worker])
+            return found[worker]
 
-        answers = asyncio.run_coroutine_threadsafe(tell(), self.client.loop.asyncio_loop)
+        asked = {
+            worker: asyncio.run_coroutine_threadsafe(tell(worker, parts), loop)
+            for worker, parts in together.items()
+        }
+        times = _Times(asked)
         try:
-            while not concurrent.futures.wait([answers], _PATIENCE).done:
-                self._expect_all_there()
-            return answers.result()
+            while concurrent.futures.wait(asked.values(), PATIENCE, "FIRST_EXCEPTION").not_done:
+                if any(answer.done() and answer.exception() for answer in asked.values()):
+                    break
+                self._expect_answers(times)
+            return [answer.result() for answer in asked.values()]
         finally:
-            answers.cancel()
+            for answer in asked.values():
+                answer.cancel()
 
-    def copies(self, first: Future, at: int = 0) -> list[Future]:
-        """What is on the worker of a part, for all parts: each worker gets it from another, in a tree."""
-        order = [at, *(k for k in range(len(self.parts)) if k != at)]
+    def copies(self, first: Future, at: str) -> Asked:
+        """What is on a worker, for all workers: each gets it from another, in a tree."""
+        order = [at, *(worker for worker in self.workers if worker != at)]
         copies = {at: first}
-        for number, k in enumerate(order[1:]):
-            copies[k] = self._submit(_copy, copies[order[number // _FAN]], place=k)
-        return [copies[k] for k in range(len(self.parts))]
+        for number, worker in enumerate(order[1:]):
+            copies[worker] = self._submit(_copy, copies[order[number // _FAN]], worker=worker)
+        return copies
 
     # --- When workers are lost ---------------------------------------------------------------------------
 
     def _until_answered(self, ask: Callable[[], list[Any]]) -> list[Any]:
+        self._level()
         while True:
             if self.stopped.is_set():
                 raise Interrupted
             try:
-                found = ask()
+                return ask()
             except DaskTimeout:
-                found = None
+                pass
+            except WorkersLate as late:
+                self._watch.shun(late.workers)
             except Interrupted:
                 raise
             except Exception:
                 if self._stay_there(_GRACE):  # it is the task that failed, not its worker
                     raise
-                found = None
-            if found is not None:
-                return found
             self.recoveries += 1
             self._locate()
 
-    def _answers(self, futures: list[Future]) -> list[Any]:
+    def _answers(self, futures: list[Future], asked: Asked) -> list[Any]:
         """What they say; DaskTimeout when a worker is gone, and nobody will say it.
 
         A worker may also be lost between the end of its task and the transfer: so that has a time, too.
         """
-        while not _finished(self.client, futures, _PATIENCE):
-            self._expect_all_there()
+        times = _Times(asked)
+        while not finished(self.client, futures, PATIENCE):
+            self._expect_answers(times)
         patience = _FETCHING
         while True:
             fetched = self._fetch(futures)
@@ -186,7 +251,7 @@ class Cluster:
                 raise DaskTimeout from error
             except (DaskTimeout, TimeoutError):
                 fetched.cancel()
-                self._expect_all_there()
+                self._expect_answers(times)
                 patience *= 2  # it is much, or slow
 
     def _fetch(self, futures: list[Future]) -> concurrent.futures.Future[list[Any]]:
@@ -201,11 +266,16 @@ class Cluster:
 
         return asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)
 
-    def _expect_all_there(self) -> None:
+    def _expect_answers(self, times: _Times) -> None:
+        """Raise what keeps workers from answering."""
         if self.stopped.is_set():
             raise Interrupted
         if not self._all_there():
             raise DaskTimeout
+        usable = self._watch.usable()
+        late = (set(self.places) - set(usable)) | times.late()
+        if late and not late.issuperset(usable):
+            raise WorkersLate(late)
 
     def _stay_there(self, seconds: float) -> bool:
         """Whether no worker turns out to be gone in that time: its end is noticed a little later."""
@@ -218,45 +288,122 @@ class Cluster:
 
     def _all_there(self) -> bool:
         """Whether every part is where its tasks are; an address may come back without the part."""
-        where = self.client.who_has(self.parts)
-        alive = set(self.client.nthreads())
+        with losses_named(self.client):
+            where = self.client.who_has(self.parts)
+            alive = set(self.client.nthreads())
         return all(
             place in alive and place in where.get(part.key, ())
             for part, place in zip(self.parts, self.places, strict=True)
         )
 
     def _locate(self) -> None:
-        """Wait until Dask has made all parts, again if need be, and note where."""
+        """Wait until all parts are made, again if need be, and note where."""
         while True:
             if self.stopped.is_set():
                 raise Interrupted
-            for part in self.parts:
-                if part.status in ("error", "cancelled"):
-                    part.result()  # raises what went wrong
-            where = self.client.who_has(self.parts)
-            alive = set(self.client.nthreads())
-            places = [sorted(set(where.get(part.key, ())) & alive) for part in self.parts]
+            usable = self._watch.usable()
+            with losses_named(self.client):
+                for part in self.parts:
+                    if part.status in ("error", "cancelled"):
+                        part.result()  # raises what went wrong
+                where = self.client.who_has(self.parts)
+            places = [sorted(usable.keys() & where.get(part.key, ())) for part in self.parts]
             if all(places):
                 self.places = [place[0] for place in places]
                 return
+            make_at(self.client, {part.key: usable for part in self.parts}, usable)
             time.sleep(0.1)
+
+    def _level(self) -> None:
+        """If workers have come or gone, give all of them as much to do."""
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _NEWCOMERS
+        usable = self._watch.usable()
+        if usable.keys() == self._levelled_for or not usable.keys() >= set(self.places):
+            return
+        self._levelled_for = set(usable)
+        threads = {name: worker.threads for name, worker in usable.items()}
+        moves = levelled(self.places, self.rows, threads)
+        if moves:
+            make_at(self.client, {self.parts[k].key: [worker] for k, worker in moves.items()}, usable)
+            self._locate()
+
+
+def levelled(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
+    """Which parts should move where, so that no worker has much more to do for each of its threads.
+
+    As few as possible: a part moves only if the difference between two workers becomes far smaller by it.
+    """
+    held: dict[str, list[int]] = {worker: [] for worker in threads}
+    for k, place in enumerate(places):
+        held[place].append(k)
+    work = {worker: sum(sizes[k] for k in parts) / threads[worker] for worker, parts in held.items()}
+    moves: dict[int, str] = {}
+    while True:
+        idlest, busiest = min(work, key=work.__getitem__), max(work, key=work.__getitem__)
+        spare = (work[busiest] - work[idlest]) * threads[idlest] / 1.5
+        best = max((k for k in held[busiest] if sizes[k] <= spare), key=sizes.__getitem__, default=None)
+        if best is None or best in moves:
+            return moves
+        moves[best] = idlest
+        held[busiest].remove(best)
+        held[idlest].append(best)
+        work[busiest] -= sizes[best] / threads[busiest]
+        work[idlest] += sizes[best] / threads[idlest]
+
+
+class _Times:
+    """How long workers take to answer."""
+
+    def __init__(self, asked: Mapping[str, Any]) -> None:
+        self._asked = asked
+        self._began = time.monotonic()
+        self._took: dict[str, float] = {}
+
+    def late(self) -> set[str]:
+        """Those that take far longer than half of the others did."""
+        now = time.monotonic() - self._began
+        for worker, answer in self._asked.items():
+            if answer.done():
+                self._took.setdefault(worker, now)
+        if 2 * len(self._took) < len(self._asked) or not self._took:
+            return set()
+        limit = max(_LATE_SECONDS, _LATE_TIMES * median(self._took.values()))
+        return set(self._asked) - set(self._took) if now > limit else set()
+
+
+def _answered(
+    task: Callable[..., Any], parts: Sequence[Any], told: Sequence[Iterable[Any]], join: Join | None
+) -> Any:
+    """Do a task with each part of a worker; what all of them say, joined or as a list."""
+    answers = [task(part, *arguments) for part, arguments in zip(parts, told, strict=True)]
+    return answers if join is None else join(*answers)
 
 
 async def _answered_there(
-    task: Callable[..., Any], key: str, told: tuple[Any, ...], dask_worker: Any = None
+    task: Callable[..., Any],
+    keys: Sequence[Any],
+    told: Sequence[Iterable[Any]],
+    join: Join | None,
+    dask_worker: Any = None,
 ) -> Any:
-    """Do a task with a part of this worker, on one of its threads."""
+    """The same with parts of this worker, on one of its threads."""
     threads = dask_worker.executors["default"]
-    return await asyncio.get_running_loop().run_in_executor(threads, task, dask_worker.data[key], *told)
+    parts = [dask_worker.data[key] for key in keys]
+    return await asyncio.get_running_loop().run_in_executor(threads, _answered, task, parts, told, join)
 
 
-def _finished(client: Client, futures: list[Future], patience: float) -> bool:
-    try:
-        with client.as_current():  # it may not be the default one, or there may be none
-            wait(futures, timeout=patience)
-    except DaskTimeout:
-        return False
-    return True
+def _of_parts(
+    together: dict[str, list[int]], answers: Sequence[Sequence[Any]], parts: Sequence[int] | None = None
+) -> list[Any]:
+    """What all parts say, or some, of what the workers say that have them."""
+    found = {
+        k: answer
+        for held, some in zip(together.values(), answers, strict=True)
+        for k, answer in zip(held, some, strict=True)
+    }
+    return [found[k] for k in (range(len(found)) if parts is None else parts)]
 
 
 class Spread:
@@ -265,21 +412,22 @@ class Spread:
     def __init__(self, cluster: Cluster, message: PackedVector) -> None:
         self._cluster = cluster
         self.message = message
-        self._copies: dict[tuple[str, ...], list[Future]] = {}
+        self._copies: dict[tuple[str, ...], Asked] = {}
 
-    def at(self, part: int) -> Any:
-        """The vector, or what stands for it in tasks of the part's worker."""
+    def at(self, worker: str) -> Any:
+        """The vector, or what stands for it in tasks of a worker."""
         if self.message.nbytes <= _SENT_WITH_TASKS:
             return self.message
         places = tuple(self._cluster.places)
         if places not in self._copies:
             self._copies = {places: self._tree()}
-        return self._copies[places][part]
+        return self._copies[places][worker]
 
-    def _tree(self) -> list[Future]:
+    def _tree(self) -> Asked:
         cluster = self._cluster
-        first = cluster.client.scatter(self.message, workers=[cluster.places[0]], hash=False, broadcast=False)
-        return cluster.copies(first)
+        root = cluster.places[0]
+        first = cluster.client.scatter(self.message, workers=[root], hash=False, broadcast=False)
+        return cluster.copies(first, root)
 
 
 def _with_messages(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -319,7 +467,12 @@ class MadeOfAll:
     def shown(self, view: Callable[..., Any]) -> Any:
         """A view of it."""
         cluster = self._cluster
-        return cluster._until_answered(lambda: cluster._answers([self._view(view)]))[0]
+
+        def ask() -> list[Any]:
+            seen = self._view(view)
+            return cluster._answers(list(seen.values()), seen)
+
+        return cluster._until_answered(ask)[0]
 
     def shown_to_all(
         self, view: Callable[..., Any], task: Callable[..., Any], arguments: Arguments
@@ -328,22 +481,30 @@ class MadeOfAll:
         cluster = self._cluster
 
         def ask() -> list[Any]:
-            copies = cluster.copies(self._there(), self._at)
-            asked = cluster._asked(task, lambda k: (copies[k], *arguments(k)))
-            return cluster._answers([self._view(view), *asked])
+            copies = cluster.copies(self._there(), self._worker)
+            together = cluster._by_worker()
+            asked = cluster._asked(task, lambda k: (copies[cluster.places[k]], *arguments(k)), together)
+            seen, *answers = cluster._answers([*self._view(view).values(), *asked.values()], asked)
+            return [seen, *_of_parts(together, answers)]
 
         seen, *answers = cluster._until_answered(ask)
         return seen, answers
 
-    def _view(self, view: Callable[..., Any]) -> Future:
-        return self._cluster._submit(view, self._there(), place=self._at)
+    @property
+    def _worker(self) -> str:
+        return self._cluster.places[self._at]
+
+    def _view(self, view: Callable[..., Any]) -> Asked:
+        return {self._worker: self._cluster._submit(view, self._there(), worker=self._worker)}
 
     def _there(self) -> Future:
-        places = tuple(self._cluster.places)
+        cluster = self._cluster
+        places = tuple(cluster.places)
         if places not in self._found:
-            given = self._cluster._joined(self._join, self._cluster._asked(*self._give))
+            asked = cluster._asked(*self._give, cluster._by_worker(), self._join)
+            given = list(cluster._joined(self._join, asked).values())
             task, arguments = self._make
-            self._found = {places: self._cluster._submit(task, given, *arguments, place=self._at)}
+            self._found = {places: cluster._submit(task, given, *arguments, worker=self._worker)}
         return self._found[places]
 
 
@@ -391,7 +552,7 @@ def wait_for_a_worker(client: Client) -> None:
 def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
     """Have the workers read, check and survey their blocks."""
     blocks = placed_blocks(client, sources)
-    surveys = client.gather([client.submit(survey, part, identify, pure=False) for part in blocks])
+    surveys = results(client, [client.submit(survey, part, identify, pure=False) for part in blocks])
     kept = [(part, seen) for part, seen in zip(blocks, surveys, strict=True) if seen.rows > 0]
     if not kept:
         raise ValueError("there are no rows to train on")

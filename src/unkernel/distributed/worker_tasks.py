@@ -64,8 +64,16 @@ def block_of(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
     labels = column_or_1d(np.asarray(y))
     groups = check_groups(None if qid is None else np.asarray(qid), rows)
     check_consistent_length(rows, labels)
-    checked = None if weights is None else check_weights(np.asarray(weights), rows)
+    checked = None if weights is None else _checked_weights(np.asarray(weights), rows)
     return Block(canonical_rows(sparse.csr_matrix(rows)), labels, groups, checked)
+
+
+def _checked_weights(weights: NDArray[Any], rows: Any) -> Vector:
+    """Those of one block may be all 0: a whole file may be of rows to be ignored."""
+    is_number = weights.dtype.kind in "biuf"
+    if is_number and weights.shape == (rows.shape[0],) and not weights.any():
+        return np.zeros(rows.shape[0])
+    return check_weights(weights, rows)
 
 
 def block_of_tuple(block: Any) -> Block:
