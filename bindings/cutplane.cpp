@@ -278,6 +278,12 @@ class DistantRisk final : public solve::Risk {
     return steps;
   }
 
+  double line_accuracy() const override {
+    const Locked locked;
+    if (!nb::hasattr(functions_, "line_accuracy")) return Risk::line_accuracy();
+    return stay_if_python_ends([&] { return nb::cast<double>(functions_.attr("line_accuracy")); });
+  }
+
   void aim(std::span<const double> weights) override {
     const Locked locked;
     stay_if_python_ends(

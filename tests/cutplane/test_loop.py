@@ -214,6 +214,15 @@ def test_a_distant_risk_may_say_where_line_searches_begin():
             minimise_distant(risk, X.shape[1])
 
 
+def test_a_distant_risk_may_be_content_with_less_of_a_line_search():
+    X, y, _ = make_rows(5)
+    usual, risk = DistantRows(X, y), DistantRows(X, y)
+    risk.line_accuracy = 0.3
+    found, expected = (minimise_distant(one, X.shape[1]) for one in (risk, usual))
+    assert found["objective"] == pytest.approx(expected["objective"], rel=2e-6)
+    assert len(risk.asked) / found["rounds"] < len(usual.asked) / expected["rounds"]
+
+
 @pytest.mark.parametrize("name", ["aim", "along", "cut", "move"])
 def test_what_a_distant_risk_raises_comes_back(name):
     X, y, _ = make_rows(5)

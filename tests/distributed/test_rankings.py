@@ -80,6 +80,23 @@ def test_counts_do_not_grow_with_the_rows(
     assert sent[1] < 1.2 * sent[0]
 
 
+def test_a_pass_asks_few_questions(
+    client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    ask = risks.PairRisk._asked
+
+    def noting(self: Any, task: Any, arguments: Any, purpose: str) -> Any:
+        asked.append(purpose)
+        return ask(self, task, arguments, purpose)
+
+    monkeypatch.setattr(risks.PairRisk, "_asked", noting)
+    ranker = DaskRankSVM(1.0, tol=TOL).fit(data.X, data.ranks)
+    assert ranker.gap_ <= TOL
+    assert asked.count("gradient") == ranker.n_iter_ + 1
+    assert asked.count("counts") <= 2 * asked.count("gradient")  # and one in most, of many passes
+
+
 def test_grids_become_wider_and_finer(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

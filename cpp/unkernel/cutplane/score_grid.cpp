@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/base/cpu.hpp"
 #include "unkernel/base/parallel.hpp"
 
 namespace unkernel::cutplane {
@@ -26,36 +27,16 @@ struct GridPlaces {
   std::int32_t outside;
 };
 
-class Placing {
- public:
+// How a grid places scores.
+struct Placing {
   explicit Placing(const ScoreGrid& grid)
-      : centre_(grid.centre),
-        scale_(1.0 / grid.width),
-        cells_(static_cast<double>(grid.cells)),
-        end_(std::ldexp(1.0, static_cast<int>(grid.levels))),
-        middle_(static_cast<double>(grid.cells * grid.levels)),
-        last_(static_cast<std::int32_t>(grid.edges()) - 2) {}
+      : centre(grid.centre),
+        scale(1.0 / grid.width),
+        cells(static_cast<double>(grid.cells)),
+        end(std::ldexp(1.0, static_cast<int>(grid.levels))),
+        middle(static_cast<double>(grid.cells * grid.levels)),
+        last(static_cast<std::int32_t>(grid.edges()) - 2) {}
 
-  // Rows begin .. begin + count.
-  void operator()(const ScoreLine& line, std::size_t begin, std::size_t count, GridPlaces& places) const {
-    const double* const here = line.here.data() + begin;
-    const double* const there = line.there.data() + begin;
-    places.outside = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-      const double change = there[k] - here[k];
-      const double from_centre = here[k] + line.step * change - centre_;
-      const double distance = 1.0 + std::abs(from_centre) * scale_;  // level l is [2^l, 2^(l+1))
-      const bool inside = distance <= end_;                          // false for NaN, too
-      const double place = middle_ + std::copysign(place_of(inside ? distance : end_), from_centre);
-      const std::int32_t edge = std::min(static_cast<std::int32_t>(place), last_);
-      places.outside += !inside;
-      places.edge[k] = edge;
-      places.share[k] = place - static_cast<double>(edge);
-      places.change[k] = change;
-    }
-  }
-
- private:
   // By the bits of the distance: its exponent is the level, and its fraction the share of the level's cells.
   double place_of(double distance) const {
     constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
@@ -63,16 +44,53 @@ class Placing {
     const auto bits = std::bit_cast<std::uint64_t>(distance);
     const auto rest = std::bit_cast<double>((bits & fraction) | std::bit_cast<std::uint64_t>(1.0)) - 1.0;
     const auto exponent = std::bit_cast<double>((bits >> 52) | std::bit_cast<std::uint64_t>(two_to_52));
-    return cells_ * ((exponent - (two_to_52 + 1023.0)) + rest);
+    return cells * ((exponent - (two_to_52 + 1023.0)) + rest);
   }
 
-  double centre_;
-  double scale_;
-  double cells_;
-  double end_;
-  double middle_;
-  std::int32_t last_;
+  double centre;
+  double scale;
+  double cells;
+  double end;
+  double middle;
+  std::int32_t last;
 };
+
+// Rows begin .. begin + count.
+UNKERNEL_CLONES void place_rows(const Placing& grid, const ScoreLine& line, std::size_t begin,
+                                std::size_t count, GridPlaces& places) {
+  const double* const here = line.here.data() + begin;
+  const double* const there = line.there.data() + begin;
+  std::int32_t outside = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const double change = there[k] - here[k];
+    const double from_centre = here[k] + line.step * change - grid.centre;
+    const double distance = 1.0 + std::abs(from_centre) * grid.scale;  // level l is [2^l, 2^(l+1))
+    const bool inside = distance <= grid.end;                          // false for NaN, too
+    const double place =
+        grid.middle + std::copysign(grid.place_of(inside ? distance : grid.end), from_centre);
+    const std::int32_t edge = std::min(static_cast<std::int32_t>(place), grid.last);
+    outside += !inside;
+    places.edge[k] = edge;
+    places.share[k] = place - static_cast<double>(edge);
+    places.change[k] = change;
+  }
+  places.outside = outside;
+}
+
+// Rows of these ranks and weights, in a table of pairs: the weight, and the change.
+UNKERNEL_CLONES void add_rows(const std::int32_t* ranks, const double* weights, const GridPlaces& places,
+                              std::size_t count, std::size_t edges, double* table) {
+  for (std::size_t k = 0; k < count; ++k) {
+    double* const cell =
+        table + 2 * (static_cast<std::size_t>(ranks[k]) * edges + static_cast<std::size_t>(places.edge[k]));
+    const double upper = weights[k] * places.share[k];
+    const double lower = weights[k] - upper;
+    cell[0] += lower;
+    cell[1] += lower * places.change[k];
+    cell[2] += upper;
+    cell[3] += upper * places.change[k];
+  }
+}
 
 std::int64_t grid_pieces(std::size_t rows) {
   return (static_cast<std::int64_t>(rows) + rows_a_piece - 1) / rows_a_piece;
@@ -100,7 +118,7 @@ void RowsOnGrid::check(const ScoreLine& line, const ScoreGrid& grid) const {
 
 GridCounts RowsOnGrid::count(const ScoreLine& line, const ScoreGrid& grid, int threads) const {
   check(line, grid);
-  const Placing place(grid);
+  const Placing placing(grid);
   const std::size_t edges = grid.edges();
   struct Piece {
     std::int64_t outside = 0;
@@ -115,17 +133,9 @@ GridCounts RowsOnGrid::count(const ScoreLine& line, const ScoreGrid& grid, int t
     GridPlaces places;
     for (std::size_t first = begin; first < end; first += rows_at_once) {
       const std::size_t count = std::min(rows_at_once, end - first);
-      place(line, first, count, places);
+      place_rows(placing, line, first, count, places);
       piece.outside += places.outside;
-      for (std::size_t k = 0; k < count; ++k) {
-        double* const cell = piece.table.data() + 2 * cell_of(first + k, places.edge[k], edges);
-        const double upper = weights_[first + k] * places.share[k];
-        const double lower = weights_[first + k] - upper;
-        cell[0] += lower;
-        cell[1] += lower * places.change[k];
-        cell[2] += upper;
-        cell[3] += upper * places.change[k];
-      }
+      add_rows(ranks_.data() + first, weights_.data() + first, places, count, edges, piece.table.data());
     }
   });
   GridCounts result{0, std::vector<double>(rank_count_ * edges), std::vector<double>(rank_count_ * edges)};
@@ -144,7 +154,7 @@ std::vector<double> RowsOnGrid::interpolate(const ScoreLine& line, const ScoreGr
   check(line, grid);
   const std::size_t edges = grid.edges();
   if (table.size() != rank_count_ * edges) throw std::invalid_argument("the table is not of this grid");
-  const Placing place(grid);
+  const Placing placing(grid);
   std::vector<double> result(size());
   parallel_ranges(threads, static_cast<std::int64_t>(size()), rows_a_piece,
                   [&](std::int64_t begin, std::int64_t end) {
@@ -152,7 +162,7 @@ std::vector<double> RowsOnGrid::interpolate(const ScoreLine& line, const ScoreGr
                     for (auto first = static_cast<std::size_t>(begin); first < static_cast<std::size_t>(end);
                          first += rows_at_once) {
                       const std::size_t count = std::min(rows_at_once, static_cast<std::size_t>(end) - first);
-                      place(line, first, count, places);
+                      place_rows(placing, line, first, count, places);
                       for (std::size_t k = 0; k < count; ++k) {
                         const double* const at = table.data() + cell_of(first + k, places.edge[k], edges);
                         const double upper = weights_[first + k] * places.share[k];

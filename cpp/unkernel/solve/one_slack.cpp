@@ -12,7 +12,6 @@ namespace {
 
 constexpr double towards_proposal = 0.1;  // OCAS's mu: where the cut is taken
 constexpr double dual_accuracy = 0.05;    // accuracy of the dual, relative to the remaining gap
-constexpr double accurate_enough = 0.1;   // a line search ends when the slope has fallen by this factor
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
 
@@ -41,11 +40,11 @@ class LineSearch {
     ask(risk_.first_steps());
     const double first_slope = parabola_.slope(0.0) + C_ * points_.front().slope;
     while (!bracketed_ && low_.step < longest_step) ask({2.0 * low_.step});
+    const double enough = risk_.line_accuracy() * std::abs(first_slope);
     const double first_width = high_.step - low_.step;
     for (int k = 0; k < most_bisections && bracketed_ && low_.slope < 0.0; ++k) {
       const double nearest = std::min(-low_.slope, high_.slope);
-      if (nearest <= accurate_enough * std::abs(first_slope) || high_.step - low_.step <= 1e-3 * first_width)
-        break;
+      if (nearest <= enough || high_.step - low_.step <= 1e-3 * first_width) break;
       ask(inside(k));
     }
     return best_;

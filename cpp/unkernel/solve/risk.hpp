@@ -42,6 +42,10 @@ class Risk {
   // communication.
   virtual std::vector<double> first_steps() const { return {0.0, 1.0}; }
 
+  // A line search ends when the slope has fallen by this factor. Where each evaluation involves
+  // communication, a larger one may pay: of what a parabola could fall, the square of this factor is left.
+  virtual double line_accuracy() const { return 0.1; }
+
   // How many steps `along` should be asked for at once: one if evaluations are cheap, more if each call
   // involves communication.
   virtual std::size_t steps_at_once() const { return 1; }
