@@ -168,14 +168,18 @@ void bind_example_kernels(nb::module_& module) {
 
 using Matrix = Aligned<nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>>;
 
+void check_chosen(const ExampleSet& set, const Array<std::int32_t>& chosen) {
+  for (const std::int32_t example : view(chosen)) {
+    if (example < 0 || static_cast<std::size_t>(example) >= set.size)
+      throw std::out_of_range("no such example");
+  }
+}
+
 std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
                                         const Array<std::int32_t>& chosen, const Matrix& coefficients) {
   if (coefficients.shape(0) != chosen.size())
     throw std::invalid_argument("there are not as many coefficients as examples");
-  for (const std::int32_t example : view(chosen)) {
-    if (example < 0 || static_cast<std::size_t>(example) >= set->size)
-      throw std::out_of_range("no such example");
-  }
+  check_chosen(*set, chosen);
   const Unlocked unlocked;
   const ReadingLock reading(set->forest->gate());
   auto made = std::make_shared<ExampleMachine>(
@@ -184,6 +188,20 @@ std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared
       coefficients.shape(1));
   made->prepare_for_many();
   return made;
+}
+
+// The scores of some examples of a set.
+nb::ndarray<nb::numpy, double> scores_of_chosen(const ExampleMachine& self, const ExampleSet& examples,
+                                                const Array<std::int32_t>& chosen, int threads) {
+  check_chosen(examples, chosen);
+  std::vector<double> scores(chosen.size() * self.scores(), 0.0);
+  if (chosen.size() > 0) {  // none would be all
+    watched([&](const Monitor& monitor) {
+      const ReadingLock reading(examples.forest->gate());
+      self.add_scores(examples, view(chosen), threads, monitor, scores);
+    });
+  }
+  return to_numpy(std::move(scores), {chosen.size(), self.scores()});
 }
 
 // Where vectors take part, each piece would index the model's vectors anew.
@@ -213,6 +231,7 @@ nb::ndarray<nb::numpy, double> scores_of(const ExampleMachine& self, const Examp
 void bind_machines(nb::module_& module) {
   nb::class_<ExampleMachine>(module, "ExampleMachine")
       .def("score", &scores_of, nb::arg("examples"), nb::arg("threads"))
+      .def("score_chosen", &scores_of_chosen, nb::arg("examples"), nb::arg("chosen"), nb::arg("threads"))
       .def_prop_ro("scores", &ExampleMachine::scores)
       .def_prop_ro("nbytes", &ExampleMachine::memory);
   module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),

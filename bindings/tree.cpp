@@ -63,31 +63,142 @@ Table trained_table(tree::Trained&& trained) {
   return table;
 }
 
+// Examples that are elsewhere: methods of a Python object, which must outlive this, tell about them.
+class Distant {
+ public:
+  explicit Distant(nb::handle told_by) : told_by_(told_by) {}
+
+ protected:
+  template <class T>
+  static nb::object copied(std::span<const T> values) {
+    return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
+  }
+  template <class... Arguments>
+  nb::object asked(const char* name, const Arguments&... arguments) const {
+    return stay_if_python_ends([&] { return nb::object(told_by_.attr(name)(arguments...)); });
+  }
+  static void copy(const nb::object& found, std::span<double> values) {
+    const auto array = nb::cast<Array<double>>(found);
+    if (array.size() != values.size()) throw std::invalid_argument("there are not as many answers as asked");
+    std::ranges::copy(view(array), values.begin());
+  }
+
+ private:
+  nb::handle told_by_;
+};
+
+// --- The exact learner -----------------------------------------------------------------------------------
+
+// Examples that are elsewhere. Those that kernels are asked of come here.
+class DistantExamples final : public tree::TrainingExamples, private Distant {
+ public:
+  DistantExamples(nb::handle told_by, const ExampleKernel& kernel, std::size_t size, int threads,
+                  const Monitor& monitor)
+      : Distant(told_by), kernel_(kernel), size_(size), threads_(threads), monitor_(monitor) {}
+
+  std::size_t size() const override { return size_; }
+
+  std::vector<double> self_kernels() const override {
+    std::vector<double> values(size_);
+    const Locked locked;
+    copy(asked("self_kernels"), values);
+    return values;
+  }
+
+  void compute_kernels(std::span<const std::int32_t> rows, std::span<const std::int32_t> columns,
+                       bool lower_only, kernels::GramSink& sink) const override {
+    const std::shared_ptr<ExampleSet> left = here(rows);
+    const std::shared_ptr<ExampleSet> right = lower_only ? left : here(columns);
+    const ReadingLock reading_left(left->forest->gate());
+    const ReadingLock reading_right =
+        left->forest == right->forest ? ReadingLock() : ReadingLock(right->forest->gate());
+    const std::vector<std::int32_t> all_left = kernels::all_of(*left), all_right = kernels::all_of(*right);
+    kernels::compute_kernels(kernel_, {*left, all_left, *right, all_right, lower_only}, threads_, monitor_,
+                             sink);
+  }
+
+  std::vector<double> scores(tree::Support support, std::span<const std::int32_t> examples) const override {
+    const std::size_t count = support.examples.size();
+    std::vector<double> values(examples.size() * support.problems);
+    const Locked locked;
+    const nb::object coefficients =
+        nb::cast(to_numpy(std::move(support.coefficients), {count, support.problems}));
+    copy(asked("scores", copied<std::int32_t>(support.examples), coefficients, copied(examples)), values);
+    return values;
+  }
+
+ private:
+  std::shared_ptr<ExampleSet> here(std::span<const std::int32_t> examples) const {
+    const Locked locked;
+    auto set = nb::cast<std::shared_ptr<ExampleSet>>(asked("here", copied(examples)));
+    if (set->size != examples.size()) throw std::invalid_argument("there are not as many examples as asked");
+    return set;
+  }
+
+  ExampleKernel kernel_;
+  std::size_t size_;
+  int threads_;
+  const Monitor& monitor_;
+};
+
+// All problems, and how they are solved.
+struct Solving {
+  std::vector<tree::Labelling> labellings;
+  tree::ExactOptions options;
+};
+
+Solving solving_of(const Options& options, const Array<std::int32_t>& codes, const Array<double>& costs,
+                   const std::vector<std::int32_t>& positives) {
+  check_targets(codes, costs);
+  Solving solving{
+      {},
+      {options.real("tolerance"), options.integer<std::int64_t>("max_rounds"), options.flag("fit_intercept"),
+       options.integer<std::size_t>("memory"), options.integer<int>("threads")}};
+  for (const std::int32_t positive : positives)
+    solving.labellings.push_back(labelling(view(codes), view(costs), positive, options.real("imbalance")));
+  return solving;
+}
+
+nb::typed<nb::list, Table> trained_tables(std::vector<tree::Trained>&& trained) {
+  nb::typed<nb::list, Table> tables;
+  for (tree::Trained& one : trained) tables.append(trained_table(std::move(one)));
+  return tables;
+}
+
 nb::typed<nb::list, Table> train_exact(nb::object given, const ExampleKernel& kernel,
                                        std::shared_ptr<ExampleSet> set, const Array<std::int32_t>& codes,
                                        const Array<double>& costs, const std::vector<std::int32_t>& positives,
                                        const OnProgress& on_progress) {
   check_size(*set, codes);
-  check_targets(codes, costs);
-  const Options options(given);
-  const tree::ExactOptions solver{options.real("tolerance"), options.integer<std::int64_t>("max_rounds"),
-                                  options.flag("fit_intercept"), options.integer<std::size_t>("memory"),
-                                  options.integer<int>("threads")};
-  const double imbalance = options.real("imbalance");
-  std::vector<tree::Labelling> labellings;
-  for (const std::int32_t positive : positives)
-    labellings.push_back(labelling(view(codes), view(costs), positive, imbalance));
+  const Solving solving = solving_of(Options(given), codes, costs, positives);
   std::vector<tree::Trained> trained;
   watched(
       [&](Monitor& monitor) {
         const ReadingLock reading(set->forest->gate());
-        trained = tree::train_exact(kernel, set, labellings, solver, monitor);
+        const tree::LocalExamples examples(kernel, set, solving.options.threads, monitor);
+        trained = tree::train_exact(examples, solving.labellings, solving.options, monitor);
       },
       on_progress);
-  nb::typed<nb::list, Table> tables;
-  for (tree::Trained& one : trained) tables.append(trained_table(std::move(one)));
-  return tables;
+  return trained_tables(std::move(trained));
 }
+
+nb::typed<nb::list, Table> train_exact_distant(nb::object given, const ExampleKernel& kernel,
+                                               nb::object examples, const Array<std::int32_t>& codes,
+                                               const Array<double>& costs,
+                                               const std::vector<std::int32_t>& positives,
+                                               const OnProgress& on_progress) {
+  const Solving solving = solving_of(Options(given), codes, costs, positives);
+  std::vector<tree::Trained> trained;
+  watched(
+      [&](Monitor& monitor) {
+        const DistantExamples distant(examples, kernel, codes.size(), solving.options.threads, monitor);
+        trained = tree::train_exact(distant, solving.labellings, solving.options, monitor);
+      },
+      on_progress);
+  return trained_tables(std::move(trained));
+}
+
+// --- Sampled cuts ----------------------------------------------------------------------------------------
 
 tree::CutMethod cut_method(const std::string& name) {
   using tree::CutMethod;
@@ -100,10 +211,10 @@ tree::CutMethod cut_method(const std::string& name) {
       "cuts are computed by 'forest', 'usvm', 'sdag', 'sdag+' or 'kernels', not by '" + name + "'");
 }
 
-// Cuts whose examples are elsewhere: Python functions ask for them.
-class DistantCuts final : public tree::Cuts {
+// Cuts whose examples are elsewhere.
+class DistantCuts final : public tree::Cuts, private Distant {
  public:
-  explicit DistantCuts(nb::object functions) : functions_(std::move(functions)) {}
+  using Distant::Distant;
 
   void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
              std::span<double> scores) override {
@@ -119,21 +230,6 @@ class DistantCuts final : public tree::Cuts {
     copy(asked("add", copied<std::int32_t>(cut.examples), copied<double>(cut.coefficients)), products);
     return products;
   }
-
-  template <class T>
-  static nb::object copied(std::span<const T> values) {
-    return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
-  }
-  nb::object asked(const char* name, const nb::object& first, const nb::object& second) const {
-    return stay_if_python_ends([&] { return nb::object(functions_.attr(name)(first, second)); });
-  }
-  static void copy(const nb::object& found, std::span<double> values) {
-    const auto array = nb::cast<Array<double>>(found);
-    if (array.size() != values.size()) throw std::invalid_argument("there are not as many answers as asked");
-    std::ranges::copy(view(array), values.begin());
-  }
-
-  nb::object functions_;
 };
 
 // One problem, and how it is solved.
@@ -182,7 +278,7 @@ Table train_sampled_distant(nb::object given, nb::object cuts, const Array<std::
                             const Array<double>& costs, std::int32_t positive,
                             const OnProgress& on_progress) {
   const Sampling sampling = sampling_of(Options(given), codes, costs, positive);
-  DistantCuts distant(std::move(cuts));
+  DistantCuts distant(cuts);
   tree::Trained trained;
   watched([&](Monitor& monitor) { trained = solved(distant, sampling, monitor); }, on_progress);
   return trained_table(std::move(trained));
@@ -193,6 +289,9 @@ Table train_sampled_distant(nb::object given, nb::object cuts, const Array<std::
 void bind_tree_learners(nb::module_& module) {
   module.def("train_exact_trees", &train_exact, nb::arg("options"), nb::kw_only(), nb::arg("kernel"),
              nb::arg("set"), nb::arg("codes"), nb::arg("costs"), nb::arg("positives"),
+             nb::arg("on_progress").none());
+  module.def("train_exact_trees_distant", &train_exact_distant, nb::arg("options"), nb::kw_only(),
+             nb::arg("kernel"), nb::arg("examples"), nb::arg("codes"), nb::arg("costs"), nb::arg("positives"),
              nb::arg("on_progress").none());
   module.def("train_sampled_trees_distant", &train_sampled_distant, nb::arg("options"), nb::kw_only(),
              nb::arg("cuts"), nb::arg("codes"), nb::arg("costs"), nb::arg("positive"),

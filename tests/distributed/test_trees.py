@@ -17,8 +17,9 @@ from reference.processes import output_of
 from unkernel import Forest, TreeSVC, compile
 from unkernel._core import kernel_matrix
 from unkernel.distributed import DaskTreeSVC
-from unkernel.distributed.tree_clusters import ClusterCuts, ExamplePlaces
+from unkernel.distributed.tree_clusters import ClusterCuts, ClusterExamples, ExamplePlaces, FetchedTrees
 from unkernel.distributed.tree_tasks import (
+    ChosenPlaces,
     CutExamples,
     KnownCuts,
     TreePacking,
@@ -33,6 +34,7 @@ from unkernel.distributed.tree_tasks import (
 from unkernel.models import ExampleKernel
 
 SAMPLED: dict[str, Any] = {"solver": "sampled", "sample_size": 40, "random_state": 3, "tol": 1e-3, "C": 0.1}
+EXACT: dict[str, Any] = {"solver": "exact", "tol": 1e-5}
 # Scores are sums of the same numbers in another order.
 CLOSE: dict[str, float] = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -121,6 +123,68 @@ def test_estimators_are_copied_and_saved_without_the_client(
         np.testing.assert_array_equal(loaded.predict(trees.X), learner.predict(trees.X))
 
 
+# --- The exact learner -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_working_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Room for 64 examples, so that others are scored on the workers, come in and are dropped again."""
+    monkeypatch.setattr("unkernel.tree.svc._MOST_SQUARE_BYTES", 64 * 64 * 4)
+
+
+def assert_same_optimum(ours: Any, theirs: Any, X: Any) -> None:
+    """Rounding decides between examples that violate equally, so only the optimum is the same.
+
+    The distance of both weights from it is at most sqrt(2 (P - D)), and every tree has norm 1.
+    """
+    assert ours.solver_ == theirs.solver_ == "exact"
+    assert min(ours.n_iter_, theirs.n_iter_) > 2
+    assert min(ours.n_support_, theirs.n_support_) > 20
+    assert max(ours.gap_, theirs.gap_) <= ours.tol == theirs.tol
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=ours.tol)
+    np.testing.assert_array_equal(ours.classes_, theirs.classes_)
+    shift = ours.model_.intercept - theirs.model_.intercept
+    apart = 2 * np.sqrt(2 * ours.tol * ours.objective_) + np.abs(shift).max()
+    assert apart < 0.2
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=apart)
+
+
+@pytest.mark.usefixtures("small_working_set")
+@pytest.mark.parametrize("kernel", ["sst", "st", "sst_bow", "ptk"])
+def test_exact_training_is_that_of_one_machine(client: Any, trees: Trees, kernel: str) -> None:
+    ours = DaskTreeSVC(kernel, client=client, **EXACT).fit(trees.X, trees.binary)
+    assert_same_optimum(ours, TreeSVC(kernel, **EXACT).fit(trees.X, trees.binary), trees.X)
+    assert ours.n_parts_ == 3
+    assert ours.traffic_["scores"] >= 8 * 180 + 8 * (180 - 64) * ours.n_iter_
+
+
+@pytest.mark.usefixtures("small_working_set")
+def test_exact_training_of_classes_weights_and_several_trees(client: Any, trees: Trees) -> None:
+    forest = Forest({"a": trees.X, "b": [*trees.X[1:], None]})
+    options = {"imbalance": 2.0, "class_weight": {"red": 0.5}, "fit_intercept": False, "tol": 1e-5}
+    given = forest, trees.classes, trees.weights
+    assert_same_optimum(
+        DaskTreeSVC(client=client, **options).fit(*given), TreeSVC(**options).fit(*given), forest
+    )
+
+
+@pytest.mark.usefixtures("small_working_set")
+def test_an_exact_path_fetches_trees_once(client: Any, trees: Trees) -> None:
+    first, second = DaskTreeSVC(client=client, **EXACT).path(trees.X, trees.binary, [0.5, 0.5])
+    assert_same_optimum(second, TreeSVC(**{**EXACT, "C": 0.5}).fit(trees.X, trees.binary), trees.X)
+    assert first.traffic_["trees"] == second.traffic_["trees"] > 0
+    assert second.traffic_["scores"] == 2 * first.traffic_["scores"]
+
+
+def test_chosen_examples_are_named_briefly() -> None:
+    for size, places in ((9, [0, 8]), (9, [0, 1, 2, 4, 5, 6, 7, 8]), (3, [0, 1, 2]), (3, []), (0, [])):
+        chosen = ChosenPlaces.of(np.array(places, np.int32), size)
+        assert len(chosen.listed) <= size / 2
+        found = chosen.places(size)
+        assert found.tolist() == places
+        assert found.dtype == np.int32
+
+
 # --- Where trees come from ---------------------------------------------------------------------------------
 
 
@@ -198,6 +262,22 @@ def test_a_killed_worker(
     assert_same(ours, TreeSVC(**SAMPLED).fit(trees.X, trees.binary), trees.X)
 
 
+@pytest.mark.hostile
+@pytest.mark.usefixtures("small_working_set")
+@pytest.mark.parametrize(
+    ("kind", "when"),
+    [(ClusterExamples, "self_kernels"), (ClusterExamples, "scores"), (FetchedTrees, "_fetch")],
+)
+def test_a_killed_worker_of_the_exact_learner(
+    process_client: Any, trees: Trees, kind: type, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killing = kill_a_worker(process_client, 1 if when == "self_kernels" else 2)
+    monkeypatch.setattr(kind, when, killing(getattr(kind, when)))
+    ours = DaskTreeSVC(client=process_client, **EXACT).fit(trees.X, trees.binary)
+    assert ours.n_recoveries_ >= 1
+    assert_same_optimum(ours, TreeSVC(**EXACT).fit(trees.X, trees.binary), trees.X)
+
+
 def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> None:
     def new_part() -> TreePart:
         return TreePart([tree_block_of(0, trees.X, trees.binary)], TreePacking(0, ExampleKernel(), ["0"], 1))
@@ -257,7 +337,7 @@ INTERRUPTED = """
     words = np.random.default_rng(0).integers(0, 9, (200, 3))
     X = [f"(S (A w{a}) (B w{b}) (C w{c}))" for a, b, c in words]
     with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
-        learner = DaskTreeSVC(solver="sampled", sample_size=20, tol=1e-12, max_iter=10**6)
+        learner = DaskTreeSVC(solver=SOLVER, sample_size=20, tol=1e-12, max_iter=10**6)
         presses = iter([lambda: os.kill(os.getpid(), signal.SIGINT)])
         press = lambda _progress: next(presses, int)()
         try:
@@ -268,5 +348,6 @@ INTERRUPTED = """
 
 
 @pytest.mark.hostile
-def test_ctrl_c_stops() -> None:
-    assert "stopped" in output_of(INTERRUPTED)
+@pytest.mark.parametrize("solver", ["exact", "sampled"])
+def test_ctrl_c_stops(solver: str) -> None:
+    assert "stopped" in output_of(INTERRUPTED.replace("SOLVER", repr(solver)))

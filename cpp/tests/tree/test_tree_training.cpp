@@ -127,15 +127,16 @@ void test_the_square_holds_the_kernels_of_who_is_in_it() {
   constexpr std::size_t n = 150;
   const Problem problem(n, TreeKernelKind::subset_tree, 2);
   const Vector gram = problem.gram();
-  GramBlock square(problem.kernel, *problem.set, 90, 2);
   const Monitor monitor;
+  const LocalExamples examples(problem.kernel, problem.set, 2, monitor);
+  GramBlock square(examples, 90, 2);
   for (int round = 0; round < 12; ++round) {
     std::vector<std::int32_t> come;
     for (std::int32_t i = 0; i < static_cast<std::int32_t>(n); ++i) {
       if (square.place(i) < 0 && random.below(4) == 0 && square.size() + come.size() < square.capacity())
         come.push_back(i);
     }
-    square.add(come, monitor);
+    square.add(come);
     check_square(square, gram, n);
     std::vector<bool> stay(n);
     for (std::size_t i = 0; i < n; ++i) stay[i] = random.below(3) > 0;
@@ -171,8 +172,9 @@ Values values_of(const Problem& problem, const Vector& gram, const Trained& trai
 
 Trained train(const Problem& problem, bool fit_intercept, std::size_t memory, int threads) {
   Monitor monitor;
-  return train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1),
-                     {1e-5, 1000, fit_intercept, memory, threads}, monitor)
+  const LocalExamples examples(problem.kernel, problem.set, threads, monitor);
+  return train_exact(examples, std::span(&problem.labelling, 1), {1e-5, 1000, fit_intercept, memory, threads},
+                     monitor)
       .front();
 }
 
@@ -213,8 +215,8 @@ void test_training_stops_when_it_is_told_to() {
   Monitor monitor;
   monitor.stop();
   const ExactOptions exact{1e-12, 1000, true, plenty, 2};
-  CHECK_THROWS(train_exact(problem.kernel, problem.set, std::span(&problem.labelling, 1), exact, monitor),
-               Interrupted);
+  const LocalExamples examples(problem.kernel, problem.set, 2, monitor);
+  CHECK_THROWS(train_exact(examples, std::span(&problem.labelling, 1), exact, monitor), Interrupted);
   const SampledOptions sampled{1.0, 1e-9, 1000, 100, true, 1};
   CHECK_THROWS(train_by_cuts(problem, CutMethod::forest, 2, sampled, monitor), Interrupted);
 }

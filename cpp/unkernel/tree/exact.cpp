@@ -16,10 +16,6 @@
 namespace unkernel::tree {
 namespace {
 
-using kernels::ExampleKernel;
-using kernels::ExampleMachine;
-using kernels::ExampleSet;
-
 constexpr std::size_t first_examples = 1024;  // of each labelling
 constexpr std::size_t fewest_to_add = 256;
 constexpr double finest_pairs = 1e-7;  // the limit of kernels in single precision
@@ -79,14 +75,13 @@ struct Problem {
 
 class Decomposition {
  public:
-  Decomposition(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples,
-                std::span<const Labelling> labellings, const ExactOptions& options, Monitor& monitor)
-      : kernel_(kernel),
-        examples_(std::move(examples)),
+  Decomposition(const TrainingExamples& examples, std::span<const Labelling> labellings,
+                const ExactOptions& options, Monitor& monitor)
+      : examples_(examples),
         options_(options),
         monitor_(monitor),
-        square_(kernel, *examples_, room(examples_->size, options.memory), options.threads),
-        self_(kernels::self_kernels(kernel, *examples_, options.threads)) {
+        square_(examples, room(examples.size(), options.memory), options.threads),
+        self_(examples.self_kernels()) {
     if (!std::ranges::all_of(self_, [](double value) { return value <= largest_kernel; })) {
       throw std::invalid_argument(
           "the kernel of an example with itself is not finite, or above 1e30: lower the decay, or normalise "
@@ -98,7 +93,7 @@ class Decomposition {
   std::vector<Trained> run() {
     publish("kernels", 0);
     bring_in(first_choice());
-    if (square_.size() == examples_->size) {  // one round is to be enough
+    if (square_.size() == examples_.size()) {  // one round is to be enough
       for (Problem& problem : problems_)
         problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
     }
@@ -173,7 +168,7 @@ class Decomposition {
     std::vector<Problem*> all;
     for (Problem& problem : problems_) all.push_back(&problem);
     std::vector<std::int32_t> examples;
-    for (std::size_t i = 0; i < examples_->size; ++i) {
+    for (std::size_t i = 0; i < examples_.size(); ++i) {
       if (!std::ranges::all_of(problems_, [i](const Problem& problem) { return problem.scored[i]; }))
         examples.push_back(static_cast<std::int32_t>(i));
     }
@@ -202,7 +197,7 @@ class Decomposition {
 
   // As many examples of either label as there are, up to half of the initial size, evenly over the examples.
   std::vector<std::int32_t> first_choice() const {
-    const std::size_t n = examples_->size;
+    const std::size_t n = examples_.size();
     std::vector<bool> chosen(n, n <= square_.capacity() && n <= first_examples * problems_.size());
     for (const Problem& problem : problems_) {
       for (const int label : {-1, 1}) {
@@ -225,7 +220,7 @@ class Decomposition {
   // The examples with the largest violations over all labellings; at most three quarters of the working set,
   // as most early violators will not violate in the end.
   std::vector<std::int32_t> violators() const {
-    std::vector<double> worst(examples_->size, 0.0);
+    std::vector<double> worst(examples_.size(), 0.0);
     for (const Problem& problem : problems_) {
       if (problem.settled) continue;
       for (std::size_t i = 0; i < worst.size(); ++i) worst[i] = std::max(worst[i], problem.violation(i));
@@ -247,7 +242,7 @@ class Decomposition {
     std::size_t count = examples.size();
     if (square_.size() + count > square_.capacity()) make_room(count);
     count = std::min(count, square_.capacity() - square_.size());
-    square_.add(std::span(examples).first(count), monitor_);
+    square_.add(std::span(examples).first(count));
   }
 
   // Drops the examples that need work least: at a bound and satisfied there, the most satisfied first; then
@@ -268,7 +263,7 @@ class Decomposition {
     std::vector<std::size_t> order(examples.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t k) { return content[k]; });
-    std::vector<bool> wanted_examples(examples_->size, true);
+    std::vector<bool> wanted_examples(examples_.size(), true);
     const std::size_t excess = square_.size() + wanted - square_.capacity();
     for (std::size_t k = 0; k < std::min(excess, order.size()); ++k)
       wanted_examples[at(examples[order[k]])] = false;
@@ -302,7 +297,7 @@ class Decomposition {
   // The examples whose scores the pair solver does not maintain.
   std::vector<std::int32_t> unworked() const {
     std::vector<std::int32_t> examples;
-    for (std::size_t i = 0; i < examples_->size; ++i) {
+    for (std::size_t i = 0; i < examples_.size(); ++i) {
       if (square_.place(static_cast<std::int32_t>(i)) < 0) examples.push_back(static_cast<std::int32_t>(i));
     }
     return examples;
@@ -311,18 +306,15 @@ class Decomposition {
   // One pass over those examples, for all the problems at once.
   void score(const std::vector<Problem*>& problems, const std::vector<std::int32_t>& examples) {
     if (problems.empty() || examples.empty()) return;
-    std::vector<std::int32_t> support;
-    std::vector<double> coefficients;
-    for (std::size_t i = 0; i < examples_->size; ++i) {
+    Support support{{}, {}, problems.size()};
+    for (std::size_t i = 0; i < examples_.size(); ++i) {
       if (std::ranges::none_of(problems, [&](const Problem* problem) { return problem->alpha[i] > 0.0; }))
         continue;
-      support.push_back(static_cast<std::int32_t>(i));
-      for (const Problem* problem : problems) coefficients.push_back(problem->alpha[i] * problem->labels[i]);
+      support.examples.push_back(static_cast<std::int32_t>(i));
+      for (const Problem* problem : problems)
+        support.coefficients.push_back(problem->alpha[i] * problem->labels[i]);
     }
-    const ExampleMachine machine(kernel_, examples_, std::move(support), std::move(coefficients),
-                                 problems.size());
-    std::vector<double> scores(examples.size() * problems.size(), 0.0);
-    machine.add_scores(*examples_, examples, options_.threads, monitor_, scores);
+    const std::vector<double> scores = examples_.scores(std::move(support), examples);
     for (std::size_t k = 0; k < examples.size(); ++k) {
       for (std::size_t p = 0; p < problems.size(); ++p) {
         problems[p]->scores[at(examples[k])] = scores[k * problems.size() + p];
@@ -331,8 +323,7 @@ class Decomposition {
     }
   }
 
-  ExampleKernel kernel_;
-  std::shared_ptr<const ExampleSet> examples_;
+  const TrainingExamples& examples_;
   ExactOptions options_;
   Monitor& monitor_;
   GramBlock square_;
@@ -342,10 +333,9 @@ class Decomposition {
 
 }  // namespace
 
-std::vector<Trained> train_exact(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> examples,
-                                 std::span<const Labelling> labellings, const ExactOptions& options,
-                                 Monitor& monitor) {
-  return Decomposition(kernel, std::move(examples), labellings, options, monitor).run();
+std::vector<Trained> train_exact(const TrainingExamples& examples, std::span<const Labelling> labellings,
+                                 const ExactOptions& options, Monitor& monitor) {
+  return Decomposition(examples, labellings, options, monitor).run();
 }
 
 }  // namespace unkernel::tree

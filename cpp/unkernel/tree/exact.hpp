@@ -13,13 +13,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "unkernel/base/history.hpp"
 #include "unkernel/base/monitor.hpp"
-#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/tree/training_examples.hpp"
 
 namespace unkernel::tree {
 
@@ -47,9 +46,7 @@ struct Trained {
   History history;
 };
 
-std::vector<Trained> train_exact(const kernels::ExampleKernel& kernel,
-                                 std::shared_ptr<const kernels::ExampleSet> examples,
-                                 std::span<const Labelling> labellings, const ExactOptions& options,
-                                 Monitor& monitor);
+std::vector<Trained> train_exact(const TrainingExamples& examples, std::span<const Labelling> labellings,
+                                 const ExactOptions& options, Monitor& monitor);
 
 }  // namespace unkernel::tree

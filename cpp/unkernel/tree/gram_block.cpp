@@ -39,9 +39,8 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 
 }  // namespace
 
-GramBlock::GramBlock(const kernels::ExampleKernel& kernel, const kernels::ExampleSet& set,
-                     std::size_t capacity, int threads)
-    : kernel_(kernel), set_(set), capacity_(capacity), threads_(threads), place_(set.size, -1) {}
+GramBlock::GramBlock(const TrainingExamples& all, std::size_t capacity, int threads)
+    : all_(all), capacity_(capacity), threads_(threads), place_(all.size(), -1) {}
 
 // Grows by a quarter or more, as every growth copies, but by little, as the system has to zero what is not
 // used, too. A large matrix is not copied again, because both copies would be in memory.
@@ -56,7 +55,7 @@ void GramBlock::make_wide(std::size_t size) {
   stride_ = stride;
 }
 
-void GramBlock::add(std::span<const std::int32_t> examples, const Monitor& monitor) {
+void GramBlock::add(std::span<const std::int32_t> examples) {
   const std::size_t before = size();
   const std::vector<std::int32_t> old = examples_;
   make_wide(before + examples.size());
@@ -67,10 +66,10 @@ void GramBlock::add(std::span<const std::int32_t> examples, const Monitor& monit
   float* rows = values_.data() + before * stride_;
   if (before > 0) {
     RowSink sink(rows, stride_);
-    kernels::compute_kernels(kernel_, {set_, examples, set_, old, false}, threads_, monitor, sink);
+    all_.compute_kernels(examples, old, false, sink);
   }
   RowSink sink(rows + before, stride_);
-  kernels::compute_kernels(kernel_, {set_, examples, set_, examples, true}, threads_, monitor, sink);
+  all_.compute_kernels(examples, examples, true, sink);
   mirror(values_.data(), stride_, before, size(), threads_);
 }
 

@@ -3,21 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "unkernel/base/large_array.hpp"
-#include "unkernel/base/monitor.hpp"
-#include "unkernel/kernels/trees/tree_examples.hpp"
+#include "unkernel/tree/training_examples.hpp"
 
 namespace unkernel::tree {
 
 class GramBlock {
  public:
-  // Holds at most `capacity` examples of the set; memory is allocated as they are added.
-  GramBlock(const kernels::ExampleKernel& kernel, const kernels::ExampleSet& set, std::size_t capacity,
-            int threads);
+  // Holds at most `capacity` of all examples; memory is allocated as they are added.
+  GramBlock(const TrainingExamples& all, std::size_t capacity, int threads);
 
   std::size_t size() const { return examples_.size(); }
   std::size_t capacity() const { return capacity_; }
@@ -28,15 +25,14 @@ class GramBlock {
   std::span<const std::int32_t> examples() const { return examples_; }
 
   // Adds examples that are not present; there must be room.
-  void add(std::span<const std::int32_t> examples, const Monitor& monitor);
+  void add(std::span<const std::int32_t> examples);
   // Keeps the examples that `wanted` marks, and drops the others.
   void keep(const std::vector<bool>& wanted);
 
  private:
   void make_wide(std::size_t size);
 
-  kernels::ExampleKernel kernel_;
-  const kernels::ExampleSet& set_;
+  const TrainingExamples& all_;
   std::size_t capacity_;
   std::size_t stride_ = 0;
   int threads_;

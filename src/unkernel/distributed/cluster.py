@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 import dask
 import numpy as np
@@ -20,7 +20,7 @@ from dask.distributed import Client, Future
 from dask.distributed import TimeoutError as DaskTimeout
 
 from unkernel.distributed.sources import Sources
-from unkernel.distributed.wire import Answer, PackedVector, added, packed
+from unkernel.distributed.wire import Answer, added, packed
 from unkernel.distributed.worker_tasks import Packing, Part, Survey, joined, survey
 from unkernel.distributed.workers import PATIENCE, Watch, finished, losses_named, make_at, results
 
@@ -406,16 +406,23 @@ def _of_parts(
     return [found[k] for k in (range(len(found)) if parts is None else parts)]
 
 
-class Spread:
-    """A vector on its way to all parts: with the tasks if small, else from worker to worker in a tree."""
+class Message(Protocol):
+    """What can be sent, and how much it is."""
 
-    def __init__(self, cluster: Cluster, message: PackedVector) -> None:
+    @property
+    def nbytes(self) -> int: ...
+
+
+class Spread:
+    """A message on its way to all parts: with the tasks if small, else from worker to worker in a tree."""
+
+    def __init__(self, cluster: Cluster, message: Message) -> None:
         self._cluster = cluster
         self.message = message
         self._copies: dict[tuple[str, ...], Asked] = {}
 
     def at(self, worker: str) -> Any:
-        """The vector, or what stands for it in tasks of a worker."""
+        """The message, or what stands for it in tasks of a worker."""
         if self.message.nbytes <= _SENT_WITH_TASKS:
             return self.message
         places = tuple(self._cluster.places)

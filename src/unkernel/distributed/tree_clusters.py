@@ -12,24 +12,29 @@ import numpy as np
 from dask.distributed import Client, Future
 from numpy.typing import NDArray
 
+from unkernel._core import ExampleSet, train_exact_trees_distant, train_sampled_trees_distant
 from unkernel._core import Forest as SubtreeTable
-from unkernel._core import train_sampled_trees_distant
 from unkernel.data.trees.forest import Forest
-from unkernel.distributed.cluster import Arguments, Cluster, placed_blocks
+from unkernel.distributed.cluster import Arguments, Cluster, Spread, placed_blocks
 from unkernel.distributed.risks import interruptible
 from unkernel.distributed.sources import Sources
 from unkernel.distributed.tree_tasks import (
+    ChosenPlaces,
     CutExamples,
     CutPiece,
     KnownCuts,
     Places,
+    Support,
     TreePacking,
     TreePart,
     TreeSurvey,
     add_cut,
+    own_kernels,
     piece_of_cut,
     restore_cuts,
+    score_chosen,
     score_sample,
+    sent_bytes,
     survey_trees,
     trees_at,
 )
@@ -64,9 +69,9 @@ class ExamplePlaces:
         return [(which, places[which]) for which in chosen]
 
 
-def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[Vector]) -> Vector:
+def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArray[Any]]) -> NDArray[Any]:
     """What parts say about examples, in the order of the examples."""
-    values = np.empty(sum(len(which) for which, _ in places))
+    values = np.empty((sum(len(which) for which, _ in places), *answers[0].shape[1:]), answers[0].dtype)
     for (which, _), answer in zip(places, answers, strict=True):
         values[which] = answer
     return values
@@ -123,6 +128,78 @@ class ClusterCuts:
 
     def _count(self, purpose: str, sent: int) -> None:
         self._cluster.traffic[purpose] += sent
+
+
+# --- The examples of the exact learner ---------------------------------------------------------------------
+
+
+class FetchedTrees:
+    """Examples that the client has, each fetched once from the worker that has it."""
+
+    def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
+        self._cluster = cluster
+        self._places = places
+        self._table = SubtreeTable()
+        self._roots: dict[str, NDArray[np.int32]] = {}
+        self._number = np.full(places.examples, -1, np.int32)  # of each example among those that are here
+        self._count = 0
+
+    def chosen(self, examples: NDArray[Any]) -> Forest:
+        """Some of the examples; their table may have subtrees of others."""
+        unknown = np.unique(examples[self._number[examples] < 0])
+        if len(unknown):
+            self._fetch(unknown)
+        numbers = self._number[examples]
+        return Forest._of(self._table, {name: roots[numbers] for name, roots in self._roots.items()}, {})
+
+    def _fetch(self, examples: NDArray[Any]) -> None:
+        split = self._places.by_part(examples)
+        found = self._cluster.directly(trees_at, lambda k: (split[k][1],))
+        for name in found[0].trees:
+            absorbed = [np.asarray(self._table.absorb(forest.table, forest.trees[name])) for forest in found]
+            known = self._roots.get(name, np.empty(0, np.int32))
+            self._roots[name] = np.concatenate([known, in_order(split, absorbed)])
+        self._number[examples] = np.arange(self._count, self._count + len(examples))
+        self._count += len(examples)
+        self._cluster.traffic["trees"] += sum(map(sent_bytes, found))
+
+
+class ClusterExamples:
+    """Examples on the workers, as the exact learner asks about them.
+
+    Workers score all examples, which takes most of the time. The kernels of the examples that the learner
+    works with are computed by the client, which fetches these.
+    """
+
+    def __init__(self, cluster: Cluster, places: ExamplePlaces, kernel: ExampleKernel, trees: FetchedTrees):
+        self._cluster = cluster
+        self._places = places
+        self._kernel = kernel
+        self._trees = trees
+
+    def self_kernels(self) -> Vector:
+        """The kernel of each example with itself."""
+        everything = self._places.by_part(np.arange(self._places.examples))
+        self._cluster.traffic["scores"] += 8 * self._places.examples
+        return in_order(everything, self._cluster.each(own_kernels, lambda _: ()))
+
+    def here(self, examples: NDArray[np.int32]) -> ExampleSet:
+        """Some examples, to compute kernels of here."""
+        return self._kernel.examples(self._trees.chosen(examples), indexed=True)
+
+    def scores(
+        self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
+    ) -> Vector:
+        """The scores of some examples, for support examples with these coefficients, row after row."""
+        cluster = self._cluster
+        split = self._places.by_part(examples)
+        chosen = [ChosenPlaces.of(at, size) for (_, at), size in zip(split, cluster.rows, strict=True)]
+        sent = Spread(cluster, Support(self._trees.chosen(support).compact(), coefficients))
+        answers = cluster.each(score_chosen, lambda k: (sent, chosen[k]))
+        cluster.traffic["support"] += sent.message.nbytes * len(cluster.workers)
+        cluster.traffic["places"] += sum(part.listed.nbytes for part in chosen)
+        cluster.traffic["scores"] += sum(answer.nbytes for answer in answers)
+        return in_order(split, answers).ravel()
 
 
 # --- The examples ------------------------------------------------------------------------------------------
@@ -195,6 +272,7 @@ class ClusterTrees:
     places: ExamplePlaces
     kernel: ExampleKernel
     targets: TreeTargets
+    fetched: FetchedTrees
 
     def __len__(self) -> int:
         return self.places.examples
@@ -217,16 +295,24 @@ class ClusterTrees:
         )
 
     def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
-        """Not on a cluster: the whole problem is solved on one machine."""
-        raise NotImplementedError
+        """Solve all problems at once."""
+        examples = ClusterExamples(self.cluster, self.places, self.kernel, self.fetched)
+        solved = interruptible(
+            lambda: {
+                "problems": train_exact_trees_distant(
+                    options,
+                    kernel=self.kernel.core(),
+                    examples=examples,
+                    codes=self.targets.codes,
+                    costs=C * self.targets.importance,
+                    positives=self.targets.positives,
+                    on_progress=on_progress,
+                )
+            },
+            self.cluster.stopped,
+        )
+        return [dict(one) for one in solved["problems"]]
 
     def chosen(self, places: NDArray[Any]) -> Forest:
         """Some of the examples, fetched from the workers."""
-        split = self.places.by_part(places)
-        found = self.cluster.directly(trees_at, lambda k: (split[k][1],))
-        table = SubtreeTable()
-        roots = {name: np.empty(len(places), np.int32) for name in found[0].trees}
-        for (which, _), forest in zip(split, found, strict=True):
-            for name, own in forest.trees.items():
-                roots[name][which] = np.asarray(table.absorb(forest.table, own))
-        return Forest._of(table, roots, {})
+        return self.fetched.chosen(places).compact()

@@ -8,6 +8,7 @@ runs twice does no harm.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from unkernel._core import Forest as SubtreeTable
-from unkernel._core import TreeCuts
+from unkernel._core import TreeCuts, example_machine, self_kernels
 from unkernel.data.rows.checking import check_given
 from unkernel.data.trees.forest import Forest, as_forest, has_trees
 from unkernel.data.trees.reading import read_trees
@@ -157,7 +158,7 @@ class TreePart:
         self.number = packing.number
         self.forest = _joined_forest(blocks, packing.channels)
         self.threads = packing.threads or int(get_worker().state.nthreads)
-        self._core_kernel = packing.kernel.core()
+        self.kernel = packing.kernel
         self.examples = packing.kernel.examples(self.forest, threads=self.threads)
         self._problem = ""
         self._cuts: TreeCuts | None = None
@@ -179,7 +180,7 @@ class TreePart:
 
     def forget_cuts(self, problem: str) -> None:
         """Begin a problem."""
-        self._problem, self._cuts = problem, TreeCuts(self._core_kernel, self.examples)
+        self._problem, self._cuts = problem, TreeCuts(self.kernel.core(), self.examples)
 
 
 def _joined_forest(blocks: list[TreeBlock], channels: list[str]) -> Forest:
@@ -265,6 +266,70 @@ def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiec
             cuts.add([piece.unpacked() for piece in pieces])
 
 
+# --- Tasks of the exact learner ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Examples with a coefficient for each problem, which score all others."""
+
+    forest: Forest
+    coefficients: NDArray[np.float64]  # examples x problems
+
+    @functools.cached_property
+    def nbytes(self) -> int:
+        """What is sent, but for a few bytes."""
+        return sent_bytes(self.forest) + self.coefficients.nbytes
+
+    def __sizeof__(self) -> int:
+        """For Dask, which weighs what it moves."""
+        return self.nbytes + 64
+
+
+@dataclass(frozen=True, eq=False)
+class ChosenPlaces:
+    """Some examples of a part, named by those that are not chosen where these are fewer."""
+
+    listed: Places
+    others: bool  # whether all others are chosen
+
+    @classmethod
+    def of(cls, places: Places, size: int) -> ChosenPlaces:
+        """These places, ascending, of a part of that size."""
+        if 2 * len(places) <= size:
+            return cls(places, False)
+        return cls(np.setdiff1d(np.arange(size, dtype=np.int32), places, assume_unique=True), True)
+
+    def places(self, size: int) -> Places:
+        """The places themselves."""
+        if not self.others:
+            return self.listed
+        return np.setdiff1d(np.arange(size, dtype=np.int32), self.listed, assume_unique=True)
+
+
+def own_kernels(part: TreePart) -> Vector:
+    """The kernel of each example with itself."""
+    return np.asarray(self_kernels(part.kernel.core(), part.examples, part.threads))
+
+
+def score_chosen(part: TreePart, support: Support, chosen: ChosenPlaces) -> NDArray[np.float64]:
+    """The scores of some examples, examples x problems."""
+    indexed = part.kernel.examples(support.forest, indexed=True, threads=part.threads)
+    numbers = np.arange(len(support.forest), dtype=np.int32)
+    machine = example_machine(part.kernel.core(), indexed, numbers, support.coefficients)
+    places = chosen.places(len(part.forest))
+    return np.asarray(machine.score_chosen(part.examples, places, part.threads))
+
+
+# --- For both ----------------------------------------------------------------------------------------------
+
+
 def trees_at(part: TreePart, places: Places) -> Forest:
     """Some examples, to be sent."""
     return part.forest[places].compact()
+
+
+def sent_bytes(forest: Forest) -> int:
+    """What is sent of a forest, but for a few bytes."""
+    arrays = (*forest.table.arrays().values(), *forest.trees.values())
+    return sum(int(array.nbytes) for array in arrays)

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Self
 
 from dask.distributed import Client
 from sklearn.base import _fit_context, clone
-from sklearn.utils._param_validation import StrOptions
 
 from unkernel.distributed.cluster import wait_for_a_worker
 from unkernel.distributed.on_cluster import OnCluster
-from unkernel.distributed.tree_clusters import ClusterTrees, ExamplePlaces, gather_trees
+from unkernel.distributed.tree_clusters import ClusterTrees, ExamplePlaces, FetchedTrees, gather_trees
 from unkernel.distributed.tree_sources import open_tree_sources
 from unkernel.learners.progress import OnProgress
 from unkernel.models import ExampleKernel
@@ -23,10 +22,12 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
-    weights. Each worker scores its part of a sample, and the subtrees of each cut are sent to all workers.
-    The same ``random_state`` draws the same samples as on one machine; scores agree to about nine digits,
-    unless rounding decides whether an example is inside the margin, after which the cuts differ as for
-    another seed. If a worker is lost, Dask restores its trees elsewhere and training continues.
+    weights. With "exact", the client solves the problem of the examples near the margin, and each worker
+    scores its part of all examples. With "sampled", each worker scores its part of a sample, and the subtrees
+    of each cut are sent to all workers. The same ``random_state`` draws the same samples as on one machine;
+    scores agree to about nine digits, unless rounding decides whether an example is inside the margin, after
+    which the cuts differ as for another seed. If a worker is lost, Dask restores its trees elsewhere and
+    training continues.
 
     Parameters
     ----------
@@ -41,8 +42,9 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         Whether to scale the kernel so that every tree has the kernel 1 with itself.
     C : float, default=1.0
         Weight of the loss; larger values fit the training set more closely.
-    solver : {"sampled"}, default="sampled"
-        Approximate training by sampled cutting planes.
+    solver : {"auto", "exact", "sampled"}, default="auto"
+        Exact or approximate training, as for :class:`~unkernel.TreeSVC`. "auto" samples from 500,000 examples
+        on.
     sample_size : int, default=1000
         Number of examples in a sample, for ``solver="sampled"``. Larger samples keep more workers busy.
     imbalance : float, default=1.0
@@ -58,7 +60,8 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     class_weight : dict, "balanced" or None, default=None
         Factors of C for each class; "balanced" gives all classes the same total weight.
     n_jobs : int or None, default=None
-        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
+        Number of threads of the client, and of a worker for a task; None means 1 for the client, and as many
+        as it has for a worker.
     random_state : int, RandomState or None, default=None
         Seed of the samples that "sampled" draws.
     verbose : int, default=0
@@ -125,7 +128,6 @@ class DaskTreeSVC(OnCluster, TreeSVC):
                 "warm_start",
             )
         },
-        "solver": [StrOptions({"sampled"})],
         **OnCluster._beyond_local,
     }
 
@@ -137,7 +139,7 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         width_decay: float = 0.4,
         normalize: bool = True,
         C: float = 1.0,
-        solver: str = "sampled",
+        solver: str = "auto",
         sample_size: int = 1000,
         imbalance: float = 1.0,
         tree_pairing: str = "same",
@@ -255,9 +257,9 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         found = gather_trees(client, open_tree_sources(client, X, y, sample_weight))
         targets = TreeTargets.of(found.labels(), found.weights(), self.class_weight)
         kernel = self._kernel_of_trees()
-        return ClusterTrees(
-            found.to_parts(kernel, self._worker_threads()), ExamplePlaces(found.surveys), kernel, targets
-        )
+        cluster = found.to_parts(kernel, self._worker_threads())
+        places = ExamplePlaces(found.surveys)
+        return ClusterTrees(cluster, places, kernel, targets, FetchedTrees(cluster, places))
 
     def _kernel_of_trees(self) -> ExampleKernel:
         return ExampleKernel(
