@@ -70,6 +70,22 @@ def test_several_classes(client: Any, data: Any, objective: str) -> None:
     np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the rows are many: neither scores nor labels come to the client."""
+    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.estimators.labels_of", None)
+    y = data.classes if several else data.binary
+    ours = on_cluster(objective="roc_area").fit(data.X, y)
+    theirs = local(objective="roc_area").fit(data.X, y)
+    assert_equally_good(ours, theirs)
+    assert ours.traffic_["counts"] > 0
+    assert "scores" not in ours.traffic_
+    assert np.mean(ours.predict(data.X) == theirs.predict(data.X)) > 0.98
+    if not several:  # as many rows are positive as should be
+        assert (ours.predict(data.X) == "yes").sum() == (y == "yes").sum()
+
+
 def test_weights(client: Any, data: Any) -> None:
     ours = on_cluster(class_weight="balanced").fit(data.X, data.binary, data.weights)
     theirs = local(class_weight="balanced").fit(data.X, data.binary, data.weights)

@@ -59,7 +59,7 @@ def test_a_killed_worker(
 def test_a_killed_worker_while_ranking(
     process_client: Any, data: Any, risk: Any, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.rank._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
     killing = kill_a_worker(process_client, 3)
     monkeypatch.setattr(risk, when, killing(getattr(risk, when)))
     groups = data.groups if risk is GroupRisk else None

@@ -25,7 +25,7 @@ C = 0.03  # few passes
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are counted on grids as well."""
-    monkeypatch.setattr("unkernel.distributed.rank._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,12 +16,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC
+from unkernel.cutplane.rankings import weights_of_ranks
 from unkernel.cutplane.svc import OneVsRestTargets, Starts, whole_labels
-from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, solve_by_cuts
+from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
 from unkernel.distributed.cluster import Cluster, Gathered, merged_labels
 from unkernel.distributed.on_cluster import OnCluster
-from unkernel.distributed.risks import ClusterMinimiser
-from unkernel.distributed.worker_tasks import Problem, labels_of
+from unkernel.distributed.order import score_above
+from unkernel.distributed.ranking_tasks import RankedRows
+from unkernel.distributed.risks import ClusterMinimiser, counting_pays
+from unkernel.distributed.worker_tasks import PartProblem, Problem, labels_of
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import class_weights
 
@@ -29,9 +33,10 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
-    the workers and sums their gradients; objectives other than the error rate also send 8 bytes
-    per row each way. The solution has the same certified gap as on one machine. If a worker is lost, Dask
-    restores its rows elsewhere and training continues.
+    the workers and sums their gradients. For ``"roc_area"``, the workers count their rows by class and score,
+    if they have more than 16,384 rows each; other objectives than these send 8 bytes per row each way. The
+    solution has the same certified gap as on one machine. If a worker is lost, Dask restores its rows
+    elsewhere and training continues.
 
     Parameters
     ----------
@@ -209,10 +214,10 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         DaskCuttingPlaneSVC
             The fitted estimator itself.
         """
-        rows, cluster, factors = self._spread(X, y, sample_weight, zero_based)
+        rows, cluster, classes = self._spread(X, y, sample_weight, zero_based)
         options = self._solver_options(on_progress, self._constant())
         nothing: list[Any] = [None] * len(self._places())
-        solutions, shifts = self._solve_on(cluster, rows, options, factors, bundles=nothing, starts=nothing)
+        solutions, shifts = self._solve_on(cluster, rows, options, classes, bundles=nothing, starts=nothing)
         self._note_traffic(cluster)
         return self._finish(rows, solutions, shifts)
 
@@ -242,11 +247,11 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
         prepared = clone(self)
-        rows, cluster, factors = prepared._spread(X, y, sample_weight, "auto")
+        rows, cluster, classes = prepared._spread(X, y, sample_weight, "auto")
 
         def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
             options = copy._solver_options(None, copy._constant())
-            solved = copy._solve_on(cluster, rows, options, factors, bundles=bundles, starts=starts)
+            solved = copy._solve_on(cluster, rows, options, classes, bundles=bundles, starts=starts)
             copy._note_traffic(cluster)
             return solved
 
@@ -254,21 +259,21 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
 
     def _spread(
         self, X: Any, y: Any, sample_weight: Any, zero_based: Any
-    ) -> tuple[TrainingRows, Cluster, NDArray[np.float64]]:
-        """Pack the rows on the workers; what is known of them here, and the cost of each class."""
+    ) -> tuple[TrainingRows, Cluster, _Classes]:
+        """Pack the rows on the workers; what is known of them and of the classes here."""
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
         sources, found = self._gathered(X, beside, zero_based, identify=self.checkpoint is not None)
         rows = self._rows_of(found)
-        factors = self._survey_labels(found, sources.own_labels)
+        classes = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
-        return rows, self._cluster(found, self._constant()), factors
+        return rows, self._cluster(found, self._constant()), classes
 
     def _solve_on(
         self,
         cluster: Cluster,
         rows: TrainingRows,
         options: SolverOptions,
-        factors: NDArray[np.float64],
+        classes: _Classes,
         *,
         bundles: Sequence[Bundle | None],
         starts: Starts,
@@ -276,12 +281,12 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         """The problems one after the other, and what to add to their scores."""
         minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
         begun = list(zip(self._places(), bundles, starts, strict=True))
-        if self.objective == "error_rate":
+        if self.objective == "error_rate" or (self.objective == "roc_area" and counting_pays(cluster)):
             solutions = [
-                self._solve_apart(rows, minimiser, options, factors, place=place, bundle=bundle, start=start)
+                self._solve_apart(rows, minimiser, options, classes, place=place, bundle=bundle, start=start)
                 for place, bundle, start in begun
             ]
-            return solutions, [0.0] * len(solutions)
+            return solutions, self._shifts_by_counts(cluster, classes, solutions)
         labels = np.concatenate([part[0] for part in cluster.each(labels_of, lambda _: ())])
         codes = np.searchsorted(self.classes_, labels).astype(np.int32)
         solutions = [
@@ -292,42 +297,77 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         ]
         return solutions, self._shifts(minimiser, options, codes, solutions)
 
-    def _survey_labels(self, found: Gathered, of_files: bool) -> NDArray[np.float64]:
-        """Find the classes; what each of them costs."""
+    def _survey_labels(self, found: Gathered, of_files: bool) -> _Classes:
+        """Find the classes, and how many rows they have."""
         labels, totals, _ = merged_labels(found.surveys)
         labels = whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
         weighted = any(seen.has_weights for seen in found.surveys)
         codes = self._check_targets(labels, totals if weighted else None)
-        if self.objective != "error_rate":
-            return np.ones(len(self.classes_))
         counted = totals > 0
-        return np.array(class_weights(self.class_weight, self.classes_, codes[counted], totals[counted]))
+        factors = class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
+        return _Classes(np.array(factors), totals[counted])
 
     def _solve_apart(
         self,
         rows: TrainingRows,
         minimiser: ClusterMinimiser,
         options: SolverOptions,
-        factors: NDArray[np.float64],
+        classes: _Classes,
         *,
         place: tuple[int, int],
         bundle: Bundle | None,
         start: NDArray[np.float64] | None,
     ) -> Solution:
-        """A problem whose losses the workers compute."""
-        number, problems = place
-        squared = self.loss == "squared_hinge"
-        positive = 1 if problems == 1 else number
-        problem = Problem(uuid.uuid4().hex, self.classes_, positive, factors, squared)
+        """A problem whose losses the workers compute or count."""
         identity = rows.identity | {
             "objective": self.objective,
             "loss": self.loss,
             "intercept": options.intercept,
-            "costs": factors.tolist(),
+            "costs": classes.factors.tolist(),
         }
+        problem: PartProblem
+        if self.objective == "roc_area":
+            problem = self._pairs_of(place, classes)
+            identity["labels"] = problem.identity()
+        else:
+            squared = self.loss == "squared_hinge"
+            problem = Problem(uuid.uuid4().hex, self.classes_, _positive(place), classes.factors, squared)
         if start is None:
-            start = self._last_weights(rows, self.classes_, number, options.intercept)
+            start = self._last_weights(rows, self.classes_, place[0], options.intercept)
         return solve_by_cuts(
             minimiser, problem, options, identity=identity, place=place, bundle=bundle, start=start
         )
+
+    def _pairs_of(self, place: tuple[int, int], classes: _Classes) -> RankedRows:
+        """Rows of a class above all others."""
+        ranks = (np.arange(len(self.classes_)) == _positive(place)).astype(np.int32)
+        totals = np.array([classes.totals[ranks == rank].sum() for rank in (0, 1)])
+        pair_weights = weights_of_ranks(np.arange(2), totals, totals.astype(np.int64), None)
+        return RankedRows(uuid.uuid4().hex, self.classes_, ranks, pair_weights, pair_accuracy(self.tol))
+
+    def _shifts_by_counts(
+        self, cluster: Cluster, classes: _Classes, solutions: list[Solution]
+    ) -> list[float]:
+        """What to add to scores of which only the order counts, so that as many are above 0 as should be."""
+        if self.objective == "error_rate" or not self.fit_intercept:
+            return [0.0] * len(solutions)
+        rows = int(classes.totals.sum())
+        return [
+            -score_above(cluster, solution.weights, rows - int(classes.totals[_positive(place)]))
+            for place, solution in zip(self._places(), solutions, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """What the classes cost, and the weight of their rows."""
+
+    factors: NDArray[np.float64]
+    totals: NDArray[np.float64]
+
+
+def _positive(place: tuple[int, int]) -> int:
+    """The class that a problem is about."""
+    number, problems = place
+    return 1 if problems == 1 else number

@@ -19,12 +19,11 @@ from unkernel.distributed.cluster import Cluster, merged_labels
 from unkernel.distributed.moves import with_whole_groups
 from unkernel.distributed.on_cluster import OnCluster
 from unkernel.distributed.ranking_tasks import GroupedRows, RankedRows
-from unkernel.distributed.risks import ClusterMinimiser, scale_of_pairs
+from unkernel.distributed.risks import ClusterMinimiser, counting_pays, scale_of_pairs
 from unkernel.distributed.worker_tasks import labels_of
 from unkernel.errors import warn_caller
 from unkernel.learners.progress import OnProgress
 
-_FEW_ROWS = 1 << 14  # in a part: their scores are fewer bytes than counts are
 _MOST_RANKS = 1024  # that are counted each
 
 
@@ -258,15 +257,16 @@ class DaskRankSVM(OnCluster, RankSVM):
         if has_groups:
             scale = scale_of_pairs(cluster, self.pair_weight)
             return rows, cluster, GroupedRows("", self.pair_weight, scale, accuracy)
-        if max(cluster.rows) <= _FEW_ROWS or len(numbers) > _MOST_RANKS:
+        if not counting_pays(cluster) or len(numbers) > _MOST_RANKS:
             self._warn_of_gathering(cluster, len(numbers))
             return rows, cluster, self._gathered_ranking(cluster)
         pair_weights = weights_of_ranks(numbers, totals, counts, self.pair_weight)
-        return rows, cluster, RankedRows("", numbers, pair_weights, accuracy)
+        ranks = np.arange(len(numbers), dtype=np.int32)
+        return rows, cluster, RankedRows("", numbers, ranks, pair_weights, accuracy)
 
     @staticmethod
     def _warn_of_gathering(cluster: Cluster, ranks: int) -> None:
-        if max(cluster.rows) > _FEW_ROWS:
+        if counting_pays(cluster):
             warn_caller(
                 f"there are {ranks:,} labels, too many to count rows by them: each pass gathers the scores "
                 f"of all {sum(cluster.rows):,} rows, which groups or {_MOST_RANKS:,} labels would avoid",

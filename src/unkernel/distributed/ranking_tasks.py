@@ -26,8 +26,10 @@ class RankedRows:
     ----------
     name : str
         Tells it from others.
-    ranks : ndarray
-        The labels, ascending.
+    labels : ndarray
+        All of them, ascending.
+    ranks : ndarray of int32
+        The rank of each label.
     pair_weights : ndarray of shape (ranks, ranks)
         Of a row of the first rank above one of the second, the scale of the risk included; else 0.
     accuracy : float
@@ -35,19 +37,25 @@ class RankedRows:
     """
 
     name: str
-    ranks: NDArray[Any]
+    labels: NDArray[Any]
+    ranks: NDArray[np.int32]
     pair_weights: NDArray[np.float64]
     accuracy: float
 
+    @property
+    def rank_count(self) -> int:
+        """How many ranks there are."""
+        return len(self.pair_weights)
+
     def identity(self) -> str:
         """What a checkpoint belongs to."""
-        return str(checksum([self.ranks, self.pair_weights]))
+        return str(checksum([self.labels, self.ranks, self.pair_weights]))
 
     def losses_of(self, part: Part) -> RowsOnGrid:
         """The rows, to be counted."""
-        ranks = np.searchsorted(self.ranks, part.labels).astype(np.int32)
+        ranks = self.ranks[np.searchsorted(self.labels, part.labels)]
         weights = np.empty(0) if part.weights is None else part.weights
-        return RowsOnGrid(ranks, rank_count=len(self.ranks), weights=weights)
+        return RowsOnGrid(ranks, rank_count=self.rank_count, weights=weights)
 
 
 @dataclass(frozen=True, eq=False)

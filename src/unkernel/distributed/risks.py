@@ -40,6 +40,8 @@ from unkernel.distributed.worker_tasks import (
 
 Points = list[tuple[float, float]]
 
+_FEW_ROWS = 1 << 14  # in a part: their scores are fewer bytes than counts are
+
 # Grids of scores: cells are 1/64 wide up to 16 margins from the mean, unless there are many ranks, and wider
 # up to 240 and, where there are such scores, beyond.
 _WIDTH = 16.0
@@ -179,7 +181,7 @@ class PairRisk(GroupRisk):
         super().__init__(cluster, problem, dimension)
         self._problem = problem
         self._C = C
-        self._cells = _first_cells(len(problem.ranks))
+        self._cells = _first_cells(problem.rank_count)
         self._levels = _FEWEST_LEVELS
         self._last_step = _FIRST_STEP
         self._found: list[_Counted] = []  # on the line of this round
@@ -237,7 +239,7 @@ class PairRisk(GroupRisk):
         answer = self._asked(count_rows, (points, with_changes, self._news), "counts")
         found = []
         for (step, grid), numbers in zip(points, answer.reshape(len(points), -1), strict=True):
-            tables = numbers[1:].reshape(-1, len(self._problem.ranks), grid.size)
+            tables = numbers[1:].reshape(-1, self._problem.rank_count, grid.size)
             risk = risk_on_grid(grid, tables[0], self._problem.pair_weights)
             changes = tables[1] if with_changes else None
             found.append(_Counted(step, grid, int(numbers[0]), tables[0], changes, risk))
@@ -265,7 +267,7 @@ class PairRisk(GroupRisk):
 
     def _fits(self, cells: int) -> bool:
         size = Grid(0.0, _WIDTH, cells, self._levels).size
-        return size * len(self._problem.ranks) <= _MOST_ENTRIES
+        return size * self._problem.rank_count <= _MOST_ENTRIES
 
     def _too_coarse(self, found: _Counted) -> bool:
         # The error of the risk is a quarter of that on every other edge, as it falls with the square.
@@ -330,6 +332,11 @@ class JointRisk:
     def move(self, step: float) -> None:
         """Follow the line."""
         self._here = self._here + step * (self._there - self._here)
+
+
+def counting_pays(cluster: Cluster) -> bool:
+    """Whether counts are fewer bytes than the scores of all rows."""
+    return max(cluster.rows) > _FEW_ROWS
 
 
 def scale_of_pairs(cluster: Cluster, pair_weight: PairWeight | None) -> float:

@@ -1,0 +1,63 @@
+"""Where scores of several parts are divided, against the sorted scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unkernel.distributed import order
+from unkernel.distributed.wire import added
+from unkernel.distributed.worker_tasks import Packing, Part, block_of
+
+
+class HereCluster:
+    """Parts of this process."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.parts, self.rows = parts, [len(part.labels) for part in parts]
+        self.traffic: Counter[str] = Counter()
+
+    def spread(self, vector: Any, purpose: str) -> Any:
+        return order.packed(vector)
+
+    def each(self, task: Any, arguments: Any) -> list[Any]:
+        return [task(part, *arguments(k)) for k, part in enumerate(self.parts)]
+
+    def sums(self, task: Any, arguments: Any, purpose: str) -> Any:
+        self.traffic[purpose] += 1
+        return added(*self.each(task, arguments))
+
+
+def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
+    """The score that the rows are divided at, and how often rows were counted."""
+    monkeypatch.setattr(order, "_FEW_SCORES", few)
+    monkeypatch.setattr(order, "_CELLS", 8)
+    pieces = np.array_split(scores, 3)
+    parts = [
+        Part([block_of(piece[:, None], np.zeros(len(piece)))], Packing(k, 0, 1, 0.0, 1))
+        for k, piece in enumerate(pieces)
+    ]
+    cluster: Any = HereCluster(parts)
+    return order.score_above(cluster, np.ones(1), below), cluster.traffic["counts"]
+
+
+@given(
+    values=st.lists(
+        st.sampled_from([-3.0, -0.5, 0.0, 0.1, 0.25, 2.0, 1e6]) | st.floats(-5, 5), min_size=3, max_size=40
+    ),
+    place=st.floats(0, 1),
+    few=st.sampled_from([0, 2, 100]),
+)
+def test_rows_are_divided_where_sorted_scores_are(values: list[float], place: float, few: int) -> None:
+    scores = np.array(values)
+    below = 1 + int(place * (len(scores) - 2))
+    with pytest.MonkeyPatch.context() as patch:
+        found, counted = divided(scores, below, few, patch)
+    ordered = np.sort(scores)
+    assert found == (ordered[below - 1] + ordered[below]) / 2
+    assert (counted == 0) == (few == 100)
