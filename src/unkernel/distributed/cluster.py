@@ -31,6 +31,9 @@ Asked = dict[str, Future]  # what each worker that is asked will say
 _FAN = 4  # of the trees that spread weights and sum gradients
 _SENT_BY_CLIENT = 1 << 23  # bytes up to which the client sends weights and sums gradients without a tree
 _SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more go through a tree
+# Entries of rows from which a part is large, and for each column: other parts of the same worker become one.
+_LARGE_PART = 1 << 24
+_LARGE_PART_PER_COLUMN = 32
 # Seconds: for fetching answers, at first; until the end of a worker is surely noticed; in which a cluster
 # that has no workers yet may get one; after which the client looks for workers that have come.
 _FETCHING = 5.0
@@ -556,25 +559,49 @@ def wait_for_a_worker(client: Client) -> None:
         client.wait_for_workers(1)
 
 
-def gather_blocks(client: Client, sources: Sources, identify: bool) -> Gathered:
-    """Have the workers read, check and survey their blocks."""
-    blocks = placed_blocks(client, sources)
-    surveys = results(client, [client.submit(survey, part, identify, pure=False) for part in blocks])
-    kept = [(part, seen) for part, seen in zip(blocks, surveys, strict=True) if seen.rows > 0]
+def gather_blocks(client: Client, sources: Sources, identify: bool, parts_each: int = 1) -> Gathered:
+    """Have the workers read, check and survey their blocks, for at most so many parts each."""
+    placed = placed_blocks(client, sources, parts_each)
+    surveys = results(client, [client.submit(survey, blocks, identify, pure=False) for _, blocks in placed])
+    kept = [(*part, seen) for part, seen in zip(placed, surveys, strict=True) if seen.rows > 0]
     if not kept:
         raise ValueError("there are no rows to train on")
-    return Gathered(client, [part for part, _ in kept], [seen for _, seen in kept])
+    return _of_large_parts(client, kept)
 
 
-def placed_blocks(client: Client, sources: Sources) -> list[Future]:
-    """For each part to be, a list of its blocks on the worker for it."""
+def _of_large_parts(client: Client, small: list[tuple[str, Future, Survey]]) -> Gathered:
+    """Parts in a row of the same worker become one until they are large: each part takes time of its own."""
+    enough = max(_LARGE_PART, _LARGE_PART_PER_COLUMN * max(seen.end_index for _, _, seen in small))
+    groups: list[list[tuple[str, Future, Survey]]] = []
+    entries = 0
+    for before, part in zip([None, *small], small):  # noqa: B905
+        if before is None or entries >= enough or not _alike(before, part):
+            groups.append([])
+            entries = 0
+        groups[-1].append(part)
+        entries += part[2].entries
+    blocks = [
+        group[0][1] if len(group) == 1 else client.submit(joined, [own for _, own, _ in group], pure=False)
+        for group in groups
+    ]
+    return Gathered(client, blocks, [_merged_surveys([seen for _, _, seen in group]) for group in groups])
+
+
+def _alike(one: tuple[str, Future, Survey], other: tuple[str, Future, Survey]) -> bool:
+    """Whether two parts are of the same worker, and both have groups or weights, or neither has."""
+    (worker, _, seen), (worker_too, _, seen_too) = one, other
+    return (worker, seen.has_qid, seen.has_weights) == (worker_too, seen_too.has_qid, seen_too.has_weights)
+
+
+def placed_blocks(client: Client, sources: Sources, parts_each: int = 1) -> list[tuple[str, Future]]:
+    """For each part to be, the worker for it, and a list of its blocks there."""
     wait_for_a_worker(client)
     blocks = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")  # what the client has is in it, once
-        for worker, chosen in sources.by_worker(client):
+        for worker, chosen in sources.by_worker(client, parts_each):
             part = dask.delayed(joined)(chosen)
-            blocks.append(client.compute(part, workers=[worker], allow_other_workers=True))
+            blocks.append((worker, client.compute(part, workers=[worker], allow_other_workers=True)))
     return blocks
 
 
@@ -586,3 +613,22 @@ def merged_labels(surveys: Sequence[Survey]) -> tuple[Any, Any, Any]:
         for arrays in ([seen.totals for seen in surveys], [seen.counts for seen in surveys])
     )
     return labels, totals, counts.astype(np.int64)
+
+
+def _merged_surveys(surveys: Sequence[Survey]) -> Survey:
+    """What is known of several parts that become one."""
+    if len(surveys) == 1:
+        return surveys[0]
+    labels, totals, counts = merged_labels(surveys)
+    return Survey(
+        rows=sum(seen.rows for seen in surveys),
+        entries=sum(seen.entries for seen in surveys),
+        end_index=max(seen.end_index for seen in surveys),
+        first_index=min(seen.first_index for seen in surveys),
+        labels=labels,
+        totals=totals,
+        counts=counts,
+        has_qid=surveys[0].has_qid,
+        has_weights=surveys[0].has_weights,
+        fingerprint=sum(seen.fingerprint for seen in surveys) % 2**64,
+    )

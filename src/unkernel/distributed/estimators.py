@@ -94,7 +94,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     traffic_ : dict
         Bytes that were sent during training, by purpose, summed over the parts.
     n_parts_ : int
-        Number of parts that the rows were in, one per worker.
+        Number of parts that the rows were in, up to four per worker.
     n_recoveries_ : int
         Number of tasks that were repeated because a worker was lost.
 
@@ -113,6 +113,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     array([1, 0])
     """
 
+    _parts_each = 4
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -324,12 +325,11 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
             "objective": self.objective,
             "loss": self.loss,
             "intercept": options.intercept,
-            "costs": classes.factors.tolist(),
+            "class_weight": repr(self.class_weight),
         }
         problem: PartProblem
         if self.objective == "roc_area":
             problem = self._pairs_of(place, classes)
-            identity["labels"] = problem.identity()
         else:
             squared = self.loss == "squared_hinge"
             problem = Problem(uuid.uuid4().hex, self.classes_, _positive(place), classes.factors, squared)

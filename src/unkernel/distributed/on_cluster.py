@@ -23,6 +23,9 @@ class _Columns:
 class OnCluster:
     """What the estimators here have in common: the client, and how rows come to be parts."""
 
+    # Parts of a worker: several can be shared with workers that come later. One is better for learners to
+    # which a part costs more than its rows.
+    _parts_each: ClassVar[int] = 1
     _beyond_local: ClassVar[dict[str, list[Any]]] = {"client": "no_validation"}  # type: ignore[dict-item]
 
     def _client(self) -> Client:
@@ -44,8 +47,9 @@ class OnCluster:
         """The rows on the workers, with checksums if they are to be identified."""
         client = self._client()
         wait_for_a_worker(client)
-        sources = open_sources(client, X, beside, zero_based)
-        return sources, gather_blocks(client, sources, identify)
+        each = self._parts_each
+        sources = open_sources(client, X, beside, zero_based, each)
+        return sources, gather_blocks(client, sources, identify, each)
 
     def _rows_of(self, found: Gathered) -> TrainingRows:
         features = found.n_features
@@ -53,7 +57,7 @@ class OnCluster:
         identity = {
             "shape": [sum(seen.rows for seen in found.surveys), features],
             "entries": sum(seen.entries for seen in found.surveys),
-            "parts": [seen.checksum for seen in found.surveys],
+            "fingerprint": sum(seen.fingerprint for seen in found.surveys) % 2**64,
         }
         return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
 

@@ -81,7 +81,7 @@ class DaskRankSVM(OnCluster, RankSVM):
     traffic_ : dict
         Bytes that were sent during training, by purpose, summed over the parts.
     n_parts_ : int
-        Number of parts that the rows were in, one per worker.
+        Number of parts that the rows were in, up to four per worker.
     n_recoveries_ : int
         Number of tasks that were repeated because a worker was lost.
 
@@ -100,6 +100,7 @@ class DaskRankSVM(OnCluster, RankSVM):
     1.0
     """
 
+    _parts_each = 4
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -285,10 +286,8 @@ class DaskRankSVM(OnCluster, RankSVM):
         return replace(ranking, name=uuid.uuid4().hex)
 
     def _identity(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
-        """What a checkpoint belongs to."""
-        if isinstance(ranking, dict):
-            return super()._identity(rows, ranking)
-        return rows | {"objective": "pairs", "labels": ranking.identity()}
+        """What a checkpoint belongs to, whichever way pairs are found on a cluster of this size."""
+        return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}
 
 
 def _joined(arrays: Any) -> Any:

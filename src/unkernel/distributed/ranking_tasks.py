@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from unkernel._core import RowsOnGrid, count_pairs, ordinal_oracle
 from unkernel.cutplane.rankings import PairWeight, ranking_of
-from unkernel.cutplane.training import checksum
 from unkernel.distributed.grids import Grid
 from unkernel.distributed.wire import Answer, PackedVector, Vector, packed
 from unkernel.distributed.worker_tasks import Part, Round, state_in
@@ -47,10 +46,6 @@ class RankedRows:
         """How many ranks there are."""
         return len(self.pair_weights)
 
-    def identity(self) -> str:
-        """What a checkpoint belongs to."""
-        return str(checksum([self.labels, self.ranks, self.pair_weights]))
-
     def losses_of(self, part: Part) -> RowsOnGrid:
         """The rows, to be counted."""
         ranks = self.ranks[np.searchsorted(self.labels, part.labels)]
@@ -78,10 +73,6 @@ class GroupedRows:
     pair_weight: PairWeight | None
     scale: float
     accuracy: float
-
-    def identity(self) -> str:
-        """What a checkpoint belongs to."""
-        return f"groups, {self.pair_weight!r}, {self.scale!r}"
 
     def losses_of(self, part: Part) -> PairLosses:
         """The part's pairs."""

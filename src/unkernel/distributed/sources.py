@@ -24,6 +24,8 @@ from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.worker_tasks import block_of, block_of_tuple, blocks_of_partition, read_block
 
+_LARGE_BLOCK = 1 << 20  # entries of rows of the client from which a worker gets several blocks
+
 
 @dataclass(frozen=True, eq=False)
 class Sources:
@@ -46,21 +48,28 @@ class Sources:
     holders: list[Future | None]
     own_labels: bool = False
 
-    def by_worker(self, client: Client) -> list[tuple[str, list[Any]]]:
-        """Blocks that become one part, and the worker for it: at most one part per worker.
+    def by_worker(self, client: Client, parts_each: int) -> list[tuple[str, list[Any]]]:
+        """Blocks that become one part, and the worker for it: at most so many parts for each worker.
 
         What is on a worker stays there; all else is dealt out in its order, neighbours together.
         """
         workers = sorted(client.nthreads())
-        total = sum(self.sizes)
-        before = 0.0
-        chosen: dict[str, list[Any]] = {}
-        held = self._held(client)
-        for block, size, holder in zip(self.blocks, self.sizes, held, strict=True):
-            place = min(int(len(workers) * (before + size / 2) / total), len(workers) - 1)
-            before += size
-            chosen.setdefault(holder or workers[place], []).append(block)
-        return list(chosen.items())
+        chosen: dict[str, list[int]] = {}
+        for k, (holder, place) in enumerate(
+            zip(self._held(client), dealt(self.sizes, len(workers)), strict=True)
+        ):
+            chosen.setdefault(holder or workers[place], []).append(k)
+        return [
+            (worker, [self.blocks[k] for k in part])
+            for worker, own in chosen.items()
+            for part in self._divided(own, parts_each)
+        ]
+
+    def _divided(self, blocks: list[int], most: int) -> list[list[int]]:
+        parts: dict[int, list[int]] = {}
+        for k, part in zip(blocks, dealt([self.sizes[k] for k in blocks], most), strict=True):
+            parts.setdefault(part, []).append(k)
+        return list(parts.values())
 
     def _held(self, client: Client) -> list[str | None]:
         futures = [future for future in self.holders if future is not None]
@@ -71,7 +80,16 @@ class Sources:
         return [min(place) if place else None for place in places]
 
 
-def open_sources(client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto") -> Sources:
+def dealt(sizes: Sequence[float], takers: int) -> list[int]:
+    """Who takes each of some things in a row, so that all take about as much, and neighbours together."""
+    ends = np.cumsum(sizes)
+    middles = ends - np.asarray(sizes) / 2
+    return [int(place) for place in np.minimum(takers * middles / ends[-1], takers - 1)]
+
+
+def open_sources(
+    client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto", parts_each: int = 1
+) -> Sources:
     """The blocks of whatever X is, and of the y, qid and sample_weight that are given beside it."""
     if is_path(X):
         return _of_files(file_names(X), beside, zero_based)
@@ -83,7 +101,7 @@ def open_sources(client: Client, X: Any, beside: dict[str, Any], zero_based: Zer
             return _of_dask_array(_array(X), beside)
         _check_beside_blocks(beside)
         return _of_bag(X)
-    return _of_matrix(X, beside, len(client.nthreads()))
+    return _of_matrix(X, beside, len(client.nthreads()), parts_each)
 
 
 # --- Files -----------------------------------------------------------------------------------------------
@@ -208,7 +226,7 @@ def _check_length(length: int, rows: int, name: str) -> None:
 # --- Rows of the client ----------------------------------------------------------------------------------
 
 
-def _of_matrix(X: Any, beside: dict[str, Any], workers: int) -> Sources:
+def _of_matrix(X: Any, beside: dict[str, Any], workers: int, parts_each: int) -> Sources:
     """Sent to the workers in equal blocks. The scheduler keeps them, so that they can be sent again."""
     if isinstance(X, list) and any(getattr(block, "ndim", 0) == 2 for block in X):
         raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
@@ -217,7 +235,9 @@ def _of_matrix(X: Any, beside: dict[str, Any], workers: int) -> Sources:
     rows = checked_rows(X).to_scipy()
     arrays = [None if other is None else _values(other) for other in beside.values()]
     check_consistent_length(rows, *arrays)
-    wanted = np.linspace(0, rows.nnz + rows.shape[0], workers + 1)[1:-1]
+    total = rows.nnz + rows.shape[0]
+    pieces = workers * min(parts_each, 1 + total // _LARGE_BLOCK)
+    wanted = np.linspace(0, total, pieces + 1)[1:-1]
     work = rows.indptr.astype(np.int64) + np.arange(rows.shape[0] + 1)
     bounds = np.unique([0, *np.searchsorted(work, wanted).tolist(), rows.shape[0]]).tolist()
     blocks, sizes = [], []

@@ -39,6 +39,7 @@ from unkernel.distributed.tree_tasks import (
     trees_at,
 )
 from unkernel.distributed.wire import Vector
+from unkernel.distributed.workers import results
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import ExampleKernel
@@ -256,8 +257,8 @@ class GatheredTrees:
 
 def gather_trees(client: Client, sources: Sources) -> GatheredTrees:
     """Have the workers read, check and survey their blocks."""
-    blocks = placed_blocks(client, sources)
-    surveys = client.gather([client.submit(survey_trees, part, pure=False) for part in blocks])
+    blocks = [placed for _, placed in placed_blocks(client, sources)]
+    surveys = results(client, [client.submit(survey_trees, part, pure=False) for part in blocks])
     filled = [k for k, part in enumerate(surveys) if any(len(seen.codes) for seen in part)]
     if not filled:
         raise ValueError("there are no trees to train on")

@@ -109,6 +109,8 @@ def joined(blocks: Sequence[Block | list[Block]]) -> list[Block]:
 
 # --- What must be known of all parts before training ------------------------------------------------------
 
+_HASHED_AT_ONCE = 1 << 14  # rows, whose hashes take memory
+
 
 @dataclass(frozen=True, eq=False)
 class Survey:
@@ -123,7 +125,7 @@ class Survey:
     counts: NDArray[Any]  # how many of them have a weight
     has_qid: bool
     has_weights: bool
-    checksum: int
+    fingerprint: int  # a sum over rows
 
 
 def survey(blocks: list[Block], identify: bool) -> Survey:
@@ -132,10 +134,6 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
     labels = np.concatenate([block.y for block in blocks])
     known, codes = np.unique(labels, return_inverse=True)
     weights = _concatenated([block.weights for block in blocks])
-    arrays = [array for block in blocks for array in (block.X.indptr, block.X.indices, block.X.data)]
-    groups = _concatenated([block.qid for block in blocks])
-    arrays += [codes] if weights is None else [codes, weights]
-    arrays += [] if groups is None else [np.unique(groups, return_inverse=True)[1]]
     return Survey(
         rows=len(labels),
         entries=sum(block.X.nnz for block in blocks),
@@ -144,10 +142,45 @@ def survey(blocks: list[Block], identify: bool) -> Survey:
         labels=known,
         totals=np.bincount(codes, weights=weights, minlength=len(known)).astype(np.float64),
         counts=np.bincount(codes if weights is None else codes[weights > 0], minlength=len(known)),
-        has_qid=groups is not None,
+        has_qid=blocks[0].qid is not None,
         has_weights=weights is not None,
-        checksum=checksum(arrays) if identify else 0,
+        fingerprint=sum(map(fingerprint, blocks)) % 2**64 if identify else 0,
     )
+
+
+def fingerprint(block: Block) -> int:
+    """A number that changes when a row or what belongs to it does; not when rows are divided otherwise.
+
+    It is the sum of hashes of the rows, each of which is a hash of the sum of hashes of its entries.
+    """
+    beside = [_hashes(own) for own in (block.y, block.qid, block.weights) if own is not None]
+    total = 0
+    for begin in range(0, len(block.y), _HASHED_AT_ONCE):
+        some = slice(begin, begin + _HASHED_AT_ONCE)
+        X = block.X[some]
+        columns = _mixed(X.indices.astype(np.uint64) + np.uint64(block.first_index))
+        entries = _mixed(columns + np.ascontiguousarray(X.data, np.float64).view(np.uint64))
+        before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+        rows = np.diff(before[X.indptr])
+        for hashes in beside:
+            rows = _mixed(rows) + hashes[some]
+        total += int(_mixed(rows).sum(dtype=np.uint64))
+    return total % 2**64
+
+
+def _hashes(values: NDArray[Any]) -> NDArray[np.uint64]:
+    if values.dtype.kind in "biuf":
+        return _mixed(values.astype(np.float64).view(np.uint64))
+    known, codes = np.unique(values, return_inverse=True)
+    found = [checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
+    return np.array(found, np.uint64)[codes]
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64: each bit depends on all others."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
 
 
 def _check_alike(blocks: list[Block]) -> None:

@@ -1,0 +1,185 @@
+"""Several parts per worker give the same answers as one, and are shared with workers that come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from dask.distributed import Client, LocalCluster
+from sklearn.exceptions import ConvergenceWarning
+
+from unkernel.cutplane.checkpoints import Checkpoint
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster, sources
+from unkernel.distributed.cluster import Cluster, levelled
+from unkernel.distributed.risks import GroupRisk
+from unkernel.distributed.sources import dealt
+from unkernel.distributed.worker_tasks import block_of, fingerprint
+
+TOL = 1e-3
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if few entries were many."""
+    monkeypatch.setattr(cluster, "_LARGE_PART", 0)
+    monkeypatch.setattr(cluster, "_LARGE_PART_PER_COLUMN", 0)
+    monkeypatch.setattr(sources, "_LARGE_BLOCK", 1)
+
+
+def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any]:
+    rows = np.array_split(np.arange(600), count)
+    return [dask.delayed((data.X[some], labels[some], *(own[some] for own in beside))) for some in rows]
+
+
+@pytest.mark.parametrize("by_client", [0, 1 << 23])
+@pytest.mark.parametrize("objective", ["error_rate", "roc_area"])
+def test_several_parts_give_the_answer_of_one(
+    client: Any, data: Any, objective: str, by_client: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_SENT_BY_CLIENT", by_client)
+    learner = DaskCuttingPlaneSVC(0.03, tol=TOL, objective=objective, client=client)
+    blocks = in_blocks(data, data.binary)
+    one = learner.fit(blocks)
+    found = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
+    monkeypatch.setattr(cluster, "_LARGE_PART", 0)
+    monkeypatch.setattr(cluster, "_LARGE_PART_PER_COLUMN", 0)
+    several = learner.fit(blocks)
+    assert (found["parts"], several.n_parts_) == (3, 12)
+    assert several.objective_ == pytest.approx(found["objective"], rel=1e-9)
+    assert several.traffic_.get("line") == found["line"]
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rankings_in_several_parts(
+    client: Any, data: Any, grouped: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
+    beside = [data.groups] if grouped else []
+    several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
+    monkeypatch.setattr(DaskRankSVM, "_parts_each", 1)
+    one = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
+    assert (one.n_parts_, several.n_parts_) == (3, 12)
+    assert several.objective_ == pytest.approx(one.objective_, rel=2 * TOL)
+
+
+def test_rows_of_the_client_become_several_parts_if_they_are_many(
+    client: Any, data: Any, small_parts: None
+) -> None:
+    assert DaskCuttingPlaneSVC(0.03, client=client).fit(data.X, data.binary).n_parts_ == 12
+
+
+def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -> None:
+    weighted = [dask.delayed((data.X, data.binary, None, np.ones(600))) for _ in range(4)]
+    blocks = [*in_blocks(data, data.binary, count=8), *weighted]
+    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
+    assert ours.gap_ <= TOL
+
+
+# --- Who has which part ------------------------------------------------------------------------------------
+
+
+def test_things_are_dealt_out_in_order_and_evenly() -> None:
+    assert dealt([1.0] * 6, 3) == [0, 0, 1, 1, 2, 2]
+    assert dealt([4.0, 1.0, 1.0, 1.0, 1.0], 2) == [0, 1, 1, 1, 1]
+    assert dealt([1.0, 1.0], 5) == [1, 3]
+    assert dealt([5.0], 1) == [0]
+
+
+def test_parts_move_to_workers_that_have_less_to_do() -> None:
+    places = ["a"] * 4 + ["b"] * 4
+    assert levelled(places, [1] * 8, {"a": 1, "b": 1}) == {}
+    moves = levelled(places, [1] * 8, {"a": 1, "b": 1, "c": 1})
+    assert set(moves.values()) == {"c"}
+    assert len(moves) == 2
+    assert {places[k] for k in moves} == {"a", "b"}
+    # One part cannot be shared, nor is it worth a move that only exchanges who waits.
+    assert levelled(["a"], [1], {"a": 1, "b": 1}) == {}
+    assert levelled(["a", "a", "b"], [1, 1, 1], {"a": 1, "b": 1}) == {}
+    # Threads count.
+    moves = levelled(["a"] * 6, [1] * 6, {"a": 1, "b": 2})
+    assert len(moves) == 4
+    # Of parts of different sizes, the largest that fits.
+    assert levelled(["a"] * 3, [5, 3, 1], {"a": 1, "b": 1}) == {0: "b"}
+
+
+@pytest.fixture
+def growing() -> Iterator[tuple[Any, Any]]:
+    """A cluster of one worker, which another may join."""
+    options = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as workers, Client(workers, set_as_default=False) as client:
+        yield workers, client
+
+
+def test_a_worker_that_joins_gets_its_share(
+    growing: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers, client = growing
+    monkeypatch.setattr(cluster, "_NEWCOMERS", 0.0)
+    seen: list[Cluster] = []
+    aim = GroupRisk.aim
+
+    def joining(self: Any, weights: Any) -> None:
+        seen.append(self._cluster)
+        if len(seen) == 4:
+            workers.scale(2)
+            client.wait_for_workers(2)
+        aim(self, weights)
+
+    monkeypatch.setattr(GroupRisk, "aim", joining)
+    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
+    places = seen[-1].places
+    assert sorted(places.count(worker) for worker in set(places)) == [2, 2]
+    assert ours.traffic_["restored"] > 0
+    assert ours.n_recoveries_ == 0
+    alone = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
+    assert ours.objective_ == pytest.approx(alone.objective_, rel=2 * TOL)
+
+
+# --- Checkpoints -------------------------------------------------------------------------------------------
+
+
+def test_fingerprints_are_of_rows_not_of_their_order(data: Any) -> None:
+    whole = block_of(data.X, data.binary, data.groups, data.weights)
+
+    def some(rows: Any) -> Any:
+        return block_of(data.X[rows], data.binary[rows], data.groups[rows], data.weights[rows])
+
+    expected = fingerprint(whole)
+    halves = [some(np.arange(599, 200, -1)), some(np.arange(201))]
+    assert sum(map(fingerprint, halves)) % 2**64 == expected
+    changed = data.X.copy()
+    changed.data[17] += 1e-12
+    others = [
+        replace(whole, X=changed),
+        replace(whole, y=whole.y[::-1]),
+        replace(whole, y=data.classes),
+        replace(whole, qid=whole.qid + 1),
+        replace(whole, weights=whole.weights + 1.0),
+        replace(whole, weights=None),
+        replace(whole, first_index=1),
+        some(np.arange(599)),
+    ]
+    assert len({expected, *map(fingerprint, others)}) == 1 + len(others)
+
+
+@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskRankSVM])
+def test_a_checkpoint_is_used_on_another_cluster(
+    client: Any, growing: Any, data: Any, learner: Any, tmp_path: Path
+) -> None:
+    options = {"C": 0.3, "tol": TOL, "checkpoint": tmp_path / "kept"}
+    with pytest.warns(ConvergenceWarning):
+        learner(**options, max_iter=3, client=client).fit(data.X, data.ranks)
+    restored: list[Any] = []
+    restore = Checkpoint.restore
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)  # other parts may be larger
+        patch.setattr(Checkpoint, "restore", lambda *own: restored.append(restore(*own)) or restored[-1])
+        ours = learner(**options, client=growing[1]).fit(data.X, data.ranks)
+    assert ours.gap_ <= TOL
+    assert restored
+    assert {rounds for _, rounds in restored} == {3}
