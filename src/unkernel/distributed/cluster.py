@@ -19,6 +19,7 @@ import numpy as np
 from dask.distributed import Client, Future
 from dask.distributed import TimeoutError as DaskTimeout
 
+from unkernel.distributed.calls import Calls
 from unkernel.distributed.sources import Sources
 from unkernel.distributed.wire import Answer, added, packed
 from unkernel.distributed.worker_tasks import Packing, Part, Survey, joined, survey
@@ -78,6 +79,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         self._watch = Watch(self.client)
+        self._calls = Calls(self.client)
         self._locate()
         self._levelled_for = set(self.places)
         self._next_look = time.monotonic() + _NEWCOMERS
@@ -190,8 +192,7 @@ class Cluster:
         async def tell(worker: str, parts: list[int]) -> Any:
             keys = [self.parts[k].key for k in parts]
             told = [_with_messages(arguments(k)) for k in parts]
-            found = await self.client.run(_answered_there, task, keys, told, join, workers=[worker])
-            return found[worker]
+            return await self._calls.run(worker, _answered_there, task, keys, told, join)
 
         asked = {
             worker: asyncio.run_coroutine_threadsafe(tell(worker, parts), loop)

@@ -1,0 +1,49 @@
+"""Functions are called on workers, whether or not the client can reach them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from unkernel.distributed.calls import Calls
+
+
+def where(number: int, dask_worker: Any = None) -> tuple[int, str]:
+    if number < 0:
+        raise ValueError("a negative number")
+    return number, dask_worker.address
+
+
+def called(client: Any, calls: Calls, worker: str, number: int) -> Any:
+    answer = asyncio.run_coroutine_threadsafe(calls.run(worker, where, number), client.loop.asyncio_loop)
+    return answer.result(timeout=60)
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_calls(client: Any, reached: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    through_scheduler = []
+    run = type(client).run
+
+    def noted_run(self: Any, *arguments: Any, **options: Any) -> Any:
+        through_scheduler.append(options["workers"])
+        return run(self, *arguments, **options)
+
+    async def unreachable(self: Any, worker: str) -> bool:
+        return False
+
+    monkeypatch.setattr(type(client), "run", noted_run)
+    if not reached:
+        monkeypatch.setattr(Calls, "_reaches", unreachable)
+    calls = Calls(client)
+    for worker in client.nthreads():
+        assert called(client, calls, worker, 3) == (3, worker)
+        with pytest.raises(ValueError, match="a negative number"):
+            called(client, calls, worker, -1)
+    assert bool(through_scheduler) != reached
+
+
+def test_a_worker_that_does_not_answer_is_not_reached(client: Any) -> None:
+    reached = Calls(client)._reaches("tcp://127.0.0.1:1")
+    assert not asyncio.run_coroutine_threadsafe(reached, client.loop.asyncio_loop).result(timeout=60)
