@@ -29,8 +29,9 @@ Key number(const ConjunctionIndex& index, const Ranks& ranks) {
          ranks[3];
 }
 
-void check_decodes(const ConjunctionIndex& index, Key key, const Ranks& ranks) {
-  const Conjunction found = index.decode(key);
+void check_decodes(const ConjunctionIndex& index, Key key, const Ranks& ranks,
+                   const Conjunction& before = {}) {
+  const Conjunction found = index.decode(key, before);
   CHECK(found.size == static_cast<int>(ranks.size()));
   for (std::size_t i = 0; i < 4; ++i) CHECK(found.ranks[i] == (i < ranks.size() ? ranks[i] : 0));
 }
@@ -45,6 +46,9 @@ void test_numbers_are_places_in_the_list() {
       for (Key key = 0; key < list.size(); ++key) {
         CHECK(number(index, list[key]) == key && slow_number(list[key]) == key);
         check_decodes(index, key, list[key]);
+        for (Key smaller = 0; smaller <= key; smaller += 1 + (key - smaller) / 8) {
+          check_decodes(index, key, list[key], index.decode(smaller));
+        }
       }
       for (std::uint64_t features = 0; features <= 14; ++features) {
         CHECK(index.count(features) == brute_force::all_conjunctions(features, degree, basis).size());

@@ -12,6 +12,7 @@
 // The number is the index into a dense table and the key of a sparse one.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
@@ -79,31 +80,41 @@ class ConjunctionIndex {
     return degree_ == 3 ? 3'000'000 : 140'000;
   }
 
-  Conjunction decode(Key key) const {
+  // The conjunction of a number. Searches start at the ranks of `before`, the conjunction of a smaller number
+  // if one is known: so numbers that ascend are decoded in a few steps each.
+  Conjunction decode(Key key, const Conjunction& before = {}) const {
     if (key == 0) return {};
-    const std::uint64_t a = largest([&](std::uint64_t rank) { return block(rank) <= key; });
+    const std::uint64_t a = largest([&](std::uint64_t rank) { return block(rank) <= key; }, before.ranks[0]);
+    const bool same = a == before.ranks[0];
     Key rest = key - block(a);
     if (rest == 0) return {1, {a, 0, 0, 0}};
     if (rest < triples(a)) return {2, {a, rest - 1, 0, 0}};
     if (degree_ == 3 || rest < quadruples(a)) {
       rest -= triples(a);
-      const std::uint64_t b = largest([&](std::uint64_t rank) { return triangle(rank) <= rest; });
+      const std::uint64_t b = largest([&](std::uint64_t rank) { return triangle(rank) <= rest; },
+                                      same && before.size == 3 ? before.ranks[1] : 0);
       return {3, {a, b, rest - triangle(b), 0}};
     }
     rest -= quadruples(a);
-    const std::uint64_t b = largest([&](std::uint64_t rank) { return tetrahedron(rank) <= rest; });
+    const std::uint64_t b = largest([&](std::uint64_t rank) { return tetrahedron(rank) <= rest; },
+                                    same && before.size == 4 ? before.ranks[1] : 0);
     rest -= tetrahedron(b);
-    const std::uint64_t c = largest([&](std::uint64_t rank) { return triangle(rank) <= rest; });
+    const std::uint64_t c = largest([&](std::uint64_t rank) { return triangle(rank) <= rest; }, 0);
     return {4, {a, b, c, rest - triangle(c)}};
   }
 
  private:
-  // The largest rank for which a monotone predicate holds; it must hold for 0. No numbered conjunction has a
-  // rank beyond most_features(), and up to there nothing overflows.
+  // The largest rank for which a monotone predicate holds; it must hold for `low`. No numbered conjunction
+  // has a rank beyond most_features(), and up to there nothing overflows.
   template <class Holds>
-  std::uint64_t largest(const Holds& holds) const {
-    std::uint64_t low = 0;
-    std::uint64_t high = most_features() + 1;
+  std::uint64_t largest(const Holds& holds, std::uint64_t low) const {
+    const std::uint64_t end = most_features() + 1;
+    std::uint64_t stride = 1;
+    while (stride < end - low && holds(low + stride)) {
+      low += stride;
+      stride *= 2;
+    }
+    std::uint64_t high = std::min(low + stride, end);
     while (high - low > 1) {
       const std::uint64_t middle = low + (high - low) / 2;
       (holds(middle) ? low : high) = middle;

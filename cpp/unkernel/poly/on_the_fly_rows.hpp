@@ -113,8 +113,9 @@ class OnTheFlyRows : public KernelRows {
   // c^2 of every column: what a step of 1 adds for a row of ones.
   std::vector<double> column_constants() const {
     std::vector<double> constants(dimension());
+    kernels::Conjunction conjunction;
     for (std::size_t column = 0; column < constants.size(); ++column) {
-      const kernels::Conjunction conjunction = index_.decode(column);
+      conjunction = index_.decode(column, conjunction);
       constants[column] = constants_.of(conjunction);
     }
     return constants;

@@ -51,21 +51,24 @@ class Lister {
     const std::size_t width = tables_.scores();
     std::vector<double> states(tables_.fused_states() * width);
     const ConjunctionIndex& low = index_.low();
+    Conjunction u;
     for (Key key = 0; key < index_.low_count(unfused); ++key) {
       const double* from = tables_.head_low.data() + key * states.size();
       std::copy_n(from, states.size(), states.begin());
       take_apart(states);
-      const Conjunction u = key == 0 ? Conjunction{} : low.decode(key);
+      u = low.decode(key, u);
       for (std::uint32_t mask = 0; mask < tables_.fused_states(); ++mask)
         visit(set_path(u, mask), states.data() + mask * width);
     }
     // A conjunction in head_top has full degree, so ConjunctionIndex numbers them owner by owner.
     const ConjunctionIndex whole(tables_.map.degree, tables_.basis);
+    Conjunction of_head;
     for (std::uint64_t owner = 0; owner < unfused; ++owner) {
       const std::uint64_t count = index_.top(owner + 1) - index_.top(owner);
       const Key last = whole.block(owner + 1) - count;
       for (std::uint64_t i = 0; i < count; ++i) {
-        visit(set_path(whole.decode(last + i), 0), tables_.head_top.data() + (index_.top(owner) + i) * width);
+        of_head = whole.decode(last + i, of_head);
+        visit(set_path(of_head, 0), tables_.head_top.data() + (index_.top(owner) + i) * width);
       }
     }
   }

@@ -70,8 +70,7 @@ struct Entry {
   int size;
 };
 
-Entry entry_of(Key key, const ConjunctionIndex& index, const std::vector<Rank>& ranks) {
-  const Conjunction conjunction = index.decode(key);
+Entry entry_of(const Conjunction& conjunction, const std::vector<Rank>& ranks) {
   Entry entry{{}, conjunction.size};
   for (int i = 0; i < entry.size; ++i) {
     int place = i;
@@ -103,14 +102,13 @@ class Arranger {
     arrays_.head_low.assign((head_.low_count(unfused) << arrays_.fused) * scores_, 0.0);
     arrays_.head_top.assign(head_.top(unfused) * scores_, 0.0);
     owner_begins_.assign(arrays_.used() - arrays_.head + 1, 0);
-    for (std::size_t k = 0; k < weights_.keys.size(); ++k) {
-      const Entry entry = entry_of(weights_.keys[k], index_, ranks_);
+    for_each_entry([&](std::size_t k, const Entry& entry) {
       if (entry.ranks[0] < arrays_.head) {
         std::copy_n(weights_.weights.data() + k * scores_, scores_, head_place(entry));
       } else {
         ++owner_begins_[entry.ranks[0] - arrays_.head + 1];
       }
-    }
+    });
     for (std::size_t key = 0; key < head_.low_count(unfused); ++key) {
       sum_over_subsets(arrays_.head_low.data() + (key << arrays_.fused) * scores_, arrays_.fused, scores_);
     }
@@ -120,15 +118,14 @@ class Arranger {
     std::partial_sum(owner_begins_.begin(), owner_begins_.end(), owner_begins_.begin());
     members_.resize(owner_begins_.back());
     std::vector<std::size_t> next(owner_begins_.begin(), owner_begins_.end() - 1);
-    for (std::size_t k = 0; k < weights_.keys.size(); ++k) {
-      const Entry entry = entry_of(weights_.keys[k], index_, ranks_);
-      if (entry.ranks[0] < arrays_.head) continue;
+    for_each_entry([&](std::size_t k, const Entry& entry) {
+      if (entry.ranks[0] < arrays_.head) return;
       // Partner ranks plus one, so that a conjunction without a further partner comes first.
       std::uint64_t partners = 0;
       for (int i = 1; i < 3; ++i)
         partners = partners << 32 | (i < entry.size ? std::uint64_t{entry.ranks[i]} + 1 : 0);
       members_[next[entry.ranks[0] - arrays_.head]++] = {partners, k};
-    }
+    });
     const std::size_t owners = owner_begins_.size() - 1;
     const std::size_t pieces = std::clamp<std::size_t>(members_.size() >> 16, 1, 64);
     std::vector<TrieWriter> writers;
@@ -144,6 +141,16 @@ class Arranger {
   }
 
  private:
+  // Calls visit(k, entry) for the k-th conjunction of the model.
+  template <class Visit>
+  void for_each_entry(const Visit& visit) const {
+    Conjunction conjunction;
+    for (std::size_t k = 0; k < weights_.keys.size(); ++k) {
+      conjunction = index_.decode(weights_.keys[k], conjunction);
+      visit(k, entry_of(conjunction, ranks_));
+    }
+  }
+
   double* head_place(const Entry& entry) {
     std::uint32_t state = 0;
     Rank rest[most_degree];
