@@ -1,9 +1,10 @@
 """Scoring on a cluster: what a second worker saves, what passes through the client, and what a kill costs.
 
 The peer of two workers is one worker, on another cluster in the same run; they take turns. Workers are
-processes of one thread on this machine. Records are generated, and read by the workers from files; a model of
-pairs of features, mapped from its file, answers them: as files, or as a Dask data frame or array. Every file
-of answers is synchronised with the disk, which all workers share: with TMPDIR=/dev/shm, only the work counts.
+processes of one thread on this machine, without Dask's monitors. Records are generated, and read by the
+workers from files; a model of pairs of features, mapped from its file, answers them: as files, or as a Dask
+data frame or array. Every file of answers is synchronised with the disk, which all workers share: with
+TMPDIR=/dev/shm, only the work counts.
 
     [TMPDIR=/dev/shm] python benchmarks/distributed_scoring.py [--quick] [--save] [task ...]
 """
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import dask
 import distributed.comm.tcp
 import numpy as np
 import pandas as pd
@@ -29,6 +31,7 @@ from distributed.utils import nbytes
 from sklearn.pipeline import make_pipeline
 
 import unkernel
+from distributed_passes import WITHOUT_MONITORS
 from harness import Report, main, take_turns, wall_seconds
 from unkernel.cli import main as command_line
 
@@ -100,6 +103,7 @@ def clusters() -> Iterator[dict[int, Client]]:
     """One of one worker, and one of two."""
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
     with contextlib.ExitStack() as stack:
+        stack.enter_context(dask.config.set(WITHOUT_MONITORS))
         found = {}
         for workers in (1, 2):
             cluster = stack.enter_context(LocalCluster(n_workers=workers, **options))

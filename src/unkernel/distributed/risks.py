@@ -52,8 +52,8 @@ _MOST_LEVELS = 1000
 _FIRST_ENTRIES = 1 << 18  # ranks x edges
 _MOST_ENTRIES = 1 << 22
 
-# Steps on a line: the first guess of the best one; by how much the next guesses differ; how far from the best
-# one to the end of the line the solver takes cuts; and by how much of that a cut may be elsewhere.
+# Steps on a line: the first guess of the best one; by how much guesses beside it differ; how far from the
+# best one to the end of the line the solver takes cuts; and by how much of that a cut may be elsewhere.
 _FIRST_STEP = 0.25
 _NEAR = 1.8
 _TOWARDS_END = 0.1
@@ -63,11 +63,13 @@ _NEARBY = 0.3
 class GroupRisk:
     """Losses that are sums over parts, such as those of pairs in groups that are whole in some part.
 
-    Parts remember the scores at both ends of the line. A round asks for values and slopes at each step of the
-    line search, the first time with the new weights, and for the gradient at the step that was chosen.
+    Parts remember the scores at both ends of the line. A round asks for values and slopes on the line, the
+    first time with the new weights and around the best step of the round before, and for the gradient at the
+    step that was chosen.
     """
 
     steps_at_once = 1
+    line_accuracy = 0.3  # a tenth of what the line search could gain is lost at most
 
     def __init__(self, cluster: Cluster, problem: PartProblem, dimension: int) -> None:
         self._cluster = cluster
@@ -76,6 +78,11 @@ class GroupRisk:
         self._round = Round(problem, 0, 0.0)
         self._moved: float | None = None  # since the round began
         self._news: Spread | None = None  # weights that the parts do not know yet
+        self._last_step = _FIRST_STEP
+
+    def first_steps(self) -> list[float]:
+        """Steps to ask for at once: best ones are often alike from one round to the next."""
+        return [0.0, self._last_step, 2.0 * self._last_step]
 
     def aim(self, weights: Vector) -> None:
         """Begin a round. Nothing is sent before the first question."""
@@ -100,6 +107,7 @@ class GroupRisk:
         """Follow the line. The parts are told when the next round begins."""
         self._here = self._here + step * (self._there - self._here)
         self._moved = step
+        self._last_step = min(step, 1.0)
 
     def _begin(self) -> None:
         """A question before the first round, or after a move: the line has one point."""
@@ -129,10 +137,15 @@ class SeparableRisk(GroupRisk):
     """
 
     steps_at_once = STEPS_AT_ONCE
+    line_accuracy = 0.1
 
     def __init__(self, cluster: Cluster, problem: Problem, dimension: int) -> None:
         super().__init__(cluster, problem, dimension)
         self._table = np.empty(0)
+
+    def first_steps(self) -> list[float]:
+        """Nothing is to be guessed."""
+        return [0.0, 1.0]
 
     def aim(self, weights: Vector) -> None:
         """Begin a round."""
@@ -174,16 +187,12 @@ class PairRisk(GroupRisk):
     upper bound anyway.
     """
 
-    steps_at_once = 1
-    line_accuracy = 0.3  # a tenth of what the line search could gain is lost at most
-
     def __init__(self, cluster: Cluster, problem: RankedRows, dimension: int, C: float) -> None:
         super().__init__(cluster, problem, dimension)
         self._problem = problem
         self._C = C
         self._cells = _first_cells(problem.rank_count)
         self._levels = _FEWEST_LEVELS
-        self._last_step = _FIRST_STEP
         self._found: list[_Counted] = []  # on the line of this round
         answer = cluster.sums(mean_row, lambda _: (), "gradient")
         assert answer.vector is not None
@@ -198,11 +207,10 @@ class PairRisk(GroupRisk):
     def move(self, step: float) -> None:
         """Follow the line."""
         super().move(step)
-        self._last_step = min(step, 1.0)
         self._found = []
 
     def first_steps(self) -> list[float]:
-        """Steps to ask for at once: best ones are often alike from one round to the next."""
+        """Some more steps, one of which is for the cut."""
         last = self._last_step
         return sorted({0.0, last / _NEAR, last, _NEAR * last, last + _TOWARDS_END * (1.0 - last)})
 
