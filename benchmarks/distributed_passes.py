@@ -73,7 +73,7 @@ class Figures:
 
     pass_seconds: float
     worker_seconds: float  # of processor time per pass, of the busiest worker
-    traffic: dict[str, float]  # bytes per pass and part
+    traffic: dict[str, float]  # bytes per pass and worker
 
 
 def measured(learner: Any, blocks: list[Any], passes: int) -> Figures:
@@ -83,8 +83,8 @@ def measured(learner: Any, blocks: list[Any], passes: int) -> Figures:
     with warnings.catch_warnings(), noting_times(GroupRisk, clock):
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(blocks)
-    rounds = learner.n_iter_ + 1
-    traffic = {name: sent / rounds / learner.n_parts_ for name, sent in learner.traffic_.items()}
+    rounds, workers = learner.n_iter_ + 1, len(learner.client.nthreads())
+    traffic = {name: sent / rounds / workers for name, sent in learner.traffic_.items()}
     return Figures(min(clock.seconds[-passes:]), float(np.median(clock.worker_seconds[-passes:])), traffic)
 
 
@@ -161,7 +161,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             contender = f"unkernel, {count} worker{'s' * (count > 1)}"
             report.add(task, contender, "pass", "wall s", figures.pass_seconds)
             report.add(task, contender, "busiest worker", "CPU s", figures.worker_seconds)
-            report.add(task, contender, "sent per part", "bytes", sum(figures.traffic.values()))
+            report.add(task, contender, "sent per worker", "bytes", sum(figures.traffic.values()))
         report.add(task, "two workers to one", "pass", "times", found[1].pass_seconds / found[2].pass_seconds)
         if not small:
             add_expected(report, task, found[2], found[1].worker_seconds)

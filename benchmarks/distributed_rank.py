@@ -45,7 +45,7 @@ class Figures:
 
     pass_seconds: float
     worker_seconds: float  # of processor time per pass, of the busiest worker
-    traffic: dict[str, float]  # bytes per pass and part
+    traffic: dict[str, float]  # bytes per pass and worker
     objective: float
 
 
@@ -71,11 +71,11 @@ def trained(client: Client, blocks: list[Any]) -> Figures:
     with warnings.catch_warnings(), noting_times(GroupRisk, clock):
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner = DaskRankSVM(max_iter=PASSES, client=client).fit(blocks)
-    rounds = learner.n_iter_ + 1
+    rounds, workers = learner.n_iter_ + 1, len(learner.client.nthreads())
     return Figures(
         float(np.mean(clock.seconds)),
         float(np.mean(clock.worker_seconds)),
-        {name: sent / rounds / learner.n_parts_ for name, sent in learner.traffic_.items()},
+        {name: sent / rounds / workers for name, sent in learner.traffic_.items()},
         learner.objective_,
     )
 
@@ -93,8 +93,8 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
             contender = f"unkernel, {count} worker{'s' * (count > 1)}"
             report.add(task, contender, "pass", "wall s", figures.pass_seconds)
             report.add(task, contender, "busiest worker", "CPU s", figures.worker_seconds)
-            report.add(task, contender, "sent per part", "bytes", sum(figures.traffic.values()))
-            report.add(task, contender, "counts per part", "bytes", figures.traffic.get("counts", 0.0))
+            report.add(task, contender, "sent per worker", "bytes", sum(figures.traffic.values()))
+            report.add(task, contender, "counts per worker", "bytes", figures.traffic.get("counts", 0.0))
             report.add(task, contender, "objective", "", figures.objective)
         report.add(task, "two workers to one", "pass", "times", best[1].pass_seconds / best[2].pass_seconds)
 

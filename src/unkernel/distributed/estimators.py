@@ -92,7 +92,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     model_ : LinearModel
         The fitted model.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the parts.
+        Bytes that were sent during training, by purpose, summed over the workers.
     n_parts_ : int
         Number of parts that the rows were in, up to four per worker.
     n_recoveries_ : int

@@ -90,7 +90,7 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     model_ : TreeModel
         The fitted model.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the parts.
+        Bytes that were sent during training, by purpose, summed over the workers.
     n_parts_ : int
         Number of parts that the trees were in, one per worker.
     n_recoveries_ : int
