@@ -216,10 +216,10 @@ class DistantCuts final : public tree::Cuts, private Distant {
  public:
   using Distant::Distant;
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
-             std::span<double> scores) override {
+  void score(std::span<const double> alphas, const tree::Sample& sample, std::span<double> scores) override {
     const Locked locked;
-    copy(asked("score", copied(alphas), copied(examples)), scores);
+    copy(asked("score", copied(alphas), copied(sample.examples), copied(sample.labels), sample.intercept),
+         scores);
   }
 
  private:

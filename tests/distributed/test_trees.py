@@ -22,6 +22,7 @@ from unkernel.distributed.tree_tasks import (
     ChosenPlaces,
     CutExamples,
     KnownCuts,
+    SampleShare,
     TreePacking,
     TreePart,
     TreeSurvey,
@@ -285,18 +286,24 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
     generator = np.random.default_rng(1)
     cuts = [CutExamples(np.arange(k, 60, 7, dtype=np.int32), generator.normal(size=9)) for k in range(3)]
     cuts = [CutExamples(cut.places, cut.coefficients[: len(cut.places)]) for cut in cuts]
-    alphas, everything = np.array([0.5, 0.0, 2.0]), np.arange(180, dtype=np.int32)
+    alphas = np.array([0.5, 0.0, 2.0])
+    sample = SampleShare(np.arange(180, dtype=np.int32), trees.binary.astype(np.int8), 0.0, 1 / 180)
+
+    def scores_of(part: TreePart, known: KnownCuts) -> Any:
+        found = score_sample(part, known, alphas, sample)
+        return None if found is None else found[0]
+
     steady, shaken, lost = new_part(), new_part(), new_part()
     for part, repeats in ((steady, 1), (shaken, 2)):
         for count, cut in enumerate(cuts):
             for _ in range(repeats):
                 known = KnownCuts("p", count)
-                products = add_cut(part, known, [piece_of_cut(part, known, cut)], cut)
+                products = add_cut(part, known, [piece_of_cut(part, cut) if repeats > 1 else None], cut)
                 assert products is not None
                 assert len(products) == count + 1
     known = KnownCuts("p", 3)
-    expected = score_sample(steady, known, alphas, everything)
-    np.testing.assert_array_equal(score_sample(shaken, known, alphas, everything), expected)
+    expected = scores_of(steady, known)
+    np.testing.assert_array_equal(scores_of(shaken, known), expected)
     matrix = ExampleKernel().examples(Forest(trees.X), indexed=True)
     gram = np.asarray(
         kernel_matrix(ExampleKernel().core(), matrix, matrix, symmetric=True, threads=1, on_progress=None)
@@ -306,13 +313,23 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
     )
     np.testing.assert_allclose(expected, by_hand, **CLOSE)
 
-    assert score_sample(lost, known, alphas, everything) is None
+    assert scores_of(lost, known) is None
     late = KnownCuts("p", 2)
-    assert add_cut(lost, late, [piece_of_cut(lost, late, cuts[2])], cuts[2]) is None
-    restore_cuts(lost, known, [[piece_of_cut(steady, known, cut)] for cut in cuts])
-    np.testing.assert_array_equal(score_sample(lost, known, alphas, everything), expected)
-    assert score_sample(lost, late, alphas[:2], everything) is None
-    assert score_sample(lost, KnownCuts("q", 3), alphas, everything) is None
+    assert add_cut(lost, late, [None], cuts[2]) is None
+    restore_cuts(lost, known, [[piece_of_cut(steady, cut)] for cut in cuts])
+    np.testing.assert_array_equal(scores_of(lost, known), expected)
+    assert scores_of(lost, late) is None
+    assert scores_of(lost, KnownCuts("q", 3)) is None
+
+
+def test_the_examples_of_a_sample_inside_the_margin() -> None:
+    sample = SampleShare(
+        np.array([4, 4, 4, 1, 2, 7, 7], np.int32), np.array([1, 1, 1, 1, -1, -1, -1], np.int8), 0.5, 0.1
+    )
+    own = sample.inside_margin(np.array([0.4, 0.4, 0.4, 0.6, -2.0, 0.0, 0.0]))
+    assert own.places.tolist() == [4, 7]
+    assert own.coefficients.tolist() == [0.1 + 0.1 + 0.1, -0.1 - 0.1]
+    assert len(sample.inside_margin(np.array([1.0, 1.0, 1.0, 1.0, -2.0, -2.0, -2.0])).places) == 0
 
 
 def test_examples_are_numbered_as_they_were_given() -> None:

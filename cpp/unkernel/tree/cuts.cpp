@@ -70,10 +70,9 @@ WeightedExamples LocalCuts::weighted_examples(std::span<const double> alphas) co
   return weighted;
 }
 
-void KernelCuts::score(std::span<const double> alphas, std::span<const std::int32_t> examples,
-                       std::span<double> scores) {
+void KernelCuts::score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) {
   std::ranges::fill(scores, 0.0);
-  add_kernels(weighted_examples(alphas), examples, scores);
+  add_kernels(weighted_examples(alphas), sample.examples, scores);
 }
 
 std::vector<double> KernelCuts::products_of_newest() {

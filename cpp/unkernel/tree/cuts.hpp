@@ -19,6 +19,13 @@ struct Cut {
   double offset = 0.0;
 };
 
+// Examples that are scored, and what becomes of them: those with label * (score + intercept) < 1 form a cut.
+struct Sample {
+  std::span<const std::int32_t> examples;  // ascending, some of them several times
+  std::span<const signed char> labels;     // one per example here
+  double intercept;
+};
+
 // Examples, ascending, with their coefficients in w, summed over all cuts.
 struct WeightedExamples {
   std::vector<std::int32_t> examples;
@@ -32,8 +39,7 @@ class Cuts {
   const std::vector<Cut>& cuts() const { return cuts_; }
 
   // w'phi(x) for w = sum_t alphas[t] g_t.
-  virtual void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
-                     std::span<double> scores) = 0;
+  virtual void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) = 0;
 
   // Adds the cut; returns its inner products with all cuts, that with itself last.
   std::vector<double> add(Cut cut);
@@ -67,8 +73,7 @@ class LocalCuts : public Cuts {
 class KernelCuts : public LocalCuts {
  public:
   using LocalCuts::LocalCuts;
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
-             std::span<double> scores) final;
+  void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) final;
 
  protected:
   // Adds sum_k coefficients[k] K(x, support[k]) to the score of each example x.

@@ -13,9 +13,8 @@ class ForestCuts final : public LocalCuts {
              int threads, const Monitor& monitor)
       : LocalCuts(kernel, std::move(set), threads, monitor), scorer_(kernel_, set_) {}
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
-             std::span<double> scores) override {
-    scorer_.score(alphas, examples, threads_, monitor_, scores);
+  void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) override {
+    scorer_.score(alphas, sample.examples, threads_, monitor_, scores);
   }
 
  private:

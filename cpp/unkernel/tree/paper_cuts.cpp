@@ -22,20 +22,19 @@ class DagCuts final : public LocalCuts {
           const Monitor& monitor, bool together)
       : LocalCuts(kernel, std::move(set), threads, monitor), together_(together) {}
 
-  void score(std::span<const double> alphas, std::span<const std::int32_t> examples,
-             std::span<double> scores) override {
+  void score(std::span<const double> alphas, const Sample& sample, std::span<double> scores) override {
     std::ranges::fill(scores, 0.0);
     if (together_) {
       WeightedExamples all = weighted_examples(alphas);
       const ExampleMachine machine(kernel_, set_, std::move(all.examples), std::move(all.coefficients), 1);
-      machine.add_scores(*set_, examples, threads_, monitor_, scores);
+      machine.add_scores(*set_, sample.examples, threads_, monitor_, scores);
       return;
     }
     std::vector<double> of_cut(scores.size());
     for (std::size_t t = 0; t < dags_.size(); ++t) {
       if (alphas[t] == 0.0) continue;
       std::ranges::fill(of_cut, 0.0);
-      dags_[t].add_scores(*set_, examples, threads_, monitor_, of_cut);
+      dags_[t].add_scores(*set_, sample.examples, threads_, monitor_, of_cut);
       for (std::size_t i = 0; i < scores.size(); ++i) scores[i] += alphas[t] * of_cut[i];
     }
   }

@@ -117,30 +117,28 @@ class CutProgram {
 };
 
 // The examples of the sample that are inside the margin, each once.
-Cut most_violated_cut(std::span<const std::int32_t> sample, std::span<const double> scores, double intercept,
-                      std::span<const signed char> labels) {
+Cut most_violated_cut(const Sample& sample, std::span<const double> scores) {
   Cut cut;
-  const double share = 1.0 / static_cast<double>(sample.size());
-  for (std::size_t k = 0; k < sample.size(); ++k) {
-    const double label = labels[at(sample[k])];
-    if (label * (scores[k] + intercept) >= 1.0) continue;
+  const double share = 1.0 / static_cast<double>(sample.examples.size());
+  for (std::size_t k = 0; k < sample.examples.size(); ++k) {
+    const double label = sample.labels[k];
+    if (label * (scores[k] + sample.intercept) >= 1.0) continue;
     cut.offset += share;
-    if (!cut.examples.empty() && cut.examples.back() == sample[k]) {
+    if (!cut.examples.empty() && cut.examples.back() == sample.examples[k]) {
       cut.coefficients.back() += label * share;
     } else {
-      cut.examples.push_back(sample[k]);
+      cut.examples.push_back(sample.examples[k]);
       cut.coefficients.push_back(label * share);
     }
   }
   return cut;
 }
 
-double violation_of(const Cut& cut, std::span<const std::int32_t> sample, std::span<const double> scores,
-                    double intercept) {
+double violation_of(const Cut& cut, const Sample& sample, std::span<const double> scores) {
   double along = 0.0;
   for (std::size_t k = 0, s = 0; k < cut.examples.size(); ++k) {
-    while (sample[s] != cut.examples[k]) ++s;
-    along += cut.coefficients[k] * (scores[s] + intercept);
+    while (sample.examples[s] != cut.examples[k]) ++s;
+    along += cut.coefficients[k] * (scores[s] + sample.intercept);
   }
   return cut.offset - along;
 }
@@ -156,13 +154,15 @@ Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptio
   progress.stage = "sampling";
   for (std::int64_t done = 0; done < progress.problem; ++done) monitor.finish_one();
   for (std::int64_t round = 1; round <= options.max_rounds && !trained.converged; ++round) {
-    const std::vector<std::int32_t> sample = sampler.draw();
-    std::vector<double> scores(sample.size(), 0.0);
+    const std::vector<std::int32_t> drawn = sampler.draw();
+    std::vector<signed char> labels;
+    for (const std::int32_t example : drawn) labels.push_back(labelling.labels[at(example)]);
+    const Sample sample{drawn, labels, program.intercept()};
+    std::vector<double> scores(drawn.size(), 0.0);
     if (round > 1) cuts.score(program.alphas(), sample, scores);
-    const double intercept = program.intercept();
-    Cut cut = most_violated_cut(sample, scores, intercept, labelling.labels);
+    Cut cut = most_violated_cut(sample, scores);
     const double slack = program.slack();
-    const double violation = violation_of(cut, sample, scores, intercept);
+    const double violation = violation_of(cut, sample, scores);
     // The slack is meaningful only if the small dual has been solved.
     trained.converged = round > 1 && violation <= slack + options.epsilon &&
                         program.gap() <= options.epsilon * options.C * total;

@@ -24,6 +24,7 @@ from unkernel.distributed.tree_tasks import (
     CutPiece,
     KnownCuts,
     Places,
+    SampleShare,
     Support,
     TreePacking,
     TreePart,
@@ -82,11 +83,11 @@ def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArra
 
 
 class ClusterCuts:
-    """Cuts whose examples are on the workers, three questions per round.
+    """Cuts whose examples are on the workers, two questions per round.
 
-    The first returns the scores of a sample, of which each part has some. The others make the cut known: the
-    subtrees of its examples are gathered from the parts that have them and sent to all, and each part returns
-    the products of its share of the cut with all cuts, whose sum is the cut's.
+    The first returns the scores of a sample, of which each part has some, and the subtrees of those examples
+    that are inside the margin: a piece of the next cut. The second sends the pieces of the other parts to
+    each, which returns the products of its piece with all cuts; their sum is that of the cut.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
@@ -94,29 +95,41 @@ class ClusterCuts:
         self._places = places
         self._problem = uuid.uuid4().hex
         self._cuts: list[list[CutPiece]] = []  # for parts that are made again
+        self._pieces: list[CutPiece] = []  # of the cut of the last sample
 
-    def score(self, alphas: Vector, examples: NDArray[np.int32]) -> Vector:
-        """The score of each example, for the cuts with these coefficients."""
+    def score(
+        self,
+        alphas: Vector,
+        examples: NDArray[np.int32],
+        labels: NDArray[np.int8],
+        intercept: float,
+    ) -> Vector:
+        """The score of each example of a sample, for the cuts with these coefficients."""
         split = self._places.by_part(examples)
-        self._count("samples", examples.nbytes + alphas.nbytes * self._places.parts)
+        shares = [SampleShare(at, labels[which], intercept, 1 / len(examples)) for which, at in split]
+        answers = self._asked(score_sample, lambda k: (alphas, shares[k]))
+        self._pieces = [piece for _, piece in answers]
+        self._count("samples", examples.nbytes + labels.nbytes + alphas.nbytes * self._places.parts)
         self._count("scores", 8 * len(examples))
-        return in_order(split, self._asked(score_sample, lambda k: (alphas, split[k][1])))
+        return in_order(split, [scores for scores, _ in answers])
 
     def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
         """The products of a new cut with all cuts, it being the last."""
         own = [CutExamples(at, coefficients[which]) for which, at in self._places.by_part(examples)]
-        pieces = self._cluster.directly(piece_of_cut, lambda k: (self._known(), own[k]))
-        products: Vector = np.sum(self._asked(add_cut, lambda k: (pieces, own[k])), axis=0)
+        pieces, self._pieces = self._pieces, []
+        if [piece.examples for piece in pieces] != [len(part.places) for part in own]:  # there was no sample
+            pieces = self._cluster.directly(piece_of_cut, lambda k: (own[k],))
+        products: Vector = np.sum(self._asked(add_cut, lambda k: (_of_others(pieces, k), own[k])), axis=0)
         self._cuts.append(pieces)
         received = sum(piece.nbytes for piece in pieces)
-        self._count("cuts", 24 * len(examples) + received * (1 + self._places.parts))
+        self._count("cuts", 12 * len(examples) + received * self._places.parts)
         self._count("products", products.nbytes * self._places.parts)
         return products
 
     def _known(self) -> KnownCuts:
         return KnownCuts(self._problem, len(self._cuts))
 
-    def _asked(self, task: Callable[..., Vector | None], arguments: Arguments) -> list[Vector]:
+    def _asked(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
         """Ask until all parts know all cuts."""
         known = self._known()
         while True:
@@ -129,6 +142,11 @@ class ClusterCuts:
 
     def _count(self, purpose: str, sent: int) -> None:
         self._cluster.traffic[purpose] += sent
+
+
+def _of_others(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
+    """Without that of the part itself, which has it."""
+    return [None if k == part else piece for k, piece in enumerate(pieces)]
 
 
 # --- The examples of the exact learner ---------------------------------------------------------------------

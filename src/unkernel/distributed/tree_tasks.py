@@ -30,6 +30,7 @@ from unkernel.errors import FormatError
 from unkernel.models import ExampleKernel
 
 Places = NDArray[np.int32]  # of examples in their part
+WeightedSubtrees = tuple[SubtreeTable, NDArray[np.float64]]  # weights are channels x subtrees
 
 # --- Blocks of trees, as they come -----------------------------------------------------------------------
 
@@ -162,6 +163,7 @@ class TreePart:
         self.examples = packing.kernel.examples(self.forest, threads=self.threads)
         self._problem = ""
         self._cuts: TreeCuts | None = None
+        self._own_piece: tuple[CutExamples, WeightedSubtrees] | None = None  # of the cut that is to come
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
@@ -181,6 +183,13 @@ class TreePart:
     def forget_cuts(self, problem: str) -> None:
         """Begin a problem."""
         self._problem, self._cuts = problem, TreeCuts(self.kernel.core(), self.examples)
+
+    def own_piece(self, own: CutExamples) -> WeightedSubtrees:
+        """What the part contributes to a cut; the last is remembered, as it is asked for twice."""
+        if self._own_piece is None or not self._own_piece[0].same_as(own):
+            table, weights = self.cuts_of(self._problem).weighted_trees(own.places, own.coefficients)
+            self._own_piece = own, (table, np.asarray(weights))
+        return self._own_piece[1]
 
 
 def _joined_forest(blocks: list[TreeBlock], channels: list[str]) -> Forest:
@@ -204,6 +213,7 @@ def _joined_forest(blocks: list[TreeBlock], channels: list[str]) -> Forest:
 class CutPiece:
     """What the examples of one part contribute to a cut: distinct subtrees, with their weights."""
 
+    examples: int
     arrays: dict[str, NDArray[Any]]  # of the table of subtrees
     weights: NDArray[np.float64]  # channels x subtrees
 
@@ -216,7 +226,7 @@ class CutPiece:
         """For Dask, which weighs what it moves."""
         return self.nbytes + 64
 
-    def unpacked(self) -> tuple[SubtreeTable, NDArray[np.float64]]:
+    def unpacked(self) -> WeightedSubtrees:
         """As the core takes it."""
         return SubtreeTable.from_arrays(**self.arrays), self.weights
 
@@ -228,30 +238,69 @@ class CutExamples:
     places: Places
     coefficients: Vector
 
-
-def score_sample(part: TreePart, known: KnownCuts, alphas: Vector, places: Places) -> Vector | None:
-    """The scores of some examples, for the cuts with these coefficients; None if the part lacks cuts."""
-    with part.lock:
-        cuts = part.cuts_of(known.problem)
-        return None if len(cuts) != known.count else np.asarray(cuts.score(alphas, places, part.threads))
-
-
-def piece_of_cut(part: TreePart, known: KnownCuts, own: CutExamples) -> CutPiece:
-    """What the part contributes to a cut."""
-    with part.lock:
-        table, weights = part.cuts_of(known.problem).weighted_trees(own.places, own.coefficients)
-        return CutPiece(dict(table.arrays()), np.asarray(weights))
+    def same_as(self, other: CutExamples) -> bool:
+        """Whether examples and coefficients are the same."""
+        return np.array_equal(self.places, other.places) and np.array_equal(
+            self.coefficients, other.coefficients
+        )
 
 
-def add_cut(part: TreePart, known: KnownCuts, pieces: list[CutPiece], own: CutExamples) -> Vector | None:
-    """Add a cut; the products of what the part contributes to it with all cuts, it being the last.
+@dataclass(frozen=True, eq=False)
+class SampleShare:
+    """The examples of a sample that are in one part, equal ones next to each other."""
+
+    places: Places
+    labels: NDArray[np.int8]
+    intercept: float
+    weight: float  # of an example in the whole sample
+
+    def inside_margin(self, scores: Vector) -> CutExamples:
+        """Those that belong to the cut, each once."""
+        inside = np.flatnonzero(self.labels * (scores + self.intercept) < 1.0)
+        places = self.places[inside]
+        is_first = np.diff(places, prepend=-1) != 0
+        coefficients = np.bincount(np.cumsum(is_first) - 1, self.labels[inside] * self.weight)
+        return CutExamples(places[is_first], coefficients.astype(np.float64))
+
+
+def score_sample(
+    part: TreePart, known: KnownCuts, alphas: Vector, sample: SampleShare
+) -> tuple[Vector, CutPiece] | None:
+    """Scores, for the cuts with these coefficients, and what the part contributes to the cut of the sample.
 
     None if the part lacks cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)
+        if len(cuts) != known.count:
+            return None
+        scores = np.asarray(cuts.score(alphas, sample.places, part.threads))
+        return scores, _sent_piece(part, sample.inside_margin(scores))
+
+
+def piece_of_cut(part: TreePart, own: CutExamples) -> CutPiece:
+    """What the part contributes to a cut."""
+    with part.lock:
+        return _sent_piece(part, own)
+
+
+def _sent_piece(part: TreePart, own: CutExamples) -> CutPiece:
+    table, weights = part.own_piece(own)
+    return CutPiece(len(own.places), dict(table.arrays()), weights)
+
+
+def add_cut(
+    part: TreePart, known: KnownCuts, pieces: list[CutPiece | None], own: CutExamples
+) -> Vector | None:
+    """Add a cut; the products of what the part contributes to it with all cuts, it being the last.
+
+    The part's own piece is not sent: it is None. The answer is None if the part lacks cuts.
+    """
+    with part.lock:
+        cuts = part.cuts_of(known.problem)
         if len(cuts) == known.count:
-            cuts.add([piece.unpacked() for piece in pieces])
+            mine = part.own_piece(own)
+            cuts.add([mine if piece is None else piece.unpacked() for piece in pieces])
         if len(cuts) != known.count + 1:
             return None
         return np.asarray(cuts.products(own.places, own.coefficients, part.threads))
