@@ -58,7 +58,7 @@ def test_a_cluster_without_workers_is_told_of(
     nobody: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
 ) -> None:
     """Training waits for them; here, it ends with the warning."""
-    monkeypatch.setattr(cluster_module, "_SOON", 0.01)
+    monkeypatch.setattr(cluster_module, "SOON", 0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="the Dask cluster has no workers: waiting"):

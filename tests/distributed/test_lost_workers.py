@@ -74,7 +74,7 @@ def test_a_killed_worker_while_ranking(
 def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.cluster._FETCHING", 0.5)
+    monkeypatch.setattr(cluster, "FETCHING", 0.5)
     finished = cluster.finished
     calls = 0
 
@@ -96,30 +96,34 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
 def test_answers_that_are_cancelled_are_asked_for_again(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = cluster.Cluster._fetch
+    fetch = cluster.fetch
     calls = 0
 
-    def cancelling(self: Any, futures: Any) -> Any:
+    def cancelling(client: Any, futures: Any) -> Any:
         nonlocal calls
         calls += 1
-        fetched = fetch(self, futures)
+        fetched = fetch(client, futures)
         if calls == 4:
             fetched.cancel()
         return fetched
 
-    monkeypatch.setattr(cluster.Cluster, "_fetch", cancelling)
+    monkeypatch.setattr(cluster, "fetch", cancelling)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ == 1
     assert ours.gap_ <= TOL
 
 
-@pytest.mark.parametrize(("when", "by_client"), [("aim", 0), ("cut", 1 << 23)])
+@pytest.mark.parametrize("by_client", [0, 1 << 23])
+@pytest.mark.parametrize("when", ["aim", "cut"])
 def test_a_worker_that_is_stopped_is_replaced(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It neither ends nor answers."""
+    """It neither ends nor answers: it is noticed by its silence, or as it takes longer than the others."""
     monkeypatch.setattr(cluster, "_SENT_BY_CLIENT", by_client)
-    monkeypatch.setattr(workers, "SILENCE", 3.0)
+    if when == "aim":
+        monkeypatch.setattr(workers, "SILENCE", 3.0)
+    else:
+        monkeypatch.setattr(cluster, "_LATE_SECONDS", 1.0)
     stopping = kill_a_worker(process_client, 5, signal.SIGSTOP)
     monkeypatch.setattr(SeparableRisk, when, stopping(getattr(SeparableRisk, when)))
     try:

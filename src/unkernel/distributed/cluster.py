@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import os
 import threading
 import time
 import warnings
@@ -23,7 +24,18 @@ from unkernel.distributed.calls import Calls
 from unkernel.distributed.sources import Sources
 from unkernel.distributed.wire import Answer, added, packed
 from unkernel.distributed.worker_tasks import Packing, Part, Survey, joined, survey
-from unkernel.distributed.workers import PATIENCE, Watch, finished, losses_named, make_at, results
+from unkernel.distributed.workers import (
+    FETCHING,
+    PATIENCE,
+    SOON,
+    SchedulerLostError,
+    Watch,
+    fetch,
+    finished,
+    losses_named,
+    make_at,
+    results,
+)
 
 Arguments = Callable[[int], tuple[Any, ...]]  # what a part is asked with besides itself
 Join = Callable[..., Any]  # makes one answer of several
@@ -35,11 +47,8 @@ _SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more 
 # Entries of rows from which a part is large, and for each column: other parts of the same worker become one.
 _LARGE_PART = 1 << 24
 _LARGE_PART_PER_COLUMN = 32
-# Seconds: for fetching answers, at first; until the end of a worker is surely noticed; in which a cluster
-# that has no workers yet may get one; after which the client looks for workers that have come.
-_FETCHING = 5.0
+# Seconds: until the end of a worker is surely noticed; after which the client looks for new workers.
 _GRACE = 2.0
-_SOON = 10.0
 _NEWCOMERS = 5.0
 # A worker is late if it takes so many times as long as half of the others, and at least so many seconds.
 _LATE_TIMES = 5.0
@@ -48,14 +57,6 @@ _LATE_SECONDS = 20.0
 
 class Interrupted(Exception):  # noqa: N818 (it is no error)
     """The client's thread was asked to stop."""
-
-
-class WorkersLate(Exception):  # noqa: N818 (it is no error)
-    """Some workers do not answer in time."""
-
-    def __init__(self, workers: set[str]) -> None:
-        super().__init__(workers)
-        self.workers = workers
 
 
 @dataclass(eq=False)
@@ -75,6 +76,7 @@ class Cluster:
     places: list[str] = field(default_factory=list)  # one worker address per part
     traffic: Counter[str] = field(default_factory=Counter)  # bytes by purpose
     recoveries: int = 0
+    checkpoint: str | os.PathLike[str] | None = None  # of the run
     stopped: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -201,8 +203,9 @@ class Cluster:
         times = _Times(asked)
         try:
             while concurrent.futures.wait(asked.values(), PATIENCE, "FIRST_EXCEPTION").not_done:
-                if any(answer.done() and answer.exception() for answer in asked.values()):
-                    break
+                for answer in asked.values():
+                    if answer.done():
+                        answer.result()  # raises what went wrong
                 self._expect_answers(times)
             return [answer.result() for answer in asked.values()]
         finally:
@@ -220,7 +223,16 @@ class Cluster:
     # --- When workers are lost ---------------------------------------------------------------------------
 
     def _until_answered(self, ask: Callable[[], list[Any]]) -> list[Any]:
-        self._level()
+        try:
+            self._level()
+            return self._asked_again(ask)
+        except SchedulerLostError as error:
+            if self.checkpoint is None:
+                raise
+            folder = os.fspath(self.checkpoint)
+            raise SchedulerLostError(f"{error}; it goes on from the checkpoint {folder}") from error
+
+    def _asked_again(self, ask: Callable[[], list[Any]]) -> list[Any]:
         while True:
             if self.stopped.is_set():
                 raise Interrupted
@@ -228,8 +240,6 @@ class Cluster:
                 return ask()
             except DaskTimeout:
                 pass
-            except WorkersLate as late:
-                self._watch.shun(late.workers)
             except Interrupted:
                 raise
             except Exception:
@@ -246,9 +256,9 @@ class Cluster:
         times = _Times(asked)
         while not finished(self.client, futures, PATIENCE):
             self._expect_answers(times)
-        patience = _FETCHING
+        patience = FETCHING
         while True:
-            fetched = self._fetch(futures)
+            fetched = fetch(self.client, futures)
             try:
                 return fetched.result(patience)
             except CancelledError as error:  # they were lost with their worker, which may be back already
@@ -258,28 +268,16 @@ class Cluster:
                 self._expect_answers(times)
                 patience *= 2  # it is much, or slow
 
-    def _fetch(self, futures: list[Future]) -> concurrent.futures.Future[list[Any]]:
-        """Fetch answers in the thread of the client's loop.
-
-        ``client.sync`` would do, but it knows nothing of answers that are cancelled: it then fails because it
-        has no result to return.
-        """
-
-        async def fetch() -> list[Any]:
-            return list(await self.client.gather(futures, asynchronous=True))
-
-        return asyncio.run_coroutine_threadsafe(fetch(), self.client.loop.asyncio_loop)
-
     def _expect_answers(self, times: _Times) -> None:
-        """Raise what keeps workers from answering."""
+        """Raise what keeps workers from answering; DaskTimeout if others should be asked."""
         if self.stopped.is_set():
             raise Interrupted
         if not self._all_there():
             raise DaskTimeout
-        usable = self._watch.usable()
-        late = (set(self.places) - set(usable)) | times.late()
-        if late and not late.issuperset(usable):
-            raise WorkersLate(late)
+        usable, late = set(self._watch.usable()), times.late()
+        if usable - late and not set(self.places) <= usable - late:
+            self._watch.shun(late)
+            raise DaskTimeout
 
     def _stay_there(self, seconds: float) -> bool:
         """Whether no worker turns out to be gone in that time: its end is noticed a little later."""
@@ -554,7 +552,7 @@ def wait_for_a_worker(client: Client) -> None:
     if client.status in ("closing", "closed"):
         raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
     try:
-        client.wait_for_workers(1, timeout=_SOON)
+        client.wait_for_workers(1, timeout=SOON)
     except DaskTimeout:
         warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=2)
         client.wait_for_workers(1)

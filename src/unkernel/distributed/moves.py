@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel.distributed.cluster import Gathered
 from unkernel.distributed.worker_tasks import Block, joined
+from unkernel.distributed.workers import results
 
 Keys = NDArray[Any]
 Moves = dict[tuple[int, int], Keys]  # from one part to another: which groups
@@ -20,7 +21,7 @@ Moves = dict[tuple[int, int], Keys]  # from one part to another: which groups
 def with_whole_groups(found: Gathered) -> Gathered:
     """The same rows, each group in one part: that which has most of its rows. Most groups stay."""
     client = found.client
-    seen = client.gather([client.submit(groups_in, part, pure=False) for part in found.blocks])
+    seen = results(client, [client.submit(groups_in, part, pure=False) for part in found.blocks])
     parts = np.repeat(np.arange(len(seen)), [len(groups) for groups, _ in seen])
     groups, codes = np.unique(np.concatenate([groups for groups, _ in seen]), return_inverse=True)
     rows = np.concatenate([counts for _, counts in seen])

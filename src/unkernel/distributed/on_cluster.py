@@ -62,7 +62,9 @@ class OnCluster:
         return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
 
     def _cluster(self, found: Gathered, intercept: float) -> Cluster:
-        return found.to_parts(intercept, self._worker_threads())
+        cluster = found.to_parts(intercept, self._worker_threads())
+        cluster.checkpoint = self.checkpoint  # type: ignore[attr-defined]
+        return cluster
 
     def _worker_threads(self) -> int | None:
         n_jobs = self.n_jobs  # type: ignore[attr-defined]

@@ -7,9 +7,12 @@ prefer a worker, if all workers are lost at once. All three are mended here.
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import contextlib
 import time
 import uuid
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
@@ -19,10 +22,13 @@ from dask.distributed import Client, Future, KilledWorker, wait
 from dask.distributed import TimeoutError as DaskTimeout
 from dask.utils import format_bytes
 
-PATIENCE = 0.5  # seconds of silence after which the client looks at the workers
-# Seconds: without a sign of life, or paused, after which a worker is not relied on; without any worker after
-# which there is an error.
+# Seconds: of silence after which the client looks at the workers; for fetching results, at first.
+PATIENCE = 0.5
+FETCHING = 5.0
+# Seconds: without a sign of life, or paused, after which a worker is not relied on; in which a cluster that
+# has no workers may get one; after which that is an error.
 SILENCE = 60.0
+SOON = 10.0
 ABSENCE = 300.0
 
 _REMEDY = "use more workers, give them more memory (memory_limit), or have smaller blocks or files"
@@ -55,6 +61,7 @@ class Watch:
         self._silent: set[str] = set()
         self._paused_since: dict[str, float] = {}
         self._last_seen_any = time.monotonic()
+        self._warned = False
 
     def shun(self, workers: Collection[str]) -> None:
         """Do not rely on them any more."""
@@ -85,6 +92,9 @@ class Watch:
             self._last_seen_any = now
         elif full:
             raise MemoryError(_full(min(full), workers[min(full)]))
+        elif now - self._last_seen_any >= SOON and not self._warned:
+            self._warned = True
+            warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=2)
         elif now - self._last_seen_any >= ABSENCE:
             raise ConnectionError(
                 f"the Dask cluster has had no working workers for {ABSENCE:.0f} seconds; if they ended for "
@@ -137,7 +147,9 @@ def losses_named(client: Client) -> Iterator[None]:
     except (CancelledError, OSError) as error:
         if isinstance(error, SchedulerLostError) or client.status == "running":
             raise
-        raise SchedulerLostError("the Dask scheduler was lost") from error
+        raise SchedulerLostError(
+            "the Dask scheduler was lost: fit again with a client of another one"
+        ) from error
 
 
 # --- Waiting -----------------------------------------------------------------------------------------------
@@ -153,14 +165,42 @@ def finished(client: Client, futures: Sequence[Future], patience: float) -> bool
     return True
 
 
+def fetch(client: Client, futures: Sequence[Future]) -> concurrent.futures.Future[list[Any]]:
+    """Fetch results in the thread of the client's loop.
+
+    ``client.sync`` would do, but it knows nothing of results that are cancelled: it then fails because it has
+    nothing to return.
+    """
+
+    async def gathered() -> list[Any]:
+        return list(await client.gather(list(futures), asynchronous=True))
+
+    return asyncio.run_coroutine_threadsafe(gathered(), client.loop.asyncio_loop)
+
+
 def results(client: Client, futures: Sequence[Future]) -> list[Any]:
     """What tasks find. Those of workers that cannot be relied on are done by others."""
     watch = Watch(client)
+
+    def mend() -> None:
+        usable = watch.usable()
+        make_at(client, {future.key: usable for future in futures}, usable)
+
+    patience = FETCHING
     with losses_named(client):
-        while not finished(client, futures, PATIENCE):
-            usable = watch.usable()
-            make_at(client, {future.key: usable for future in futures}, usable)
-        return list(client.gather(list(futures)))
+        while True:
+            while not finished(client, futures, PATIENCE):
+                mend()
+            fetched = fetch(client, futures)
+            try:
+                return fetched.result(patience)
+            except (DaskTimeout, TimeoutError):  # it is much, or its worker does not answer
+                fetched.cancel()
+                mend()
+                patience *= 2
+            except CancelledError:
+                if client.status != "running":
+                    raise
 
 
 # --- Results that are made again ---------------------------------------------------------------------------

@@ -1,0 +1,247 @@
+"""Whatever happens to workers before training, nothing but time is lost; what cannot be mended is named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from dask.distributed import Client, KilledWorker, LocalCluster
+
+from reference.lost_workers import continue_workers, process_of
+from reference.patience import wait_for
+from unkernel.distributed import (
+    DaskCuttingPlaneSVC,
+    DaskPolySVC,
+    DaskRankSVM,
+    DaskTreeSVC,
+    cluster,
+    moves,
+    tree_clusters,
+    workers,
+)
+from unkernel.distributed.cascade import ClusterCrew
+from unkernel.distributed.cluster import Cluster
+from unkernel.distributed.workers import SchedulerLostError, Watch, Worker, losses_named
+
+TREES = ["(S (A a) (B b))", "(S (A a) (C c))", "(S (B b) (C c))", "(T (A a) (C c))"] * 5
+
+LEARNERS = {
+    "linear": DaskCuttingPlaneSVC,
+    "polynomial": DaskPolySVC,
+    "ranks": DaskRankSVM,
+    "groups": DaskRankSVM,
+    "trees": DaskTreeSVC,
+}
+
+
+def fitted(kind: str, client: Any, data: Any) -> Any:
+    """A learner, fitted to blocks that are made on the workers."""
+    if kind == "trees":
+        blocks = [dask.delayed((TREES, [0, 1, 1, 0] * 5)) for _ in range(5)]
+        return DaskTreeSVC(random_state=0, client=client).fit(blocks)
+    labels, beside = (data.ranks, ()) if kind != "groups" else (data.ranks, (data.groups,))
+    rows = np.array_split(np.arange(600), 10)
+    blocks = [dask.delayed((data.X[some], labels[some], *(own[some] for own in beside))) for some in rows]
+    return LEARNERS[kind](C=0.03, client=client).fit(blocks)
+
+
+@pytest.fixture(scope="module")
+def expected(client: Any, data: Any) -> dict[str, float]:
+    return {kind: fitted(kind, client, data).objective_ for kind in LEARNERS}
+
+
+def once_before(method: Callable[..., Any], do: Callable[[], None]) -> Callable[..., Any]:
+    """A method before whose first call something is done."""
+    todo = [do]
+
+    def wrapped(*arguments: Any) -> Any:
+        while todo:
+            todo.pop()()
+        return method(*arguments)
+
+    return wrapped
+
+
+PHASES: dict[str, list[tuple[Any, str]]] = {
+    "read": [(cluster, "results"), (tree_clusters, "results")],
+    "pack": [(Cluster, "_locate")],
+}
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("kind", LEARNERS)
+def test_a_worker_that_is_killed_before_training(
+    process_client: Any, data: Any, expected: dict[str, float], kind: str, phase: str
+) -> None:
+    def kill() -> None:
+        os.kill(process_of(process_client, min(process_client.nthreads())), signal.SIGKILL)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for place, name in PHASES[phase]:
+            patch.setattr(place, name, once_before(getattr(place, name), kill))
+        ours = fitted(kind, process_client, data)
+    assert ours.objective_ == pytest.approx(expected[kind], rel=3e-3)
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    "phase", [*PHASES["read"][:1], *PHASES["pack"], (moves, "results"), (ClusterCrew, "solve")]
+)
+def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
+    process_client: Any, data: Any, expected: dict[str, float], phase: tuple[Any, str]
+) -> None:
+    def stop() -> None:
+        os.kill(process_of(process_client, min(process_client.nthreads())), signal.SIGSTOP)
+
+    place, name = phase
+    kind = "groups" if place is moves else "polynomial"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workers, "SILENCE", 3.0)
+        patch.setattr(workers, "FETCHING", 0.5)
+        patch.setattr(place, name, once_before(getattr(place, name), stop))
+        try:
+            ours = fitted(kind, process_client, data)
+        finally:
+            continue_workers(process_client)
+    assert ours.objective_ == pytest.approx(expected[kind], rel=3e-3)
+
+
+def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
+    data: Any, expected: dict[str, float]
+) -> None:
+    """Dask keeps tasks that prefer a worker for that one, even if only others come."""
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        LocalCluster(**options) as local,
+        Client(local, set_as_default=False) as client,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+
+        def replace_all() -> None:
+            local.scale(0)
+            wait_for(lambda: not client.nthreads())
+            local.scale(2)
+
+        patch.setattr(cluster, "results", once_before(cluster.results, replace_all))
+        ours = fitted("linear", client, data)
+    assert ours.objective_ == pytest.approx(expected["linear"], rel=3e-3)
+
+
+# --- What cannot be mended ---------------------------------------------------------------------------------
+
+SCHEDULER = """
+    import sys
+    import dask
+    from distributed import LocalCluster
+
+    if __name__ == "__main__":
+        with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0",
+                          protocol="tcp://") as cluster:
+            print(cluster.scheduler_address, flush=True)
+            sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def scheduler() -> Iterator[tuple[Client, int]]:
+    """A client of a scheduler of its own process, and that process."""
+    command = [sys.executable, "-c", textwrap.dedent(SCHEDULER)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        address = process.stdout.readline().strip()
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": 1.0}),
+            Client(address, timeout=1.0, set_as_default=False) as client,
+        ):
+            yield client, process.pid
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskRankSVM])
+def test_a_run_whose_scheduler_was_lost_goes_on_from_its_checkpoint(
+    scheduler: tuple[Client, int], client: Any, data: Any, learner: Any, tmp_path: Path
+) -> None:
+    doomed, process = scheduler
+    folder = tmp_path / "kept"
+    seen: list[Any] = []
+
+    def kill(progress: Any) -> None:
+        seen.append(progress)
+        if (folder / "problem-0" / "state.uk").exists():
+            os.kill(process, signal.SIGKILL)
+
+    ours = learner(C=0.03, tol=1e-6, checkpoint=folder, client=doomed)
+    beside = {"qid": None} if learner is DaskRankSVM else {}
+    with pytest.raises(SchedulerLostError, match=rf"scheduler was lost.*from the checkpoint {folder}"):
+        ours.fit_reporting(data.X, data.ranks > 1, sample_weight=None, **beside, on_progress=kill)
+    again = ours.set_params(client=client).fit(data.X, data.ranks > 1)
+    assert again.gap_ <= 1e-6
+
+
+def test_workers_whose_memory_is_full_are_named(data: Any) -> None:
+    settings = {f"distributed.worker.memory.{name}": False for name in ("target", "spill", "terminate")}
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        dask.config.set(settings | {"distributed.worker.memory.pause": 1e-6}),
+        LocalCluster(**options, memory_limit="8GiB") as local,
+        Client(local, set_as_default=False) as client,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(workers, "SILENCE", 0.5)
+        named = (
+            r"do not fit into the memory of the workers: \S+ has paused .* of its memory_limit of 8.00 GiB"
+        )
+        with pytest.raises(MemoryError, match=named + ".*use more workers"):
+            DaskCuttingPlaneSVC(client=client).fit(data.X, data.binary)
+
+
+def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
+    class Last:
+        address, memory_limit = "tcp://a:1", 1 << 30
+
+    named = r"several workers were lost while they made 'Part-1', tcp://a:1 \(memory_limit 1.00 GiB\)"
+    with pytest.raises(MemoryError, match=named), losses_named(client):
+        raise KilledWorker("Part-1", Last, 3)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
+    """Workers as the scheduler sees them."""
+    found: dict[str, Worker] = {}
+    monkeypatch.setattr(workers, "seen_by_scheduler", lambda _: dict(found))
+    return found
+
+
+def test_a_cluster_without_workers_is_told_of_and_is_an_error_at_last(
+    client: Any, seen: dict[str, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(client)
+    monkeypatch.setattr(workers, "SOON", 0.0)
+    with pytest.warns(UserWarning, match="no workers: waiting"):
+        assert watch.usable() == {}
+    monkeypatch.setattr(workers, "ABSENCE", 0.0)
+    with pytest.raises(ConnectionError, match=r"no working workers for 0 seconds; .* want of memory"):
+        watch.usable()
+    seen["a"] = Worker(1, 0.0, False, 0, 0)
+    assert set(watch.usable()) == {"a"}
+
+
+def test_silent_workers_are_not_relied_on_until_they_speak(client: Any, seen: dict[str, Worker]) -> None:
+    watch = Watch(client)
+    seen.update(a=Worker(1, 0.0, False, 0, 0), b=Worker(1, workers.SILENCE, False, 0, 0))
+    assert set(watch.usable()) == {"a", "b"}  # the scheduler itself may have been asleep
+    assert set(watch.usable()) == {"a"}
+    seen["b"] = Worker(1, 0.0, False, 0, 0)
+    assert set(watch.usable()) == {"a", "b"}
+    watch.shun({"a"})
+    assert set(watch.usable()) == {"b"}
