@@ -11,7 +11,7 @@ from reference.poly import solve_dual
 from reference.tree_examples import make_problem
 from reference.tree_kernels import KINDS
 from unkernel import Forest, TreeKernel, TreeSVC
-from unkernel._core import train_sampled_trees
+from unkernel._core import train_sampled_trees, train_sampled_trees_distant
 from unkernel.models import ExampleKernel, Kernel
 from unkernel.tree.options import SampledOptions
 
@@ -86,6 +86,56 @@ def test_threads_do_not_change_a_bit(method):
         other = train(forest, y, method=method, max_rounds=10, threads=threads)
         assert np.array_equal(other["coefficients"], alone["coefficients"])
         assert (other["intercept"], other["objective"]) == (alone["intercept"], alone["objective"])
+
+
+class RoundedCuts:
+    """Cuts by the whole kernel matrix, with products as if they were summed in another order."""
+
+    def __init__(self, gram, rounding):
+        self.gram, self.rounding, self.cuts = gram, rounding, []
+        self.random = np.random.default_rng(0)
+
+    def score(self, alphas, examples, labels, intercept):
+        return self.gram[examples] @ (np.array(self.cuts).T @ alphas)
+
+    def add(self, examples, coefficients):
+        self.cuts.append(np.zeros(len(self.gram)))
+        self.cuts[-1][examples] = coefficients
+        products = np.array(self.cuts) @ (self.gram @ self.cuts[-1])
+        return products * (1 + self.rounding * self.random.normal(size=len(products)))
+
+
+def test_rounding_does_not_grow_from_round_to_round():
+    generator = np.random.default_rng(0)
+    words = generator.integers(0, 6, (600, 4))
+    codes = (generator.random(600) < 0.3).astype(np.int32)
+    texts = [f"(S (A (N w{a}) (N v{b})) (B (M u{c}) (N w{d})))" for a, b, c, d in words]
+    gram = TreeKernel(decay=0.4).fit_transform(texts)
+    for seed in range(6):
+        options = SampledOptions(
+            imbalance=1.0,
+            C=10.0,
+            epsilon=1e-3,
+            max_rounds=100,
+            sample_size=200,
+            fit_intercept=True,
+            seed=seed,
+            method="forest",
+            threads=1,
+        )
+        plain, rounded = (
+            train_sampled_trees_distant(
+                options,
+                cuts=RoundedCuts(gram, rounding),
+                codes=codes,
+                costs=np.ones(600),
+                positive=1,
+                on_progress=None,
+            )
+            for rounding in (0.0, 1e-14)
+        )
+        assert plain["rounds"] == rounded["rounds"] > 30
+        assert plain["objective"] == pytest.approx(rounded["objective"], rel=1e-10)
 
 
 def test_the_seed_is_all_that_is_drawn_by():

@@ -15,6 +15,10 @@
 namespace unkernel::tree {
 namespace {
 
+// The small dual is solved to this share of what is sought, to its end: a loose solution would depend on the
+// way to it, and so on rounding, and examples of later cuts with it.
+constexpr double solved_share = 1e-9;
+
 // Draws examples in proportion to their importance. If all are requested and have equal importance, all are
 // drawn.
 class Sampler {
@@ -175,7 +179,7 @@ Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptio
             "the kernel of an example is not finite: lower the decay, or normalise the trees");
       }
       program.add(products, offset, pull);
-      program.solve(0.01 * options.epsilon * options.C * total);
+      program.solve(solved_share * options.epsilon * options.C * total);
     }
     trained.rounds = round;
     progress.epoch = round;
