@@ -33,6 +33,7 @@ void bind_engines(nb::module_& module);
 void bind_records(nb::module_& module);
 void bind_record_summaries(nb::module_& module);
 void bind_poly(nb::module_& module);
+void bind_sparse_part(nb::module_& module);
 void bind_cutplane(nb::module_& module);
 void bind_score_grid(nb::module_& module);
 void bind_tree(nb::module_& module);

@@ -89,6 +89,7 @@ NB_MODULE(_core, module) {
   bind_records(module);
   bind_record_summaries(module);
   bind_poly(module);
+  bind_sparse_part(module);
   bind_cutplane(module);
   bind_score_grid(module);
   bind_tree(module);

@@ -9,6 +9,7 @@
 #include "bindings.hpp"
 #include "csr_rows.hpp"
 #include "options.hpp"
+#include "sparse_options.hpp"
 #include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
@@ -86,26 +87,6 @@ Trained train(const DistinctRows& examples, const poly::TrainOptions& options, b
       },
       on_progress);
   return trained;
-}
-
-poly::SparseLoss sparse_loss_named(const std::string& name) {
-  if (name == "squared_hinge") return poly::SparseLoss::squared_hinge;
-  if (name == "logistic") return poly::SparseLoss::logistic;
-  throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
-}
-
-poly::SparseOptions sparse_options(const Options& given, const kernels::FeatureMap& map,
-                                   std::vector<double>&& class_weights) {
-  return {map,
-          sparse_loss_named(given.text("loss")),
-          {given.real("l1"), given.real("l2")},
-          given.real("C"),
-          std::move(class_weights),
-          given.real("memory"),
-          given.real("tolerance"),
-          given.integer<std::int64_t>("max_steps"),
-          given.integer<std::uint64_t>("seed"),
-          given.integer<int>("threads")};
 }
 
 Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& options,
@@ -277,6 +258,13 @@ void bind_poly(nb::module_& module) {
                               to_numpy(std::move(chosen.values)));
           },
           nb::arg("rows"))
+      .def(
+          "renumbered",
+          [](const DistinctRows& self, Array<std::int64_t> columns, bool binary) {
+            const Unlocked unlocked;
+            return poly::renumbered(self, view(columns), binary);
+          },
+          nb::arg("columns"), nb::kw_only(), nb::arg("binary"))
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
       .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(

@@ -10,12 +10,19 @@ import numpy as np
 import pytest
 from dask.distributed import Client, LocalCluster
 
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, DaskTreeSVC
+from unkernel.distributed import (
+    DaskCuttingPlaneSVC,
+    DaskPolyLogisticRegression,
+    DaskPolySVC,
+    DaskRankSVM,
+    DaskTreeSVC,
+)
 from unkernel.distributed import cluster as cluster_module
 
 ROWS = np.eye(4), [0, 1, 0, 1]
 LEARNERS = [
     (DaskCuttingPlaneSVC, ROWS),
+    (DaskPolyLogisticRegression, ROWS),
     (DaskPolySVC, ROWS),
     (DaskRankSVM, ROWS),
     (DaskTreeSVC, (["(A b)", "(A c)"] * 2, [0, 1, 0, 1])),

@@ -17,7 +17,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 import unkernel
 from unkernel import CuttingPlaneSVC, RankSVM, write_svmlight
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM
+from unkernel.distributed import (
+    DaskCuttingPlaneSVC,
+    DaskPolyLogisticRegression,
+    DaskPolySVC,
+    DaskRankSVM,
+)
 
 TOL = 1e-3
 C = 0.03  # few passes
@@ -172,7 +177,9 @@ def test_inputs(client: Any, data: Any, kind: str) -> None:
     assert ours.n_features_in_ == 60
 
 
-@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM])
+@pytest.mark.parametrize(
+    "learner", [DaskCuttingPlaneSVC, DaskPolyLogisticRegression, DaskPolySVC, DaskRankSVM]
+)
 def test_a_block_may_be_of_rows_to_be_ignored(client: Any, data: Any, learner: Any) -> None:
     X, y, weights = data.X, data.ranks > 1, np.ones(600)
     blocks = [dask.delayed((X, y, None, weights)), dask.delayed((X, ~y, None, 0 * weights))]

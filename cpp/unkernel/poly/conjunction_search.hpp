@@ -65,11 +65,18 @@ class ConjunctionSearch {
 
   // phi_T(x_i) for all rows.
   void append_column(kernels::Key key, solve::SparseColumns& columns) const;
+  // The same without the constant, as the begin of a column that the caller finishes.
+  void append_entries(kernels::Key key, solve::SparseColumns& columns) const;
+
+  // In conjunction_visits.hpp.
+  template <class Visitor>
+  void visit_all(std::span<const double> row_weights, std::span<Visitor> visitors,
+                 const Monitor& monitor) const;
 
   double constant_of(kernels::Key key) const { return constants_.of(index_.decode(key)); }
 
  private:
-  struct Worker;
+  struct Buffers;
   // A row that contains all features of the current conjunction, the position of its first one, and their
   // product.
   struct Held {
@@ -79,10 +86,10 @@ class ConjunctionSearch {
 
   double value_at(const Occurrences::Place& place) const;
   void keep_holders(std::size_t rank, std::vector<Held>& rows) const;
-  template <bool Binary>
-  void visit(std::size_t rank, std::span<const double> row_weights, Worker& worker) const;
-  template <bool Binary>
-  void visit_triples(std::size_t rank, Worker& worker) const;
+  template <bool Binary, class Visitor>
+  void visit(std::size_t rank, std::span<const double> row_weights, Buffers& buffers, Visitor& visitor) const;
+  template <bool Binary, class Visitor>
+  void visit_triples(std::size_t rank, Buffers& buffers, Visitor& visitor) const;
 
   const DistinctRows& examples_;
   kernels::ConjunctionIndex index_;

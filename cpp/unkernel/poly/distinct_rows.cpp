@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "unkernel/base/flat_map.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/base/random.hpp"
 
@@ -288,6 +289,36 @@ template DistinctRows distinct_examples(const data::CsrView<std::int32_t, double
                                         std::span<const std::int32_t>, std::span<const double>, int);
 template DistinctRows distinct_examples(const data::CsrView<std::int64_t, double>&,
                                         std::span<const std::int32_t>, std::span<const double>, int);
+
+DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary) {
+  if (binary && !rows.binary()) throw std::invalid_argument("rows with values cannot do without them");
+  FlatMap<std::uint64_t, std::int32_t> ranks;
+  for (std::size_t rank = 0; rank < columns.size(); ++rank)
+    ranks[static_cast<std::uint64_t>(columns[rank])] = static_cast<std::int32_t>(rank);
+  if (ranks.size() != columns.size()) throw std::invalid_argument("a column is given twice");
+  std::vector<std::int32_t> rank_of(rows.columns.size());
+  for (std::size_t k = 0; k < rank_of.size(); ++k) {
+    const std::int32_t* rank = ranks.find(static_cast<std::uint64_t>(rows.columns[k]));
+    if (rank == nullptr) throw std::invalid_argument("a column of the rows is not given");
+    rank_of[k] = *rank;
+  }
+  DistinctRows result = rows;
+  result.columns.assign(columns.begin(), columns.end());
+  if (!binary && rows.binary()) result.values.resize(rows.features.size(), 1.0);
+  for (std::int32_t& feature : result.features) feature = rank_of[static_cast<std::size_t>(feature)];
+  Entries<std::int32_t> room;
+  for (std::size_t i = 0; i < rows.hashes.size(); ++i) {
+    const auto first = static_cast<std::size_t>(rows.offsets[i]);
+    const auto size = static_cast<std::size_t>(rows.offsets[i + 1]) - first;
+    const auto features = std::span(result.features).subspan(first, size);
+    if (binary) {
+      std::sort(features.begin(), features.end());
+    } else {
+      sort_entries(features, std::span(result.values).subspan(first, size), room);
+    }
+  }
+  return result;
+}
 
 ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> chosen) {
   ChosenRows result;

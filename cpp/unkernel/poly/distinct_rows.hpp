@@ -59,6 +59,10 @@ DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                int threads);
 
+// The same rows with features numbered by `columns`, which has all columns of the rows and may have others,
+// each once. Values are kept, or filled in, unless `binary`. Parts of a training set so come to number alike.
+DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary);
+
 // Some of the rows as the input had them: columns ascend in each row.
 struct ChosenRows {
   std::vector<std::int64_t> offsets, columns;

@@ -19,13 +19,6 @@ namespace {
 using kernels::Key;
 using solve::ScoreLoss;
 
-std::unique_ptr<ScoreLoss> loss_of(const DistinctRows& examples, const SparseOptions& options,
-                                   std::int64_t problem) {
-  const CostFactors factors{options.C, options.class_weights};
-  if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
-  return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
-}
-
 // The conjunctions in use and their weights: one column each, in the order of their addition.
 //
 // If rows are binary and the penalty is l1 alone, conjunctions that hold in exactly the same rows share one
@@ -265,6 +258,13 @@ void collect(std::vector<Weighted> entries, std::size_t scores, Trained& trained
 
 }  // namespace
 
+std::unique_ptr<ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
+                                          std::int64_t problem) {
+  const CostFactors factors{options.C, options.class_weights};
+  if (options.loss == SparseLoss::logistic) return logistic_loss_of(examples, factors);
+  return solve::squared_hinge_loss(costs_against_rest(examples, factors, problem));
+}
+
 Trained train_sparse(const DistinctRows& examples, const SparseOptions& options, const SparseStart& start,
                      Monitor& monitor) {
   check_scale(options.map);
@@ -282,7 +282,7 @@ Trained train_sparse(const DistinctRows& examples, const SparseOptions& options,
   std::vector<std::size_t> stored(static_cast<std::size_t>(problems));
   parallel_for(options.threads, problems, [&](std::int64_t number) {
     const auto p = static_cast<std::size_t>(number);
-    const auto loss = loss_of(examples, options, number);
+    const auto loss = sparse_loss_of(examples, options, number);
     SparseProblem problem(search, *loss, options, examples.binary(), threads_each, options.seed + p, monitor);
     problem.resume(start, p);
     trained.outcomes[p] = problem.solve({"training", number, problems, 0, 0, 0, 1.0});

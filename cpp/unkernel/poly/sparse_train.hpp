@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,11 @@ struct SparseOptions {
   std::uint64_t seed;
   int threads;
 };
+
+// The loss of one problem: one class against the rest under the squared hinge, all classes under the logistic
+// loss.
+std::unique_ptr<solve::ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
+                                                 std::int64_t problem);
 
 // Weights of an earlier model with the same feature numbering, in the form of Trained; may be empty.
 struct SparseStart {

@@ -235,7 +235,8 @@ void ProximalNewton::descend_jointly(Model& model) {
   for (std::size_t i = 0; i < rows_; ++i) {
     for (std::size_t k = 0; k < outputs; ++k) n[i] += a[i * outputs + k];
     e[i] = 2.0 * damping_ * largest_curvature_[i];
-    n[i] = std::max(n[i], std::numeric_limits<double>::min());
+    n[i] = i < loss_.coupled_rows() ? std::max(n[i], std::numeric_limits<double>::min())
+                                    : std::numeric_limits<double>::infinity();
   }
   const auto over_entries = [&](std::size_t c, const auto& visit) {
     const auto j = static_cast<std::size_t>(model.columns[c]);

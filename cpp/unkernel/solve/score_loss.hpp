@@ -41,6 +41,8 @@ class ScoreLoss {
   // The Hessian of row i in its scores is diag(a_i) - a_i a_i' / n_i, n_i the sum of a_i: computes a
   // (row-major) for all rows.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
+  // From this row on, the Hessian is diag(a_i) alone.
+  virtual std::size_t coupled_rows() const { return rows(); }
   // The value after adding `step` times `direction` to the scores.
   virtual double value_along(std::span<const double> scores, std::span<const double> direction,
                              double step) const = 0;

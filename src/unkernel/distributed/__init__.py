@@ -8,8 +8,9 @@ except ImportError as error:
     ) from error
 
 from unkernel.distributed.estimators import DaskCuttingPlaneSVC
+from unkernel.distributed.logistic import DaskPolyLogisticRegression
 from unkernel.distributed.poly import DaskPolySVC
 from unkernel.distributed.rank import DaskRankSVM
 from unkernel.distributed.trees import DaskTreeSVC
 
-__all__ = ["DaskCuttingPlaneSVC", "DaskPolySVC", "DaskRankSVM", "DaskTreeSVC"]
+__all__ = ["DaskCuttingPlaneSVC", "DaskPolyLogisticRegression", "DaskPolySVC", "DaskRankSVM", "DaskTreeSVC"]

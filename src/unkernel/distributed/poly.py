@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from dask.distributed import Client
-from sklearn.base import _fit_context, clone
-from sklearn.utils.multiclass import check_classification_targets
 
-from unkernel.cutplane.svc import whole_labels
 from unkernel.distributed.cascade import Certified, ClusterCrew, Members, first_members, solve_by_rounds
-from unkernel.distributed.cluster import Cluster, Gathered, merged_labels
 from unkernel.distributed.on_cluster import OnCluster
-from unkernel.distributed.poly_tasks import Moments, PolyPacking, PolyPart, PolyProblem, moments_of
-from unkernel.learners.maps import gamma_value
+from unkernel.distributed.poly_on_cluster import RoundProgress, SpreadRows
+from unkernel.distributed.poly_tasks import PolyPart, PolyProblem
+from unkernel.distributed.sparse import SparseOnCluster
+from unkernel.distributed.sparse_tasks import SparsePolyPart
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import class_codes, class_weights
 from unkernel.poly import PolySVC
 
 
-@dataclass(frozen=True)
-class RoundProgress:
-    """The state after a round, as solvers report it."""
-
-    stage: str
-    problem: int
-    problems: int
-    finished: int
-    epoch: int
-    active: int
-    relative_gap: float
-    objective: float
-    bound: float
-
-
-class DaskPolySVC(OnCluster, PolySVC):
+class DaskPolySVC(SparseOnCluster, PolySVC):
     """Support vector classification with a polynomial kernel on a Dask cluster.
 
     This is :class:`~unkernel.PolySVC` with the rows on the workers. Training goes in rounds. One worker
@@ -56,6 +38,9 @@ class DaskPolySVC(OnCluster, PolySVC):
         Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
     coef0 : float, default=1.0
         Constant of the kernel, not negative.
+    penalty : {"l2", "l1"}, default="l2"
+        Norm of the weights that is penalised. "l1" makes most weights exactly 0; it requires
+        ``loss="squared_hinge"``, and training is that of :class:`DaskPolyLogisticRegression`.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a row that violates the margin.
     feature_map : {"kernel", "plain"}, default="kernel"
@@ -65,7 +50,8 @@ class DaskPolySVC(OnCluster, PolySVC):
     tol : float, default=1e-3
         Relative duality gap at which training stops.
     max_iter : int, default=1000
-        Largest number of passes over the rows that may be support vectors, in all rounds together.
+        Largest number of passes over the rows that may be support vectors, in all rounds together; steps for
+        ``penalty="l1"``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for each class; "balanced" gives all classes the same total weight.
     n_jobs : int or None, default=None
@@ -101,7 +87,7 @@ class DaskPolySVC(OnCluster, PolySVC):
         Number of rounds.
     traffic_ : dict
         Bytes that were sent during training, by purpose, summed over the parts: "rows", "model", "places" of
-        rows in their parts, and "duals".
+        rows in their parts, and "duals"; for ``penalty="l1"`` those of :class:`DaskPolyLogisticRegression`.
     n_parts_ : int
         Number of parts that the rows were in, one per worker.
     n_recoveries_ : int
@@ -110,6 +96,7 @@ class DaskPolySVC(OnCluster, PolySVC):
     See Also
     --------
     unkernel.PolySVC : The same estimator on one machine, with details of the parameters.
+    DaskPolyLogisticRegression : Logistic regression on the same conjunctions.
     DaskCuttingPlaneSVC : Linear classification on a cluster.
 
     Examples
@@ -123,15 +110,10 @@ class DaskPolySVC(OnCluster, PolySVC):
     array([0, 1, 1, 0])
     """
 
-    penalty = "l2"  # the only one here
     warm_start = False
     _steps = "epochs"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in PolySVC._parameter_constraints.items()
-            if name not in ("penalty", "warm_start")
-        },
+        **{name: allowed for name, allowed in PolySVC._parameter_constraints.items() if name != "warm_start"},
         **OnCluster._beyond_local,
     }
 
@@ -142,6 +124,7 @@ class DaskPolySVC(OnCluster, PolySVC):
         C: float = 1.0,
         gamma: float | str = "scale",
         coef0: float = 1.0,
+        penalty: str = "l2",
         loss: str = "hinge",
         feature_map: str = "kernel",
         storage: str = "auto",
@@ -157,6 +140,7 @@ class DaskPolySVC(OnCluster, PolySVC):
         self.C = C
         self.gamma = gamma
         self.coef0 = coef0
+        self.penalty = penalty
         self.loss = loss
         self.feature_map = feature_map
         self.storage = storage
@@ -168,123 +152,8 @@ class DaskPolySVC(OnCluster, PolySVC):
         self.verbose = verbose
         self.client = client
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model to rows on the workers.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as for :class:`DaskCuttingPlaneSVC`; blocks are ``(X, y)`` or
-            ``(X, y, None, weights)``.
-        y : dask array or array of shape (n_samples,), default=None
-            Class labels; None if the rows come with labels.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
-
-        Returns
-        -------
-        DaskPolySVC
-            The fitted estimator itself.
-        """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
-        return fitted
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        on_progress: OnProgress | None,
-        *,
-        zero_based: Any = "auto",
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        sample_weight : dask array or array of shape (n_samples,) or None
-            Weights of the rows.
-        on_progress : callable or None
-            Called with the state of the solver after each round.
-        zero_based : bool or "auto", default="auto"
-            Whether feature numbers in files start at 0.
-
-        Returns
-        -------
-        DaskPolySVC
-            The fitted estimator itself.
-        """
-        cluster, problem = self._spread(X, y, sample_weight, zero_based)
-        self._solve_on(cluster, problem, None, on_progress)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The rows are sent to the workers once, and each fit starts from the support vectors of the previous
-        one. ``traffic_`` of a fitted copy counts what was sent until it was fitted.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        list of DaskPolySVC
-            One fitted copy of this estimator for each C.
-        """
-        prepared = clone(self)
-        cluster, problem = prepared._spread(X, y, sample_weight, "auto")
-        fitted = []
-        members = None
-        for copy in self._copies(Cs):
-            for name in ("n_features_in_", "classes_", "gamma_"):
-                setattr(copy, name, getattr(prepared, name))
-            same = replace(problem, learner=copy._local())
-            members = copy._solve_on(cluster, same, members, None).members
-            fitted.append(copy)
-        return fitted
-
-    def _spread(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> tuple[Cluster, PolyProblem]:
-        """Have the workers merge their rows; what is solved."""
-        beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources, found = self._gathered(X, beside, zero_based, identify=False)
-        factors = self._survey_labels(found, sources.own_labels)
-        self.n_features_in_ = found.n_features
-        threads = self._worker_threads()
-        packing = PolyPacking(found.first_index, found.n_features, self.classes_, threads)
-        parts = [found.client.submit(PolyPart, blocks, packing, pure=False) for blocks in found.blocks]
-        cluster = Cluster(found.client, parts, [seen.rows for seen in found.surveys])
-        del found  # the blocks, now that they are merged
-        sizes, moments = zip(*cluster.each(moments_of, lambda _: ()), strict=True)
-        cluster.rows = list(sizes)
-        self.gamma_ = gamma_value(self.gamma, cast(Any, Moments.together(moments)), self.n_features_in_)
-        problem = PolyProblem(
-            self._local(), self.classes_, factors, self.gamma_, self.n_features_in_, threads
-        )
-        return cluster, problem
-
-    def _survey_labels(self, found: Gathered, of_files: bool) -> list[float]:
-        """Find the classes; what each of them costs."""
-        labels, totals, _ = merged_labels(found.surveys)
-        labels = whole_labels(labels) if of_files else labels
-        check_classification_targets(labels)
-        self.classes_, codes = class_codes(labels, totals, type(self).__name__)
-        counted = totals > 0
-        return class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
+    def _part_kind(self) -> type[PolyPart]:
+        return SparsePolyPart if self.penalty == "l1" else PolyPart
 
     def _local(self) -> PolySVC:
         """The same learner for one machine, with a seed that all rounds share."""
@@ -292,16 +161,22 @@ class DaskPolySVC(OnCluster, PolySVC):
         given = {name: getattr(self, name) for name in names}
         return PolySVC(**given | {"random_state": self._seed(), "verbose": 0})
 
-    def _solve_on(
-        self,
-        cluster: Cluster,
-        problem: PolyProblem,
-        members: Members | None,
-        on_progress: OnProgress | None,
-    ) -> Certified:
+    def _solve_on(self, spread: SpreadRows, start: Any, on_progress: OnProgress | None) -> Any:
+        if self.penalty == "l1":
+            self.storage_ = "on_the_fly"
+            return self._solve_sparsely(spread, start, on_progress, loss=self.loss, l1=1.0)
+        return self._solve_by_members(spread, start, on_progress)
+
+    def _solve_by_members(
+        self, spread: SpreadRows, start: Members | None, on_progress: OnProgress | None
+    ) -> Members:
+        cluster = spread.cluster
+        problem = PolyProblem(
+            self._local(), self.classes_, spread.factors, self.gamma_, self.n_features_in_, spread.threads
+        )
         crew = ClusterCrew(cluster)
         certified = solve_by_rounds(
-            crew, problem, members or first_members(crew), self._round_reporter(on_progress)
+            crew, problem, start or first_members(crew), self._round_reporter(on_progress)
         )
         model = certified.solution.model()
         self.storage_ = certified.storage
@@ -314,22 +189,15 @@ class DaskPolySVC(OnCluster, PolySVC):
             facts=self._facts(),
             about=about,
         )
-        return certified
+        return certified.members
 
-    def _round_reporter(self, on_progress: OnProgress | None) -> Any:
+    def _round_reporter(self, on_progress: OnProgress | None) -> Callable[[Certified], None]:
         def report(now: Certified) -> None:
             active = sum(map(len, now.members.places))
             objective, bound = float(now.objectives.sum()), float(now.bounds.sum())
-            if self.verbose > 1:
-                print(
-                    f"[{type(self).__name__}] round {len(now.history)}: {active} rows, "
-                    f"objective {objective:.6g}, bound {bound:.6g}, gap {now.gap:.2g}"
-                )
-            if on_progress is not None:
-                problems = len(now.objectives)
-                state = RoundProgress(
-                    "training", 0, problems, 0, now.passes, active, now.gap, objective, bound
-                )
-                on_progress(cast(Any, state))
+            state = RoundProgress(
+                "training", 0, len(now.objectives), 0, now.passes, active, now.gap, objective, bound
+            )
+            self._report_round(state, len(now.history), "rows", on_progress)
 
         return report

@@ -95,6 +95,7 @@ class PolyLogisticRegression(PolyLearner):
     See Also
     --------
     PolySVC : Support vector classification on the same conjunctions.
+    unkernel.distributed.DaskPolyLogisticRegression : The same estimator on a Dask cluster.
     compile : Compile the fitted model for fast inference.
 
     Examples

@@ -1,0 +1,135 @@
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+#include <memory>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "sparse_options.hpp"
+#include "unkernel/poly/sparse_part.hpp"
+
+namespace unkernel::bindings {
+namespace {
+
+using poly::SparsePart;
+using Flags = Array<std::uint8_t>;
+
+poly::SparseLoss sparse_loss_named(const std::string& name) {
+  if (name == "squared_hinge") return poly::SparseLoss::squared_hinge;
+  if (name == "logistic") return poly::SparseLoss::logistic;
+  throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
+}
+
+std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb::object given,
+                                             const kernels::FeatureMap& map,
+                                             std::vector<double> class_weights, std::int64_t problem) {
+  const poly::SparseOptions options = sparse_options(Options(given), map, std::move(class_weights));
+  std::unique_ptr<SparsePart> part;
+  watched([&](Monitor&) { part = std::make_unique<SparsePart>(rows, options, problem); });
+  return part;
+}
+
+auto propose(SparsePart& part, Array<double> gradients, Array<double> curvatures, double damping,
+             std::int64_t steps) {
+  std::vector<double> proposed;
+  watched([&](Monitor& monitor) {
+    proposed = part.propose({view(gradients), view(curvatures), damping}, steps, monitor);
+  });
+  return to_numpy(std::move(proposed));
+}
+
+auto feature_bounds(const SparsePart& part, std::size_t output) {
+  poly::FeatureBounds found;
+  watched([&](Monitor& monitor) { found = part.feature_bounds(output, monitor); });
+  return std::tuple(to_numpy(std::move(found.sums)), to_numpy(std::move(found.bounds)));
+}
+
+auto bucket_bounds(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
+                   std::size_t buckets) {
+  poly::BucketBounds found;
+  watched([&](Monitor& monitor) {
+    found = part.bucket_bounds(output, {view(features), view(pair_buckets)}, buckets, monitor);
+  });
+  return std::tuple(to_numpy(std::move(found.largest)), to_numpy(std::move(found.smallest)),
+                    to_numpy(std::move(found.below)));
+}
+
+auto sums_in_buckets(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
+                     Flags wanted) {
+  poly::ConjunctionSums found;
+  watched([&](Monitor& monitor) {
+    found = part.sums_in_buckets(output, {view(features), view(pair_buckets)}, view(wanted), monitor);
+  });
+  return std::tuple(to_numpy(std::move(found.keys)), to_numpy(std::move(found.sums)));
+}
+
+}  // namespace
+
+poly::SparseOptions sparse_options(const Options& given, const kernels::FeatureMap& map,
+                                   std::vector<double>&& class_weights) {
+  return {map,
+          sparse_loss_named(given.text("loss")),
+          {given.real("l1"), given.real("l2")},
+          given.real("C"),
+          std::move(class_weights),
+          given.real("memory"),
+          given.real("tolerance"),
+          given.integer<std::int64_t>("max_steps"),
+          given.integer<std::uint64_t>("seed"),
+          given.integer<int>("threads")};
+}
+
+void bind_sparse_part(nb::module_& module) {
+  nb::class_<SparsePart>(module, "SparsePart", "One part of the rows of a sparse model.")
+      .def(nb::new_(&make_sparse_part), nb::arg("rows"), nb::arg("options"), nb::kw_only(),
+           nb::arg("feature_map"), nb::arg("class_weights"), nb::arg("problem"), nb::keep_alive<0, 1>())
+      .def_prop_ro("outputs", &SparsePart::outputs)
+      .def_prop_ro("columns", &SparsePart::columns)
+      .def(
+          "use",
+          [](SparsePart& self, Array<std::uint64_t> keys) {
+            watched([&](Monitor&) { self.use(view(keys)); });
+          },
+          nb::arg("keys"))
+      .def(
+          "move_to",
+          [](SparsePart& self, Array<double> weights) {
+            watched([&](Monitor&) { self.move_to(view(weights)); });
+          },
+          nb::arg("weights"))
+      .def("loss", &SparsePart::loss)
+      .def("gradients", [](const SparsePart& self) { return to_numpy(self.gradients()); })
+      .def("curvatures", [](const SparsePart& self) { return to_numpy(self.curvatures()); })
+      .def(
+          "duals",
+          [](const SparsePart& self, Array<double> scales) { return to_numpy(self.duals(view(scales))); },
+          nb::arg("scales"))
+      .def(
+          "losses_along",
+          [](const SparsePart& self, Array<double> direction, Array<double> steps) {
+            return to_numpy(self.losses_along(view(direction), view(steps)));
+          },
+          nb::arg("direction"), nb::arg("steps"))
+      .def(
+          "hessian_product",
+          [](const SparsePart& self, Array<double> direction) {
+            return to_numpy(self.hessian_product(view(direction)));
+          },
+          nb::arg("direction"))
+      .def("propose", &propose, nb::arg("gradients"), nb::arg("curvatures"), nb::arg("damping"),
+           nb::arg("steps"))
+      .def("feature_bounds", &feature_bounds, nb::arg("output"))
+      .def("bucket_bounds", &bucket_bounds, nb::arg("output"), nb::arg("features"), nb::arg("pair_buckets"),
+           nb::arg("buckets"))
+      .def("sums_in_buckets", &sums_in_buckets, nb::arg("output"), nb::arg("features"),
+           nb::arg("pair_buckets"), nb::arg("wanted"));
+
+  module.def(
+      "conjunction_constants",
+      [](const kernels::FeatureMap& map, bool binary, Array<std::uint64_t> keys) {
+        return to_numpy(poly::conjunction_constants(map, binary, view(keys)));
+      },
+      nb::arg("feature_map"), nb::kw_only(), nb::arg("binary"), nb::arg("keys"));
+}
+
+}  // namespace unkernel::bindings

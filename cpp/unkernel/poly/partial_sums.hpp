@@ -1,0 +1,59 @@
+// Finds the strongest conjunctions of rows that are in several parts, none of which knows all of a sum.
+//
+// Every part sums its own rows. A conjunction whose strength |sum_k s_k| over the parts k exceeds a threshold
+// is found in three steps, of which each sends little:
+//
+// 1. Features  each part states its sum of each feature, and a bound of its sums of longer conjunctions below
+//              that feature (conjunction_search.hpp). Where the bounds of all parts together are within the
+//              threshold, no longer conjunction can exceed it: the others are `live`.
+// 2. Buckets   conjunctions below live features are hashed into buckets. For each bucket a part states the
+//              largest and the smallest of its sums. Their sums over the parts bound all strengths in it. For
+//              triples this is preceded by a bound of what lies below the pairs of a bucket.
+// 3. Sums      of the conjunctions in buckets beyond the threshold, each part states key and sum.
+//
+// Cost     each step visits every conjunction of the part's live features once. Memory: 16 bytes per bucket
+//          and thread, 24 for degree 3.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/poly/conjunction_search.hpp"
+
+namespace unkernel::poly {
+
+struct FeatureBounds {
+  std::vector<double> sums;    // by rank
+  std::vector<double> bounds;  // of longer conjunctions whose rarest feature it is
+};
+
+struct BucketBounds {
+  std::vector<double> largest, smallest;  // of the sums; 0 if there is none of that sign
+  std::vector<double> below;              // of triples below the pairs in it
+};
+
+struct ConjunctionSums {
+  std::vector<kernels::Key> keys;  // ascending
+  std::vector<double> sums;
+};
+
+// Which conjunctions are visited. Flags are bytes, 0 or 1; the number of buckets is a power of two.
+struct LiveConjunctions {
+  std::span<const std::uint8_t> features;      // by rank
+  std::span<const std::uint8_t> pair_buckets;  // below whose pairs triples are visited; empty for none
+};
+
+FeatureBounds feature_bounds(const ConjunctionSearch& search, std::span<const double> row_weights,
+                             std::size_t features, int threads, const Monitor& monitor);
+
+BucketBounds bucket_bounds(const ConjunctionSearch& search, std::span<const double> row_weights,
+                           const LiveConjunctions& live, std::size_t buckets, int threads,
+                           const Monitor& monitor);
+
+ConjunctionSums sums_in_buckets(const ConjunctionSearch& search, std::span<const double> row_weights,
+                                const LiveConjunctions& live, std::span<const std::uint8_t> wanted_buckets,
+                                int threads, const Monitor& monitor);
+
+}  // namespace unkernel::poly

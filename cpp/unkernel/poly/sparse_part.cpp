@@ -1,0 +1,235 @@
+#include "unkernel/poly/sparse_part.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "unkernel/base/error.hpp"
+#include "unkernel/poly/mapped_rows.hpp"
+#include "unkernel/poly/storage.hpp"
+#include "unkernel/solve/proximal_newton.hpp"
+
+namespace unkernel::poly {
+
+using kernels::Key;
+
+std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary,
+                                          std::span<const Key> keys) {
+  const kernels::ConjunctionIndex index(map.degree,
+                                        binary ? kernels::Basis::sets : kernels::Basis::monomials);
+  const LinearConstants constants(map, binary);
+  std::vector<double> found;
+  for (const Key key : keys) found.push_back(constants.of(index.decode(key)));
+  return found;
+}
+
+SparsePart::SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem)
+    : examples_(examples),
+      options_(options),
+      search_(examples, options.map),
+      loss_(sparse_loss_of(examples, options, problem)),
+      columns_(examples.binary()) {
+  check_scale(options.map);
+  check_feature_count(examples, options.map.degree);
+  use({});
+}
+
+void SparsePart::use(std::span<const Key> keys) {
+  const bool longer = keys.size() >= keys_.size() && std::ranges::equal(keys.first(keys_.size()), keys_);
+  if (!longer) {
+    keys_.clear();
+    columns_ = solve::SparseColumns(examples_.binary());
+  }
+  const auto rows = static_cast<std::size_t>(examples_.rows());
+  if (rows + keys.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()))
+    throw std::invalid_argument("rows and conjunctions in use are too many for one part");
+  for (const Key key : keys.subspan(keys_.size())) {
+    const auto anchor = static_cast<std::int32_t>(rows + keys_.size());
+    search_.append_entries(key, columns_);
+    columns_.uniform() ? columns_.add_entry(anchor) : columns_.add_entry(anchor, 1.0);
+    columns_.finish(search_.constant_of(key));
+    if (options_.memory > 0.0 && columns_.bytes() > options_.memory) {
+      throw NotEnoughMemory(
+          "the columns of a sparse model do not fit into a worker's memory; lower C, drop rare features, or "
+          "use more workers");
+    }
+    keys_.push_back(key);
+  }
+  forget_anchors();
+  move_to(std::vector<double>(keys_.size() * outputs(), 0.0));
+}
+
+// Then the loss is that of the rows alone.
+void SparsePart::forget_anchors() {
+  loss_.set(1.0, keys_.size(), std::vector<solve::Anchor>(keys_.size() * outputs(), {0.0, 0.0, 0.0}));
+}
+
+std::span<const double> SparsePart::checked(std::span<const double> weights) const {
+  if (weights.size() != keys_.size() * outputs())
+    throw std::invalid_argument("there must be one number per conjunction in use and output");
+  return weights;
+}
+
+std::vector<double> SparsePart::scores_of(std::span<const double> weights) const {
+  std::vector<double> scores(loss_.rows() * outputs(), 0.0);
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    for (std::size_t j = 0; j < keys_.size(); ++j) {
+      const double weight = weights[k * keys_.size() + j];
+      if (weight != 0.0) columns_.axpy(j, weight, scores.data() + k * loss_.rows());
+    }
+  }
+  return scores;
+}
+
+void SparsePart::move_to(std::span<const double> weights) {
+  checked(weights);
+  weights_.assign(weights.begin(), weights.end());
+  scores_ = scores_of(weights);
+  gradients_.resize(scores_.size());
+  curvatures_.resize(scores_.size());
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    loss_.derivatives(scores_, k, std::span(gradients_).subspan(k * loss_.rows(), loss_.rows()),
+                      std::span(curvatures_).subspan(k * loss_.rows(), loss_.rows()));
+  }
+}
+
+double SparsePart::loss() const { return loss_.value(scores_); }
+
+// The gradient in the weights of a function of the scores, given its gradient in these.
+std::vector<double> SparsePart::by_weight(std::span<const double> row_gradients) const {
+  std::vector<double> found;
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    for (std::size_t j = 0; j < keys_.size(); ++j)
+      found.push_back(columns_.dot(j, row_gradients.data() + k * loss_.rows()));
+  }
+  return found;
+}
+
+std::vector<double> SparsePart::gradients() const { return by_weight(gradients_); }
+
+std::vector<double> SparsePart::hessian_product(std::span<const double> direction) const {
+  std::vector<double> changes = scores_of(checked(direction));
+  multiply_by_curvatures(changes);
+  return by_weight(changes);
+}
+
+// Of the changes t of a row's scores, its Hessian diag(a) - a a'/n makes a_k (t_k - a't / n).
+void SparsePart::multiply_by_curvatures(std::span<double> changes) const {
+  const std::size_t rows = loss_.rows();
+  if (outputs() == 1) {
+    for (std::size_t i = 0; i < rows; ++i) changes[i] *= curvatures_[i];
+    return;
+  }
+  std::vector<double> a(changes.size());
+  loss_.joint_curvatures(scores_, a);
+  for (std::size_t i = 0; i < rows; ++i) {
+    const double* own = a.data() + i * outputs();
+    double total = std::numeric_limits<double>::min();
+    double mean = 0.0;
+    for (std::size_t k = 0; k < outputs(); ++k) {
+      total += own[k];
+      mean += own[k] * changes[k * rows + i];
+    }
+    for (std::size_t k = 0; k < outputs(); ++k)
+      changes[k * rows + i] = own[k] * (changes[k * rows + i] - mean / total);
+  }
+}
+
+std::vector<double> SparsePart::curvatures() const {
+  std::vector<double> found;
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    const double* of_rows = curvatures_.data() + k * loss_.rows();
+    for (std::size_t j = 0; j < keys_.size(); ++j) {
+      const auto rows = columns_.rows(j);
+      const double* values = columns_.values(j);
+      double sum = 0.0;
+      for (std::size_t n = 0; n < rows.size(); ++n) {
+        const double value = values != nullptr ? values[n] : 1.0;
+        sum += of_rows[static_cast<std::size_t>(rows[n])] * value * value;
+      }
+      found.push_back(columns_.scale(j) * columns_.scale(j) * sum);
+    }
+  }
+  return found;
+}
+
+std::vector<double> SparsePart::duals(std::span<const double> scales) const {
+  std::vector<double> found;
+  for (const double scale : scales) found.push_back(loss_.dual(gradients_, scale));
+  return found;
+}
+
+std::vector<double> SparsePart::losses_along(std::span<const double> direction,
+                                             std::span<const double> steps) const {
+  const std::vector<double> change = scores_of(checked(direction));
+  std::vector<double> found;
+  for (const double step : steps) found.push_back(loss_.value_along(scores_, change, step));
+  return found;
+}
+
+std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps, Monitor& monitor) {
+  checked(all.gradients);
+  checked(all.curvatures);
+  const std::vector<double> own_gradients = gradients();
+  const std::vector<double> own_curvatures = curvatures();
+  double known = 0.0;
+  double own = 0.0;
+  for (std::size_t p = 0; p < own_curvatures.size(); ++p) {
+    known += all.curvatures[p];
+    own += own_curvatures[p];
+  }
+  const double factor = own > 0.0 ? known / own : 0.0;
+  std::vector<solve::Anchor> anchors(weights_.size());
+  for (std::size_t p = 0; p < weights_.size(); ++p) {
+    const double scale = columns_.scale(p % keys_.size());
+    const double lacking =
+        std::max(all.curvatures[p] - factor * own_curvatures[p], all.damping * all.curvatures[p]);
+    anchors[p] = {(all.gradients[p] - factor * own_gradients[p]) / scale, lacking / (scale * scale),
+                  scale * weights_[p]};
+  }
+  loss_.set(factor, keys_.size(), std::move(anchors));
+  solve::ProximalNewton solver(columns_, loss_, options_.penalty, options_.seed, monitor);
+  for (std::size_t p = 0; p < weights_.size(); ++p) {
+    if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
+  }
+  solver.run(0.0, steps);
+  forget_anchors();
+  std::vector<double> proposed;
+  for (std::size_t k = 0; k < outputs(); ++k) {
+    const auto weights = solver.weights(k);
+    proposed.insert(proposed.end(), weights.begin(), weights.end());
+  }
+  return proposed;
+}
+
+std::span<const double> SparsePart::row_gradients(std::size_t output) const {
+  return std::span(gradients_).subspan(output * loss_.rows(), loss_.own_rows());
+}
+
+void SparsePart::check_live(std::size_t output, const LiveConjunctions& live) const {
+  if (output >= outputs()) throw std::out_of_range("there is no such output");
+  if (live.features.size() != static_cast<std::size_t>(examples_.used_features()))
+    throw std::invalid_argument("there must be one flag per feature");
+}
+
+FeatureBounds SparsePart::feature_bounds(std::size_t output, const Monitor& monitor) const {
+  if (output >= outputs()) throw std::out_of_range("there is no such output");
+  return poly::feature_bounds(search_, row_gradients(output),
+                              static_cast<std::size_t>(examples_.used_features()), options_.threads, monitor);
+}
+
+BucketBounds SparsePart::bucket_bounds(std::size_t output, const LiveConjunctions& live, std::size_t buckets,
+                                       const Monitor& monitor) const {
+  check_live(output, live);
+  return poly::bucket_bounds(search_, row_gradients(output), live, buckets, options_.threads, monitor);
+}
+
+ConjunctionSums SparsePart::sums_in_buckets(std::size_t output, const LiveConjunctions& live,
+                                            std::span<const std::uint8_t> wanted,
+                                            const Monitor& monitor) const {
+  check_live(output, live);
+  return poly::sums_in_buckets(search_, row_gradients(output), live, wanted, options_.threads, monitor);
+}
+
+}  // namespace unkernel::poly

@@ -1,0 +1,89 @@
+// One part of the rows of a sparse model that is trained on many parts: the part's share of the objective,
+// its proposals for better weights, and its sums of conjunctions that are not in use yet.
+//
+// The parts number features alike (renumbered). The conjunctions in use are given by their keys; their
+// weights are those of the penalty, w in phi_T w with phi_T = c_T m_T, output-major: [k * keys + j].
+//
+// All that a part states is a sum over its rows, so that sums over the parts are those of all rows. Proposals
+// are explained in solve/anchored_loss.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "unkernel/base/monitor.hpp"
+#include "unkernel/poly/conjunction_search.hpp"
+#include "unkernel/poly/distinct_rows.hpp"
+#include "unkernel/poly/partial_sums.hpp"
+#include "unkernel/poly/sparse_train.hpp"
+#include "unkernel/solve/anchored_loss.hpp"
+#include "unkernel/solve/sparse_columns.hpp"
+
+namespace unkernel::poly {
+
+// The constants c_T of conjunctions over sets of binary features or over monomials.
+std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary,
+                                          std::span<const kernels::Key> keys);
+
+class SparsePart {
+ public:
+  // One class against the rest under the squared hinge, all classes under the logistic loss. The examples
+  // must outlive the part.
+  SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem);
+
+  std::size_t outputs() const { return loss_.outputs(); }
+  std::size_t columns() const { return keys_.size(); }
+
+  // Sets the conjunctions in use, whose weights are then 0. Columns that are in use already, in the same
+  // order, are kept. Throws NotEnoughMemory.
+  void use(std::span<const kernels::Key> keys);
+  void move_to(std::span<const double> weights);
+
+  // At the current weights.
+  double loss() const;
+  std::vector<double> gradients() const;                            // by weight
+  std::vector<double> curvatures() const;                           // by weight
+  std::vector<double> duals(std::span<const double> scales) const;  // sum_i g_i(-scale dL_i/df)
+  std::vector<double> losses_along(std::span<const double> direction, std::span<const double> steps) const;
+
+  // The Hessian of the loss in the weights, times a direction.
+  std::vector<double> hessian_product(std::span<const double> direction) const;
+
+  // Weights that lower the part's model of the objective of all rows, of whose loss it knows gradients and
+  // curvatures, in so many Newton steps. To the curvature of each weight in its own rows it adds what it
+  // lacks, and at least `damping` times that of all rows.
+  struct Knowledge {
+    std::span<const double> gradients;
+    std::span<const double> curvatures;
+    double damping;
+  };
+  std::vector<double> propose(const Knowledge& all, std::int64_t steps, Monitor& monitor);
+
+  // partial_sums.hpp, for the gradients of one output.
+  FeatureBounds feature_bounds(std::size_t output, const Monitor& monitor) const;
+  BucketBounds bucket_bounds(std::size_t output, const LiveConjunctions& live, std::size_t buckets,
+                             const Monitor& monitor) const;
+  ConjunctionSums sums_in_buckets(std::size_t output, const LiveConjunctions& live,
+                                  std::span<const std::uint8_t> wanted, const Monitor& monitor) const;
+
+ private:
+  std::span<const double> row_gradients(std::size_t output) const;
+  std::span<const double> checked(std::span<const double> weights) const;
+  void check_live(std::size_t output, const LiveConjunctions& live) const;
+  void forget_anchors();
+  std::vector<double> scores_of(std::span<const double> weights) const;
+  std::vector<double> by_weight(std::span<const double> row_gradients) const;
+  void multiply_by_curvatures(std::span<double> changes) const;
+
+  const DistinctRows& examples_;
+  SparseOptions options_;
+  ConjunctionSearch search_;
+  solve::AnchoredLoss loss_;
+  solve::SparseColumns columns_;  // the last entry of each is its anchor
+  std::vector<kernels::Key> keys_;
+  std::vector<double> weights_;
+  std::vector<double> scores_, gradients_, curvatures_;  // of rows and anchors, output-major
+};
+
+}  // namespace unkernel::poly

@@ -1,0 +1,63 @@
+// A loss of some rows that stands for the loss of all: the rest is modelled weight by weight.
+//
+// Several parts each have some of the rows, and all columns. With the gradient g and the curvatures h of the
+// loss of all rows at weights w0, and g_k, h_k those of a part, the part's model of the loss is
+//
+//   s L_k(w) + sum_j [ (g - s g_k)_j w_j + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a little),
+//
+// with s = sum(h) / sum(h_k). Its gradient at w0 is that of all rows, so weights that lower the part's model
+// plus a penalty are a descent direction for all rows (Shamir, Srebro & Zhang, Communication-efficient
+// distributed optimization using an approximate Newton-type method, ICML 2014). The term d gives columns that
+// the part lacks their curvature.
+//
+// The sum over j is a loss of further rows, the anchors: row n + j has the score of weight j alone, c_j w_j.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unkernel/solve/score_loss.hpp"
+
+namespace unkernel::solve {
+
+// One loss per anchor and output: slope f + curvature/2 (f - centre)^2.
+struct Anchor {
+  double slope;
+  double curvature;
+  double centre;
+};
+
+class AnchoredLoss : public ScoreLoss {
+ public:
+  explicit AnchoredLoss(std::unique_ptr<ScoreLoss> own) : own_(std::move(own)) {}
+
+  // `anchors` are output-major, as scores are.
+  void set(double own_factor, std::size_t count, std::vector<Anchor>&& anchors);
+
+  std::size_t own_rows() const { return own_->rows(); }
+
+  std::size_t rows() const override { return own_->rows() + count_; }
+  std::size_t outputs() const override { return own_->outputs(); }
+  std::size_t coupled_rows() const override { return own_->rows(); }
+  double value(std::span<const double> scores) const override;
+  void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
+                   std::span<double> curvature) const override;
+  void largest_curvatures(std::span<double> curvature) const override;
+  void joint_curvatures(std::span<const double> scores, std::span<double> a) const override;
+  double value_along(std::span<const double> scores, std::span<const double> direction,
+                     double step) const override;
+  double dual(std::span<const double> gradients, double scale) const override;
+
+ private:
+  std::vector<double> of_own_rows(std::span<const double> scores) const;
+  const Anchor& anchor(std::size_t output, std::size_t j) const { return anchors_[output * count_ + j]; }
+
+  std::unique_ptr<ScoreLoss> own_;
+  double factor_ = 1.0;
+  std::size_t count_ = 0;
+  std::vector<Anchor> anchors_;
+};
+
+}  // namespace unkernel::solve

@@ -1,0 +1,217 @@
+"""Sparse models of rows on many workers are those of one machine, to the gap, and the gap is true."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from pathlib import Path
+from typing import Any
+
+import dask
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import unkernel
+from reference import sparse as reference
+from reference.lost_workers import kill_a_worker
+from reference.poly import expand
+from reference.poly_problems import make_problem
+from unkernel import PolyLogisticRegression, PolySVC
+from unkernel.distributed import DaskPolyLogisticRegression, DaskPolySVC
+from unkernel.distributed.sparse_crew import ClusterSparseCrew
+
+TOL = 1e-3
+
+
+@pytest.fixture(scope="module")
+def few(data: Any) -> Any:
+    """Rows enough for three parts to disagree."""
+    kept = {field.name: getattr(data, field.name)[:180] for field in dataclasses.fields(data)}
+    return dataclasses.replace(data, **kept)
+
+
+def assert_equally_good(ours: Any, theirs: Any) -> None:
+    assert ours.gap_ <= TOL
+    assert ours.objective_ == pytest.approx(theirs.objective_, rel=2 * TOL)
+    assert ours.gamma_ == pytest.approx(theirs.gamma_, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"degree": 1},
+        {"degree": 3, "gamma": 0.3},
+        {"penalty": "elasticnet"},
+        {"penalty": "elasticnet", "l1_ratio": 0.1, "degree": 1},
+        {"feature_map": "plain"},
+        {"gamma": "auto", "coef0": 0.0, "C": 1000.0},
+        {"class_weight": {"yes": 3.0}},
+    ],
+    ids=str,
+)
+def test_two_classes(client: Any, few: Any, options: dict[str, Any]) -> None:
+    ours = DaskPolyLogisticRegression(client=client, **options).fit(few.X, few.binary)
+    theirs = PolyLogisticRegression(**options).fit(few.X, few.binary)
+    assert_equally_good(ours, theirs)
+    np.testing.assert_allclose(ours.predict_proba(few.X), theirs.predict_proba(few.X), atol=0.1)
+    assert (ours.n_parts_, ours.n_recoveries_) == (3, 0)
+    assert len(ours.history_.passes) == ours.n_rounds_ > 1
+    assert set(ours.traffic_) == {"numbering", "search", "weights"}
+
+
+@pytest.mark.parametrize("learner", [DaskPolyLogisticRegression, DaskPolySVC])
+def test_several_classes_and_weights(client: Any, few: Any, learner: Any) -> None:
+    options = {"penalty": "l1", "class_weight": "balanced"}
+    options |= {"loss": "squared_hinge"} if learner is DaskPolySVC else {}
+    local = PolySVC if learner is DaskPolySVC else PolyLogisticRegression
+    for weights in (None, few.weights):
+        ours = learner(**options).fit(few.X, few.classes, weights)
+        theirs = local(**options).fit(few.X, few.classes, weights)
+        assert_equally_good(ours, theirs)
+        np.testing.assert_array_equal(ours.classes_, [0, 1, 2])
+        assert np.mean(ours.predict(few.X) == theirs.predict(few.X)) > 0.95
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "l1"), [("logistic", 1.0), ("logistic", 0.3), ("softmax", 1.0), ("squared_hinge", 1.0)]
+)
+def test_the_gap_is_true(client: Any, kind: str, l1: float, binary: bool) -> None:
+    """The objective is that of all rows by explicit maps, and the bound is below the optimum."""
+    X, y = make_problem(3, rows=60, features=5, binary=binary, classes=3 if kind == "softmax" else 2)
+    weights = np.random.default_rng(0).integers(0, 3, len(y)).astype(float)
+    options: dict[str, Any] = {"degree": 2, "gamma": 0.5, "coef0": 1.5}
+    common = {"C": 0.7, "tol": 0.02, **options}
+    if kind == "squared_hinge":
+        ours: Any = DaskPolySVC(penalty="l1", loss=kind, **common)
+    else:
+        ours = DaskPolyLogisticRegression(penalty="elasticnet", l1_ratio=l1, **common)
+    ours.fit(X, y, weights)
+
+    codes = np.searchsorted(ours.classes_, y)
+    shares = {"l1": l1, "l2": 1 - l1}
+    objective = reference.model_objective(kind, ours.model_, X, codes, 0.7 * weights, **shares)
+    assert ours.objective_ == pytest.approx(objective, rel=1e-9)
+    Phi = (reference.expand_sets if binary else expand)(X, **options)
+    outputs = 3 if kind == "softmax" else 1
+    optimum, _ = reference.minimise(kind, Phi, codes, 0.7 * weights, **shares, outputs=outputs)
+    for found, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
+        assert bound * (1 - 1e-6) <= optimum <= found * (1 + 1e-6)
+
+
+def test_parts_of_one_class_and_of_other_columns(client: Any, few: Any) -> None:
+    """No part knows more than one class, or more than a third of the features."""
+    order = np.argsort(few.classes, kind="stable")
+    third = np.arange(60) // 20
+    X = few.X[order].toarray() * (third == (np.arange(180) // 60)[:, None])
+    ours = DaskPolyLogisticRegression().fit(X, few.classes[order])
+    assert_equally_good(ours, PolyLogisticRegression().fit(X, few.classes[order]))
+
+
+def test_equal_rows_in_several_parts_of_0_and_1(client: Any) -> None:
+    X, y = make_problem(0, rows=300, features=5)
+    ours = DaskPolyLogisticRegression(gamma=1.0, degree=3).fit(X, y)
+    assert ours.model_.sets
+    assert_equally_good(ours, PolyLogisticRegression(gamma=1.0, degree=3).fit(X, y))
+
+
+def test_a_part_of_0_and_1_among_others(client: Any) -> None:
+    X, y = make_problem(0, rows=300, features=5)
+    X[150:] *= 2
+    ours = DaskPolyLogisticRegression(gamma=1.0).fit(X, y)
+    assert not ours.model_.sets
+    assert_equally_good(ours, PolyLogisticRegression(gamma=1.0).fit(X, y))
+
+
+def test_the_same_parts_and_seed_give_the_same_model(client: Any, few: Any) -> None:
+    first, second = (DaskPolyLogisticRegression(random_state=1).fit(few.X, few.binary) for _ in range(2))
+    np.testing.assert_array_equal(first.model_.keys, second.model_.keys)
+    np.testing.assert_array_equal(first.model_.weights, second.model_.weights)
+    assert first.traffic_ == second.traffic_
+
+
+def test_blocks_of_different_width_some_empty(client: Any, few: Any) -> None:
+    X, y = few.X.tolil(), few.binary
+    X[:60, 40:] = 0
+    X = sparse.csr_matrix(X)
+    blocks = [(X[:60, :40], y[:60]), (X[:0], y[:0]), (X[60:], y[60:])]
+    ours = DaskPolyLogisticRegression().fit([dask.delayed(block) for block in blocks])
+    assert ours.n_features_in_ == 60
+    assert_equally_good(ours, PolyLogisticRegression().fit(X, y))
+
+
+def test_a_path_is_that_of_one_machine(client: Any, few: Any) -> None:
+    Cs = [0.3, 1.0]
+    ours, theirs = (
+        learner.path(few.X, few.binary, Cs)
+        for learner in (DaskPolyLogisticRegression(), PolyLogisticRegression())
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.C == other.C
+        assert_equally_good(one, other)
+    assert ours[1].n_rounds_ < DaskPolyLogisticRegression(C=1.0).fit(few.X, few.binary).n_rounds_
+
+
+def test_too_few_steps(client: Any, few: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match="max_iter=3 steps"):
+        ours = DaskPolyLogisticRegression(max_iter=3, tol=1e-6).fit(few.X, few.binary)
+    assert ours.n_iter_ == 3
+    assert ours.gap_ > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "message"),
+    [
+        ({"degree": 4}, None, "degree"),
+        ({"penalty": "l3"}, None, "penalty"),
+        ({"l1_ratio": 0.0}, None, "l1_ratio"),
+        ({"class_weight": {"maybe": 2.0}}, None, "maybe"),
+        ({}, np.zeros(180), "one class"),
+    ],
+)
+def test_mistakes_are_named(client: Any, few: Any, options: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DaskPolyLogisticRegression(**options).fit(few.X, few.binary if y is None else y)
+
+
+def test_l1_needs_the_squared_hinge(client: Any, few: Any) -> None:
+    with pytest.raises(ValueError, match="squared_hinge"):
+        DaskPolySVC(penalty="l1").fit(few.X, few.binary)
+
+
+def test_models_are_ordinary(client: Any, few: Any, tmp_path: Path) -> None:
+    ours = DaskPolyLogisticRegression(client=client).fit(few.X, few.binary)
+    ours.save(tmp_path / "model.uk")
+    loaded = PolyLogisticRegression.load(tmp_path / "model.uk")
+    np.testing.assert_array_equal(loaded.predict_proba(few.X), ours.predict_proba(few.X))
+    compiled = unkernel.compile(ours)
+    np.testing.assert_array_equal(compiled.predict(few.X), ours.predict(few.X))
+    again = pickle.loads(pickle.dumps(ours))
+    assert again.client is None
+    np.testing.assert_array_equal(again.predict(few.X), ours.predict(few.X))
+    assert clone(ours).client is client
+
+
+def test_progress_is_shown(client: Any, few: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[float] = []
+    ours = DaskPolyLogisticRegression(verbose=2)
+    ours.fit_reporting(few.X, few.binary, None, on_progress=lambda now: seen.append(now.relative_gap))
+    assert len(seen) == ours.n_rounds_
+    assert seen[-1] == ours.gap_
+    assert f"round {ours.n_rounds_}: " in capsys.readouterr().out
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(("when", "calls"), [("use", 2), ("bounds", 3), ("strongest", 2), ("judge", 3)])
+def test_a_killed_worker(
+    process_client: Any, few: Any, when: str, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killing = kill_a_worker(process_client, calls)
+    monkeypatch.setattr(ClusterSparseCrew, when, killing(getattr(ClusterSparseCrew, when)))
+    ours = DaskPolyLogisticRegression(client=process_client).fit(few.X, few.binary)
+    assert ours.n_recoveries_ >= 1
+    assert_equally_good(ours, PolyLogisticRegression().fit(few.X, few.binary))

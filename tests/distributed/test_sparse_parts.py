@@ -1,0 +1,183 @@
+"""What parts say of a sparse model adds up to what explicit maps of all rows say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference import conjunctions
+from reference.poly import squared_constant
+from reference.poly_problems import make_problem
+from reference.sparse import loss_and_gradient
+from unkernel._core import FeatureMap, conjunction_constants
+from unkernel.distributed import sparse_tasks as tasks
+from unkernel.distributed.poly_tasks import PolyPacking
+from unkernel.distributed.sparse_crew import SparseCrew, numbering_of
+from unkernel.distributed.sparse_rounds import SparseSolver, conjugate_gradients
+from unkernel.distributed.worker_tasks import block_of
+from unkernel.poly.options import SparseOptions
+
+MAP: dict[str, Any] = {"gamma": 0.5, "coef0": 1.5}
+
+
+class PartsHere(SparseCrew):
+    """Parts of this process."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def use(self, problem: Any, keys: Any, version: int) -> None:
+        assert all(self._each(tasks.use_keys, problem, keys, version))
+
+    def bounds(self, task: Any, point: Any, *told: Any) -> Any:
+        return sum(self._each(task, point, *told))
+
+    def strongest(self, point: Any, told: Any, threshold: float, most: int) -> Any:
+        return tasks.strongest(self._each(tasks.sums_in_buckets, point, *told), threshold, most)[0]
+
+    def _each(self, task: Any, *told: Any) -> list[Any]:
+        return [task(part, *told) for part in self.parts]
+
+
+class Case:
+    """A problem in three parts, and its explicit map."""
+
+    def __init__(self, degree: int, binary: bool, classes: int, loss: str, l2: float = 0.0) -> None:
+        X, y = make_problem(degree, rows=40, features=6, binary=binary, classes=classes)
+        X[:20, 5] = 0  # the first part lacks a feature
+        self.codes = y.astype(int)
+        packing = PolyPacking(0, 6, np.unique(y), 1)
+        rows = (slice(0, 15), slice(15, 17), slice(17, 40))
+        self.parts = [tasks.SparsePolyPart([block_of(X[some], y[some])], packing) for some in rows]
+        counts = sum(tasks.count_columns(part).vector.unpacked() for part in self.parts)  # type: ignore
+        self.numbering = numbering_of(counts)
+        assert self.numbering.binary == binary
+        for part in self.parts:
+            tasks.number_columns(part, self.numbering)
+        options = SparseOptions(loss, 1.0 - l2, l2, 0.7, 0.0, 1e-3, 100, 0, 1)
+        self.map = {"degree": degree, "kind": "kernel", **MAP}
+        self.problem = tasks.SparseProblem("p", 0, options, self.map, [1.0] * classes)
+        self.crew = PartsHere(self.parts)
+        self.solver = SparseSolver(self.crew, self.problem, self.numbering, lambda _: None)
+        self.kind = "softmax" if self.problem.outputs > 1 else loss
+        order = conjunctions.numbered(6, degree, binary)
+        self.keys = np.arange(len(order), dtype=np.uint64)
+        constants = np.asarray(conjunction_constants(FeatureMap(**self.map), binary=binary, keys=self.keys))
+        ranked = X[:, self.numbering.columns]
+        columns = [np.prod(ranked[:, list(own)], axis=1) for own in order]
+        self.Phi = np.column_stack(columns) * constants
+        if not binary:
+            squares = [squared_constant(own, degree=degree, feature_map="kernel", **MAP) for own in order]
+            np.testing.assert_allclose(constants**2, squares)
+
+    def loss(self, weights: Any) -> tuple[float, Any]:
+        """The loss of all rows and its gradient, outputs x keys."""
+        F = self.Phi[:, : weights.shape[1]] @ weights.T
+        value, by_score = loss_and_gradient(self.kind, F, self.codes, np.full(40, 0.7))
+        return value, (self.Phi.T @ by_score).T
+
+
+CASES = [
+    (2, False, 2, "logistic"),
+    (2, True, 2, "squared_hinge"),
+    (3, True, 2, "logistic"),
+    (3, False, 2, "logistic"),
+    (2, True, 3, "logistic"),
+    (1, False, 2, "logistic"),
+]
+
+
+@pytest.mark.parametrize("given", CASES, ids=str)
+def test_shares_add_up(given: Any) -> None:
+    case = Case(*given)
+    generator = np.random.default_rng(0)
+    used = min(9, len(case.keys))
+    shape = case.problem.outputs, used
+    case.crew.use(case.problem, case.keys[:used], 1)
+    weights, direction = generator.normal(size=shape), generator.normal(size=shape)
+    point = tasks.Point("p", 1, weights.ravel())
+    loss, gradients, curvatures = case.crew.judge(point)
+    value, expected = case.loss(weights)
+    assert loss == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(gradients, expected[:, :used].ravel(), atol=1e-9)
+    np.testing.assert_allclose(
+        case.crew.losses_along(point, direction.ravel(), np.array([0.0, 0.3])),
+        [value, case.loss(weights + 0.3 * direction)[0]],
+    )
+    changes = np.array([direction.ravel(), np.zeros(direction.size)])
+    np.testing.assert_allclose(
+        case.crew.losses_at(point, changes), [case.loss(weights + direction)[0], value]
+    )
+    if given[3] == "logistic":  # the squared hinge bends only piece by piece
+        ahead, behind = (case.loss(weights + step * direction)[1] for step in (1e-5, -1e-5))
+        bent = ((ahead - behind) / 2e-5)[:, :used].ravel()
+        np.testing.assert_allclose(case.crew.hessian_product(point, direction.ravel()), bent, atol=1e-5)
+        for place in (0, direction.size - 1):
+            alone = np.eye(direction.size)[place]
+            product = case.crew.hessian_product(point, alone)
+            assert curvatures[place] == pytest.approx(product[place], rel=1e-9)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.4])
+@pytest.mark.parametrize("given", CASES, ids=str)
+def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
+    case = Case(*given, l2=l2)
+    solver = case.solver
+    now = solver._grown(solver._start(), case.keys[1:4])
+    now.weights[:] = np.random.default_rng(1).normal(size=now.weights.shape)
+    point = solver._point(now)
+    found = solver._search(now, point, case.crew.judge(point)[1])
+    all_weights = np.zeros((len(now.weights), len(case.keys)))
+    all_weights[:, now.keys.astype(int)] = now.weights
+    strengths = np.abs(case.loss(all_weights)[1])
+    by_key = strengths.max(axis=0)
+    beyond = {key for key in range(1, len(by_key)) if by_key[key] > solver._l1 * (1 + 1e-9)}
+    assert set(found.keys.tolist()) == beyond
+    assert len(beyond) > 3
+    assert found.complete
+    assert found.largest == pytest.approx(strengths.max(), rel=1e-9)
+    np.testing.assert_allclose(
+        np.sort(found.strengths[found.strengths > solver._l1]), np.sort(strengths[strengths > solver._l1])
+    )
+
+
+@pytest.mark.parametrize("given", CASES, ids=str)
+def test_a_proposal_lowers_the_objective_of_all_rows(given: Any) -> None:
+    case = Case(*given)
+    now = case.solver._grown(case.solver._start(), case.keys[: min(9, len(case.keys))])
+    state = case.solver._judged(now)
+    mean, _ = case.crew.propose(state.point, state.gradients, state.curvatures, 1.0, np.ones(1))
+    assert mean.any()
+    step = 0.1 * mean.reshape(now.weights.shape)
+    assert case.loss(_spread(now, step, case))[0] + np.abs(step).sum() < state.objective
+
+
+def _spread(now: Any, weights: Any, case: Case) -> Any:
+    wide = np.zeros((len(weights), len(case.keys)))
+    wide[:, now.keys.astype(int)] = weights
+    return wide
+
+
+def test_conjugate_gradients() -> None:
+    generator = np.random.default_rng(0)
+    A = generator.normal(size=(8, 8))
+    A = A @ A.T + np.eye(8)
+    b = generator.normal(size=8)
+    found = conjugate_gradients(lambda v: A @ v, b, 1 / np.diag(A), 8, 1e-12)
+    np.testing.assert_allclose(found, np.linalg.solve(A, b), rtol=1e-8)
+    assert not conjugate_gradients(lambda v: A @ v, np.zeros(8), np.ones(8), 8, 0.1).any()
+
+
+def test_a_part_that_was_made_again_says_that_it_knows_nothing() -> None:
+    case = Case(*CASES[0])
+    case.crew.use(case.problem, case.keys[:3], 1)
+    part = case.parts[0]
+    point = tasks.Point("p", 1, np.zeros(3))
+    assert tasks.judge(part, point) is not None
+    assert tasks.judge(part, tasks.Point("p", 2, np.zeros(3))) is None
+    assert tasks.judge(part, tasks.Point("q", 1, np.zeros(3))) is None
+    part.sparse = None
+    assert tasks.judge(part, point) is None
+    assert not tasks.use_keys(part, case.problem, case.keys[:3], 1)
