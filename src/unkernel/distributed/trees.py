@@ -25,8 +25,8 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     weights. With "exact", the client solves the problem of the examples near the margin, and each worker
     scores its part of all examples. With "sampled", each worker scores its part of a sample, and the subtrees
     of each cut are sent to all workers. The same ``random_state`` gives the same samples and cuts as on one
-    machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees elsewhere
-    and training continues.
+    machine, and scores that agree to about nine digits. If a worker is lost, Dask restores its trees
+    elsewhere and training continues.
 
     Parameters
     ----------
