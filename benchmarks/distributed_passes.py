@@ -34,12 +34,6 @@ FAN = 4
 BANDWIDTH = 1.25e9
 LATENCY = 0.01
 TASK = 3e-4  # the scheduler's time for a task
-# Dask watches the interpreter of each process every millisecond, which takes 3 to 7 % of a processor: of as
-# many as there are workers, and not of one that is idle when there is one worker.
-WITHOUT_MONITORS = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.system-monitor.gil.enabled": False,
-}
 ENTRIES, FEATURES = 70, 50_000
 # Learner, rows and ranks.
 TASKS: dict[str, tuple[Any, int, int]] = {

@@ -1,9 +1,10 @@
 """Ranking on a cluster: what a second worker saves, and what is sent for one and for two million rows.
 
 The peer of two workers is one worker in the same run, on the same rows; they take turns with the first twenty
-passes of training to a gap of 1e-3. Workers are processes of one thread, without Dask's monitors. Rows are
-generated: columns by Zipf's law, five labels of a hidden weight vector, and for the task with groups a
-thousand rows per group. A pass is the mean over a run, of which the best one counts.
+passes of training to a gap of 1e-3. Workers are processes of one thread, with Dask's settings for one machine
+(docs/distributed.md). Rows are generated: columns by Zipf's law, five labels of a hidden weight vector, and
+for the task with groups a thousand rows per group. A pass is the mean over a run, of which the best one
+counts.
 
     python benchmarks/distributed_rank.py [--quick] [--save] [task ...]
 """
@@ -21,10 +22,11 @@ import numpy as np
 from dask.distributed import Client, LocalCluster, wait
 from sklearn.exceptions import ConvergenceWarning
 
-from distributed_passes import BLOCKS, WITHOUT_MONITORS, Clock, noting_times, zipf_block
+from distributed_passes import BLOCKS, Clock, noting_times, zipf_block
 from harness import Report, main
 from unkernel.distributed import DaskRankSVM
 from unkernel.distributed.risks import GroupRisk
+from unkernel.distributed.settings import ONE_MACHINE
 
 ENTRIES, FEATURES, RANKS = 70, 50_000, 5
 GROUP = 1000  # rows
@@ -59,7 +61,7 @@ def blocks_on(workers: int, rows: int, grouped: bool) -> Iterator[tuple[Client, 
     """A cluster whose workers have the blocks already."""
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     options["memory_limit"] = 0  # nothing is to be written to disk
-    with dask.config.set(WITHOUT_MONITORS), LocalCluster(**options) as cluster, Client(cluster) as client:
+    with dask.config.set(ONE_MACHINE), LocalCluster(**options) as cluster, Client(cluster) as client:
         made = [dask.delayed(ranked_block)(rows // BLOCKS, seed, grouped) for seed in range(BLOCKS)]
         blocks = client.compute(made)
         wait(blocks)

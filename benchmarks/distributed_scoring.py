@@ -1,10 +1,10 @@
 """Scoring on a cluster: what a second worker saves, what passes through the client, and what a kill costs.
 
 The peer of two workers is one worker, on another cluster in the same run; they take turns. Workers are
-processes of one thread on this machine, without Dask's monitors. Records are generated, and read by the
-workers from files; a model of pairs of features, mapped from its file, answers them: as files, or as a Dask
-data frame or array. Every file of answers is synchronised with the disk, which all workers share: with
-TMPDIR=/dev/shm, only the work counts.
+processes of one thread on this machine, with Dask's settings for one machine (docs/distributed.md). Records
+are generated, and read by the workers from files; a model of pairs of features, mapped from its file, answers
+them: as files, or as a Dask data frame or array. Every file of answers is synchronised with the disk, which
+all workers share: with TMPDIR=/dev/shm, only the work counts.
 
     [TMPDIR=/dev/shm] python benchmarks/distributed_scoring.py [--quick] [--save] [task ...]
 """
@@ -31,16 +31,16 @@ from distributed.utils import nbytes
 from sklearn.pipeline import make_pipeline
 
 import unkernel
-from distributed_passes import WITHOUT_MONITORS
 from harness import Report, main, take_turns, wall_seconds
 from unkernel.cli import main as command_line
+from unkernel.distributed.settings import ONE_MACHINE
 
 # Dask looks for a package of this name, and would find the benchmark: in workers, too, which run this line.
 sys.modules["sparse"] = None  # type: ignore[assignment]
 
 TASKS = ["CSV files", "Parquet files", "data frame", "array", "killed"]
 FILES = 16
-COLUMNS = 24  # of the array
+COLUMNS, CHUNKS = 24, 32  # of the array
 JOBS = np.array(["clerk", "cook", "farmer", "pilot", "teacher", "trader", "welder", "writer"], dtype=object)
 
 
@@ -103,7 +103,7 @@ def clusters() -> Iterator[dict[int, Client]]:
     """One of one worker, and one of two."""
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set(WITHOUT_MONITORS))
+        stack.enter_context(dask.config.set(ONE_MACHINE))
         found = {}
         for workers in (1, 2):
             cluster = stack.enter_context(LocalCluster(n_workers=workers, **options))
@@ -146,7 +146,7 @@ def scoring_array(folder: Path, rows: int) -> Scoring:
     fast = model_of_rows(folder / "rows.uk")
 
     def score(client: Client) -> Any:
-        X = da.random.default_rng(0).random((rows, COLUMNS), chunks=(rows // FILES, COLUMNS)) < 0.3
+        X = da.random.default_rng(0).random((rows, COLUMNS), chunks=(rows // CHUNKS, COLUMNS)) < 0.3
         return client.compute(fast.predict(X.astype(np.float64)).sum()).result()
 
     return score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from reference.processes import run_python
+from unkernel.cli.learners.cluster import connected
 from unkernel.cli.parts import Cluster, Part, _asking
 
 JOURNAL = "predict.journal"
@@ -84,6 +86,12 @@ def test_a_worker_that_is_killed_costs_no_part(tmp_path):
     with _asking(ask, Cluster("local", 2)) as asking:
         assert {part.data: result["rows"] for part, result in asking(parts)} == dict.fromkeys("abcd", 1)
     assert contents(tmp_path / "out") == {name: name.encode() for name in "abcd"}
+
+
+def test_local_workers_keep_memory() -> None:
+    pytest.importorskip("distributed")
+    with connected("local", 1) as client:
+        assert set(client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(1 << 30)}
 
 
 # A program that is killed when it is about to note a part, half through noting it, or after that.

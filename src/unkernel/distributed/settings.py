@@ -1,0 +1,15 @@
+"""Settings of Dask for workers that share one machine with the client."""
+
+from __future__ import annotations
+
+# By default, workers return memory to the system at once, and get it back page by page: a quarter of the time
+# of predicting large chunks. And each process looks at its interpreter and its event loop many times a
+# second, which takes 3 to 8 % of a processor that a worker may need.
+_KEPT = 1 << 30  # bytes of free memory, and of an array from which it is given back anyway
+ONE_MACHINE = {
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": _KEPT,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": _KEPT,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+}
