@@ -1,0 +1,144 @@
+"""Sparse log-linear models on a cluster: two workers against one, and how many steps many parts need.
+
+Workers are processes of one thread, which take turns with a training of degree 2 under an l1 penalty to a gap
+of 1e-3. Clusters of more workers are simulated: parts in one process answer the questions of
+``DaskPolyLogisticRegression``, and what would run at the same time is timed by its slowest part.
+
+    UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_logistic.py [--quick] [--save] [task ...]
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from distributed_poly import Training, cluster_of, processor_seconds, training_of
+from harness import Report, main
+from unkernel import PolyLogisticRegression
+from unkernel.distributed import DaskPolyLogisticRegression
+from unkernel.distributed import sparse_tasks as tasks
+from unkernel.distributed.poly_tasks import PolyPacking
+from unkernel.distributed.sparse_crew import SparseCrew, numbering_of
+from unkernel.distributed.sparse_rounds import SparseSolver
+from unkernel.distributed.worker_tasks import block_of
+from unkernel.poly.options import SparseOptions
+
+CLUSTERS = {"arc_eager_ewt": "arc_eager_ewt"}
+SIMULATED = {f"{name}, simulated parts": name for name in CLUSTERS}
+PARTS = (1, 2, 8, 32, 128)
+QUICK_ROWS = 30_000
+PARAMETERS: dict[str, Any] = {"degree": 2, "C": 0.1, "gamma": 1.0, "coef0": 1.0}
+
+
+def rows_of(name: str, quick: bool) -> Training:
+    whole = training_of(name)
+    rows = slice(QUICK_ROWS if quick else None)
+    return Training(whole.X[rows], whole.y[rows], PARAMETERS)
+
+
+# --- Real workers -------------------------------------------------------------------------------------------
+
+
+def measure_clusters(report: Report, task: str) -> None:
+    training = rows_of(CLUSTERS[task], report.quick)
+    began = time.process_time()
+    alone = PolyLogisticRegression(**training.parameters, random_state=0).fit(training.X, training.y)
+    report.add(task, "PolyLogisticRegression", "training", "CPU s", time.process_time() - began)
+    report.add(task, "PolyLogisticRegression", "objective", "", alone.objective_)
+    walls = {}
+    with cluster_of(1) as one, cluster_of(2) as two:
+        for workers, client in ((1, one), (2, two)):
+            before, began = processor_seconds(client), time.perf_counter()
+            learner = DaskPolyLogisticRegression(**training.parameters, random_state=0, client=client)
+            learner.fit(training.X, training.y)
+            walls[workers] = time.perf_counter() - began
+            contender = f"DaskPolyLogisticRegression, {workers} worker{'s' * (workers > 1)}"
+            report.add(task, contender, "training", "wall s", walls[workers])
+            report.add(task, contender, "workers", "CPU s", processor_seconds(client) - before)
+            report.add(task, contender, "rounds", "", learner.n_rounds_)
+            report.add(task, contender, "steps", "", learner.n_iter_)
+            for purpose, sent in learner.traffic_.items():
+                report.add(task, contender, f"sent, {purpose}", "bytes", sent)
+            report.add(task, contender, "objective", "", learner.objective_)
+    report.add(task, "two workers to one", "training", "times", walls[1] / walls[2])
+
+
+# --- Simulated workers --------------------------------------------------------------------------------------
+
+
+class SimulatedCrew(SparseCrew):
+    """Parts of this process, one after another."""
+
+    def __init__(self, parts: list[tasks.SparsePolyPart]) -> None:
+        self._parts = parts
+        self.seconds = 0.0  # of processor time that a cluster of these parts would wait for
+        self.questions = 0
+        self.sums = 0  # bytes of sums of conjunctions in buckets, of all parts
+
+    def use(self, problem: tasks.SparseProblem, keys: tasks.Keys, version: int) -> None:
+        self._each(tasks.use_keys, problem, keys, version)
+
+    def bounds(self, task: Any, point: Any, *told: Any) -> Any:
+        return sum(self._each(task, point, *told))
+
+    def strongest(self, point: Any, told: Any, threshold: float, most: int) -> Any:
+        found, sent = tasks.strongest(self._each(tasks.sums_in_buckets, point, *told), threshold, most)
+        self.sums += sent
+        return found
+
+    def _each(self, task: Any, *told: Any) -> list[Any]:
+        answers, seconds = [], []
+        for part in self._parts:
+            began = time.process_time()
+            answers.append(task(part, *told))
+            seconds.append(time.process_time() - began)
+        self.seconds += max(seconds)
+        self.questions += 1
+        return answers
+
+
+def parts_of(training: Training, classes: np.ndarray, count: int) -> list[tasks.SparsePolyPart]:
+    bounds = np.linspace(0, len(training.y), count + 1).astype(int).tolist()
+    packing = PolyPacking(0, training.X.shape[1], classes, 1)
+    return [
+        tasks.SparsePolyPart([block_of(training.X[begin:end], training.y[begin:end])], packing)
+        for begin, end in itertools.pairwise(bounds)
+    ]
+
+
+def measure_simulated(report: Report, task: str) -> None:
+    training = rows_of(SIMULATED[task], report.quick)
+    classes = np.unique(training.y)
+    options = SparseOptions("logistic", 1.0, 0.0, training.parameters["C"], 0.0, 1e-3, 1000, 0, 1)
+    mapping = {"degree": 2, "kind": "kernel", "gamma": 1.0, "coef0": 1.0}
+    for count in PARTS[:3] if report.quick else PARTS:
+        parts = parts_of(training, classes, count)
+        counts = [tasks.count_columns(part).vector for part in parts]
+        numbering = numbering_of(np.sum([count.unpacked() for count in counts if count is not None], axis=0))
+        for part in parts:
+            tasks.number_columns(part, numbering)
+        crew = SimulatedCrew(parts)
+        problem = tasks.SparseProblem("simulated", 0, options, mapping, [1.0] * len(classes))
+        found = SparseSolver(crew, problem, numbering, lambda _: None).solve()
+        contender = f"{count} parts"
+        report.add(task, contender, "rounds", "", len(found.progress))
+        report.add(task, contender, "steps", "", found.last.steps)
+        report.add(task, contender, "questions", "", crew.questions)
+        report.add(task, contender, "gap", "", found.last.gap)
+        report.add(task, contender, "objective", "", found.last.objective)
+        report.add(task, contender, "conjunctions in use", "", found.last.conjunctions)
+        report.add(task, contender, "the slowest part", "CPU s", crew.seconds)
+        report.add(task, contender, "sums sent per search", "bytes", crew.sums / len(found.progress))
+
+
+def measure(report: Report, tasks_asked: Sequence[str]) -> None:
+    for task in tasks_asked:
+        (measure_simulated if task in SIMULATED else measure_clusters)(report, task)
+
+
+if __name__ == "__main__":
+    main(measure, [*CLUSTERS, *SIMULATED], quick=["arc_eager_ewt"])
