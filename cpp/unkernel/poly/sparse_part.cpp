@@ -193,7 +193,8 @@ std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
-  solver.run(0.0, steps);
+  const bool rough = own < known;  // an exact solution of a model that knows only some of the rows is a waste
+  solver.run(0.0, steps, rough);
   forget_anchors();
   std::vector<double> proposed;
   for (std::size_t k = 0; k < outputs(); ++k) {
