@@ -7,7 +7,8 @@ A round has two halves.
   objective, so the gap is that of all conjunctions and all rows.
 - **Steps**: each part proposes weights that lower its own model of the objective of all rows
   (``anchored_loss.hpp``). From the current weights to the mean of the proposals is a descent direction, along
-  which the losses of all rows are asked for at several lengths at once.
+  which the losses of all rows are asked for at several lengths at once. A Newton step of all weights that are
+  not 0 follows, by conjugate gradients; those that would change their sign end at 0.
 """
 
 from __future__ import annotations
