@@ -10,11 +10,13 @@ from typing import Any
 import dask
 import numpy as np
 import pytest
-from dask.distributed import Client, LocalCluster
+from dask.distributed import Client, LocalCluster, wait
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
+from unkernel import write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster, sources
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, cluster, sources
 from unkernel.distributed.cluster import Cluster, levelled
 from unkernel.distributed.risks import GroupRisk
 from unkernel.distributed.sources import dealt
@@ -26,8 +28,8 @@ TOL = 1e-3
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if few entries were many."""
-    monkeypatch.setattr(cluster, "_LARGE_PART", 0)
-    monkeypatch.setattr(cluster, "_LARGE_PART_PER_COLUMN", 0)
+    monkeypatch.setattr(cluster, "_LARGE_PART_ROWS", 0)
+    monkeypatch.setattr(cluster, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     monkeypatch.setattr(sources, "_LARGE_BLOCK", 1)
 
 
@@ -46,8 +48,8 @@ def test_several_parts_give_the_answer_of_one(
     blocks = in_blocks(data, data.binary)
     one = learner.fit(blocks)
     found = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
-    monkeypatch.setattr(cluster, "_LARGE_PART", 0)
-    monkeypatch.setattr(cluster, "_LARGE_PART_PER_COLUMN", 0)
+    monkeypatch.setattr(cluster, "_LARGE_PART_ROWS", 0)
+    monkeypatch.setattr(cluster, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     several = learner.fit(blocks)
     assert (found["parts"], several.n_parts_) == (3, 12)
     assert several.objective_ == pytest.approx(found["objective"], rel=1e-9)
@@ -78,6 +80,30 @@ def test_parts_with_weights_and_without_are_not_joined(client: Any, data: Any) -
     blocks = [*in_blocks(data, data.binary, count=8), *weighted]
     ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
     assert ours.gap_ <= TOL
+
+
+@pytest.mark.parametrize("learner", [DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM])
+@pytest.mark.parametrize("form", ["dense", "sparse", "files"])
+def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: str, tmp_path: Path) -> None:
+    """What a block lacks is 0; the first one is not the widest."""
+    X, labels, widths = data.X.toarray()[:200], data.classes[:200], [10, 60, 3, 25]
+    rows = np.array_split(np.arange(200), 4)
+    for some, width in zip(rows, widths, strict=True):
+        X[some, width:] = 0.0
+    pieces = [(X[some, :width], labels[some]) for some, width in zip(rows, widths, strict=True)]
+    if form == "files":
+        for number, (own, y) in enumerate(pieces):
+            write_svmlight(tmp_path / f"part-{number}.svm", own, y)
+        given: Any = str(tmp_path / "part-*.svm")
+    else:
+        shaped = [(sparse.csr_matrix(own) if form == "sparse" else own, y) for own, y in pieces]
+        given = [dask.delayed(block) for block in shaped]
+    ours = learner(tol=TOL, client=client).fit(given)
+    whole = learner(tol=TOL, client=client).fit(X, labels)
+    assert ours.n_features_in_ == 60
+    assert ours.objective_ == pytest.approx(whole.objective_, rel=2 * TOL)
+    with pytest.raises(ValueError, match="features"):
+        ours.decision_function(X[:, :59])
 
 
 # --- Who has which part ------------------------------------------------------------------------------------
@@ -138,6 +164,24 @@ def test_a_worker_that_joins_gets_its_share(
     assert ours.n_recoveries_ == 0
     alone = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(in_blocks(data, data.binary))
     assert ours.objective_ == pytest.approx(alone.objective_, rel=2 * TOL)
+
+
+def test_blocks_that_are_all_on_one_worker_are_shared(
+    client: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_NEWCOMERS", 0.0)
+    seen: list[Cluster] = []
+    aim = GroupRisk.aim
+    monkeypatch.setattr(
+        GroupRisk, "aim", lambda self, weights: (seen.append(self._cluster), aim(self, weights))[1]
+    )
+    worker = min(client.nthreads())
+    blocks = client.compute(in_blocks(data, data.binary), workers=[worker])
+    wait(blocks)
+    ours = DaskCuttingPlaneSVC(0.03, tol=TOL, client=client).fit(blocks)
+    places = seen[-1].places
+    assert sorted(places.count(worker) for worker in set(places)) == [1, 1, 2]
+    assert ours.gap_ <= TOL
 
 
 # --- Checkpoints -------------------------------------------------------------------------------------------

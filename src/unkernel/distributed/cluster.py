@@ -44,9 +44,10 @@ Asked = dict[str, Future]  # what each worker that is asked will say
 _FAN = 4  # of the trees that spread weights and sum gradients
 _SENT_BY_CLIENT = 1 << 23  # bytes up to which the client sends weights and sums gradients without a tree
 _SENT_WITH_TASKS = 1 << 18  # bytes up to which weights go with each task; more go through a tree
-# Entries of rows from which a part is large, and for each column: other parts of the same worker become one.
-_LARGE_PART = 1 << 24
-_LARGE_PART_PER_COLUMN = 32
+# From so many rows and entries on, a part is large; others of the same worker become one. A part takes time
+# of its own: two of a million rows each take 5 % more than one of two million.
+_LARGE_PART_ROWS = 1 << 22
+_LARGE_PART_ENTRIES_PER_COLUMN = 32
 # Seconds: until the end of a worker is surely noticed; after which the client looks for new workers.
 _GRACE = 2.0
 _NEWCOMERS = 5.0
@@ -83,7 +84,7 @@ class Cluster:
         self._watch = Watch(self.client)
         self._calls = Calls(self.client)
         self._locate()
-        self._levelled_for = set(self.places)
+        self._levelled_for: set[str] = set()
         self._next_look = time.monotonic() + _NEWCOMERS
 
     @property
@@ -317,7 +318,7 @@ class Cluster:
             time.sleep(0.1)
 
     def _level(self) -> None:
-        """If workers have come or gone, give all of them as much to do."""
+        """At first, and if workers have come or gone, give all of them as much to do."""
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + _NEWCOMERS
@@ -569,21 +570,27 @@ def gather_blocks(client: Client, sources: Sources, identify: bool, parts_each: 
 
 
 def _of_large_parts(client: Client, small: list[tuple[str, Future, Survey]]) -> Gathered:
-    """Parts in a row of the same worker become one until they are large: each part takes time of its own."""
-    enough = max(_LARGE_PART, _LARGE_PART_PER_COLUMN * max(seen.end_index for _, _, seen in small))
+    """Parts in a row of the same worker become one until they are large."""
+    enough = _LARGE_PART_ENTRIES_PER_COLUMN * max(seen.end_index for _, _, seen in small)
     groups: list[list[tuple[str, Future, Survey]]] = []
-    entries = 0
-    for before, part in zip([None, *small], small):  # noqa: B905
-        if before is None or entries >= enough or not _alike(before, part):
-            groups.append([])
-            entries = 0
-        groups[-1].append(part)
-        entries += part[2].entries
+    for part in small:
+        if groups and _alike(groups[-1][-1], part) and not _is_large(groups[-1], enough):
+            groups[-1].append(part)
+        else:
+            groups.append([part])
     blocks = [
         group[0][1] if len(group) == 1 else client.submit(joined, [own for _, own, _ in group], pure=False)
         for group in groups
     ]
     return Gathered(client, blocks, [_merged_surveys([seen for _, _, seen in group]) for group in groups])
+
+
+def _is_large(group: list[tuple[str, Future, Survey]], entries: int) -> bool:
+    surveys = [seen for _, _, seen in group]
+    return (
+        sum(seen.rows for seen in surveys) >= _LARGE_PART_ROWS
+        and sum(seen.entries for seen in surveys) >= entries
+    )
 
 
 def _alike(one: tuple[str, Future, Survey], other: tuple[str, Future, Survey]) -> bool:
