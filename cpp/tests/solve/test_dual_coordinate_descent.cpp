@@ -207,7 +207,8 @@ void test_warm_start_continues() {
   Monitor monitor;
   const auto again = solve_it<LossKind>(rows, cold.coordinates, cold.weights, options(1e-6), monitor);
   check_certificate<LossKind>(rows, costs, again);
-  CHECK(again.outcome.converged && again.outcome.epochs <= 2 && again.outcome.epochs < cold.outcome.epochs);
+  CHECK(again.outcome.converged && again.outcome.epochs <= 5 &&
+        10 * again.outcome.epochs < cold.outcome.epochs);
   CHECK(again.outcome.dual_objective >= cold.outcome.dual_objective - 1e-9 * cold.outcome.objective);
 
   Coordinates dearer = cold.coordinates;
