@@ -236,8 +236,12 @@ def _next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool)
 
 
 def _tolerance(best: Certified | None, tol: float) -> float:
-    """Where many rows are still to join, an exact solution for those that have is a waste."""
-    return max(tol / 2, _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap)
+    """Where many rows are still to join, an exact solution for those that have is a waste.
+
+    Near the end it is not: a round more costs more than some passes.
+    """
+    wanted = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
+    return wanted if wanted > 2 * tol else tol / 2
 
 
 def _better(best: Certified | None, now: Certified) -> Certified:
