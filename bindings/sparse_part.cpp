@@ -63,6 +63,12 @@ auto sums_in_buckets(const SparsePart& part, std::size_t output, Flags features,
   return std::tuple(to_numpy(std::move(found.keys)), to_numpy(std::move(found.sums)));
 }
 
+auto occurring(const SparsePart& part) {
+  std::vector<kernels::Key> found;
+  watched([&](Monitor& monitor) { found = part.occurring(monitor); });
+  return to_numpy(std::move(found));
+}
+
 }  // namespace
 
 poly::SparseOptions sparse_options(const Options& given, const kernels::FeatureMap& map,
@@ -122,14 +128,16 @@ void bind_sparse_part(nb::module_& module) {
       .def("bucket_bounds", &bucket_bounds, nb::arg("output"), nb::arg("features"), nb::arg("pair_buckets"),
            nb::arg("buckets"))
       .def("sums_in_buckets", &sums_in_buckets, nb::arg("output"), nb::arg("features"),
-           nb::arg("pair_buckets"), nb::arg("wanted"));
+           nb::arg("pair_buckets"), nb::arg("wanted"))
+      .def("occurring", &occurring);
 
   module.def(
       "conjunction_constants",
-      [](const kernels::FeatureMap& map, bool binary, Array<std::uint64_t> keys) {
-        return to_numpy(poly::conjunction_constants(map, binary, view(keys)));
+      [](const kernels::FeatureMap& map, bool binary, bool l1, Array<std::uint64_t> keys) {
+        const auto equal = l1 ? poly::EqualColumns::largest_counts : poly::EqualColumns::all_count;
+        return to_numpy(poly::conjunction_constants(map, binary, equal, view(keys)));
       },
-      nb::arg("feature_map"), nb::kw_only(), nb::arg("binary"), nb::arg("keys"));
+      nb::arg("feature_map"), nb::kw_only(), nb::arg("binary"), nb::arg("l1"), nb::arg("keys"));
 }
 
 }  // namespace unkernel::bindings

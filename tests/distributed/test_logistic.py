@@ -47,6 +47,9 @@ def assert_equally_good(ours: Any, theirs: Any) -> None:
         {"degree": 3, "gamma": 0.3},
         {"penalty": "elasticnet"},
         {"penalty": "elasticnet", "l1_ratio": 0.1, "degree": 1},
+        {"penalty": "l2"},
+        {"penalty": "l2", "degree": 3, "gamma": 0.3, "feature_map": "plain"},
+        {"penalty": "l2", "degree": 1, "coef0": 0.0, "C": 100.0},
         {"feature_map": "plain"},
         {"gamma": "auto", "coef0": 0.0, "C": 1000.0},
         {"class_weight": {"yes": 3.0}},
@@ -60,12 +63,16 @@ def test_two_classes(client: Any, few: Any, options: dict[str, Any]) -> None:
     np.testing.assert_allclose(ours.predict_proba(few.X), theirs.predict_proba(few.X), atol=0.1)
     assert (ours.n_parts_, ours.n_recoveries_) == (3, 0)
     assert len(ours.history_.passes) == ours.n_rounds_ > 1
-    assert set(ours.traffic_) == {"numbering", "search", "weights"}
+    searched = {"search"} if options.get("penalty") != "l2" else set()
+    assert set(ours.traffic_) == {"numbering", "weights"} | searched
 
 
-@pytest.mark.parametrize("learner", [DaskPolyLogisticRegression, DaskPolySVC])
-def test_several_classes_and_weights(client: Any, few: Any, learner: Any) -> None:
-    options = {"penalty": "l1", "class_weight": "balanced"}
+@pytest.mark.parametrize(
+    ("learner", "penalty"),
+    [(DaskPolyLogisticRegression, "l1"), (DaskPolyLogisticRegression, "l2"), (DaskPolySVC, "l1")],
+)
+def test_several_classes_and_weights(client: Any, few: Any, learner: Any, penalty: str) -> None:
+    options = {"penalty": penalty, "class_weight": "balanced"}
     options |= {"loss": "squared_hinge"} if learner is DaskPolySVC else {}
     local = PolySVC if learner is DaskPolySVC else PolyLogisticRegression
     for weights in (None, few.weights):
@@ -78,7 +85,15 @@ def test_several_classes_and_weights(client: Any, few: Any, learner: Any) -> Non
 
 @pytest.mark.parametrize("binary", [False, True])
 @pytest.mark.parametrize(
-    ("kind", "l1"), [("logistic", 1.0), ("logistic", 0.3), ("softmax", 1.0), ("squared_hinge", 1.0)]
+    ("kind", "l1"),
+    [
+        ("logistic", 1.0),
+        ("logistic", 0.3),
+        ("logistic", 0.0),
+        ("softmax", 1.0),
+        ("softmax", 0.0),
+        ("squared_hinge", 1.0),
+    ],
 )
 def test_the_gap_is_true(client: Any, kind: str, l1: float, binary: bool) -> None:
     """The objective is that of all rows by explicit maps, and the bound is below the optimum."""
@@ -89,14 +104,15 @@ def test_the_gap_is_true(client: Any, kind: str, l1: float, binary: bool) -> Non
     if kind == "squared_hinge":
         ours: Any = DaskPolySVC(penalty="l1", loss=kind, **common)
     else:
-        ours = DaskPolyLogisticRegression(penalty="elasticnet", l1_ratio=l1, **common)
+        penalty = {"penalty": "elasticnet", "l1_ratio": l1} if l1 > 0 else {"penalty": "l2"}
+        ours = DaskPolyLogisticRegression(**penalty, **common)
     ours.fit(X, y, weights)
 
     codes = np.searchsorted(ours.classes_, y)
     shares = {"l1": l1, "l2": 1 - l1}
     objective = reference.model_objective(kind, ours.model_, X, codes, 0.7 * weights, **shares)
     assert ours.objective_ == pytest.approx(objective, rel=1e-9)
-    Phi = (reference.expand_sets if binary else expand)(X, **options)
+    Phi = (reference.expand_sets if binary and l1 > 0 else expand)(X, **options)
     outputs = 3 if kind == "softmax" else 1
     optimum, _ = reference.minimise(kind, Phi, codes, 0.7 * weights, **shares, outputs=outputs)
     for found, bound in zip(ours.history_.objective, ours.history_.bound, strict=True):
@@ -112,19 +128,22 @@ def test_parts_of_one_class_and_of_other_columns(client: Any, few: Any) -> None:
     assert_equally_good(ours, PolyLogisticRegression().fit(X, few.classes[order]))
 
 
-def test_equal_rows_in_several_parts_of_0_and_1(client: Any) -> None:
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_equal_rows_in_several_parts_of_0_and_1(client: Any, penalty: str) -> None:
     X, y = make_problem(0, rows=300, features=5)
-    ours = DaskPolyLogisticRegression(gamma=1.0, degree=3).fit(X, y)
+    options: dict[str, Any] = {"gamma": 1.0, "degree": 3, "penalty": penalty}
+    ours = DaskPolyLogisticRegression(**options).fit(X, y)
     assert ours.model_.sets
-    assert_equally_good(ours, PolyLogisticRegression(gamma=1.0, degree=3).fit(X, y))
+    assert_equally_good(ours, PolyLogisticRegression(**options).fit(X, y))
 
 
-def test_a_part_of_0_and_1_among_others(client: Any) -> None:
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_a_part_of_0_and_1_among_others(client: Any, penalty: str) -> None:
     X, y = make_problem(0, rows=300, features=5)
     X[150:] *= 2
-    ours = DaskPolyLogisticRegression(gamma=1.0).fit(X, y)
+    ours = DaskPolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y)
     assert not ours.model_.sets
-    assert_equally_good(ours, PolyLogisticRegression(gamma=1.0).fit(X, y))
+    assert_equally_good(ours, PolyLogisticRegression(gamma=1.0, penalty=penalty).fit(X, y))
 
 
 def test_the_same_parts_and_seed_give_the_same_model(client: Any, few: Any) -> None:
@@ -144,16 +163,18 @@ def test_blocks_of_different_width_some_empty(client: Any, few: Any) -> None:
     assert_equally_good(ours, PolyLogisticRegression().fit(X, y))
 
 
-def test_a_path_is_that_of_one_machine(client: Any, few: Any) -> None:
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_a_path_is_that_of_one_machine(client: Any, few: Any, penalty: str) -> None:
     Cs = [0.3, 1.0]
     ours, theirs = (
-        learner.path(few.X, few.binary, Cs)
-        for learner in (DaskPolyLogisticRegression(), PolyLogisticRegression())
+        learner(penalty=penalty).path(few.X, few.binary, Cs)
+        for learner in (DaskPolyLogisticRegression, PolyLogisticRegression)
     )
     for one, other in zip(ours, theirs, strict=True):
         assert one.C == other.C
         assert_equally_good(one, other)
-    assert ours[1].n_rounds_ < DaskPolyLogisticRegression(C=1.0).fit(few.X, few.binary).n_rounds_
+    cold = DaskPolyLogisticRegression(C=1.0, penalty=penalty).fit(few.X, few.binary)
+    assert ours[1].history_.objective[0] < cold.history_.objective[0]
 
 
 def test_too_few_steps(client: Any, few: Any) -> None:
@@ -206,12 +227,22 @@ def test_progress_is_shown(client: Any, few: Any, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.hostile
-@pytest.mark.parametrize(("when", "calls"), [("use", 2), ("bounds", 3), ("strongest", 2), ("judge", 3)])
+@pytest.mark.parametrize(
+    ("penalty", "when", "calls"),
+    [
+        ("l1", "use", 2),
+        ("l1", "bounds", 3),
+        ("l1", "strongest", 2),
+        ("l1", "judge", 3),
+        ("l2", "occurring", 1),
+        ("l2", "hessian_product", 3),
+    ],
+)
 def test_a_killed_worker(
-    process_client: Any, few: Any, when: str, calls: int, monkeypatch: pytest.MonkeyPatch
+    process_client: Any, few: Any, monkeypatch: pytest.MonkeyPatch, *, penalty: str, when: str, calls: int
 ) -> None:
     killing = kill_a_worker(process_client, calls)
     monkeypatch.setattr(ClusterSparseCrew, when, killing(getattr(ClusterSparseCrew, when)))
-    ours = DaskPolyLogisticRegression(client=process_client).fit(few.X, few.binary)
+    ours = DaskPolyLogisticRegression(penalty=penalty, client=process_client).fit(few.X, few.binary)
     assert ours.n_recoveries_ >= 1
-    assert_equally_good(ours, PolyLogisticRegression().fit(few.X, few.binary))
+    assert_equally_good(ours, PolyLogisticRegression(penalty=penalty).fit(few.X, few.binary))

@@ -64,7 +64,9 @@ class Case:
         self.kind = "softmax" if self.problem.outputs > 1 else loss
         order = conjunctions.numbered(6, degree, binary)
         self.keys = np.arange(len(order), dtype=np.uint64)
-        constants = np.asarray(conjunction_constants(FeatureMap(**self.map), binary=binary, keys=self.keys))
+        constants = np.asarray(
+            conjunction_constants(FeatureMap(**self.map), binary=binary, l1=True, keys=self.keys)
+        )
         ranked = X[:, self.numbering.columns]
         columns = [np.prod(ranked[:, list(own)], axis=1) for own in order]
         self.Phi = np.column_stack(columns) * constants
@@ -87,6 +89,17 @@ CASES = [
     (2, True, 3, "logistic"),
     (1, False, 2, "logistic"),
 ]
+
+
+@pytest.mark.parametrize("given", CASES, ids=str)
+def test_all_conjunctions_that_occur_are_found(given: Any) -> None:
+    """Also those whose gradients cancel out."""
+    case = Case(*given)
+    case.crew.use(case.problem, case.keys[:1], 1)
+    point = tasks.Point("p", 1, np.zeros(case.problem.outputs))
+    order = conjunctions.numbered(6, given[0], given[1])
+    longer = [len(own) > 1 for own in order]
+    np.testing.assert_array_equal(case.crew.occurring(point), case.keys[longer & (case.Phi != 0).any(axis=0)])
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)

@@ -46,7 +46,7 @@ class Strongest {
 
 }  // namespace
 
-LinearConstants::LinearConstants(const kernels::FeatureMap& map, bool binary) {
+LinearConstants::LinearConstants(const kernels::FeatureMap& map, bool binary, EqualColumns equal) {
   const auto root = [](double squared) { return std::sqrt(squared); };
   constant = root(map.monomial(0, 1));
   single = root(map.monomial(1, 1));
@@ -55,7 +55,12 @@ LinearConstants::LinearConstants(const kernels::FeatureMap& map, bool binary) {
   square = root(map.monomial(2, 2));
   square_times_other = root(map.monomial(3, 2));
   cube = root(map.monomial(3, 6));
-  if (binary) {
+  if (!binary) return;
+  if (equal == EqualColumns::all_count) {
+    single = root(map.set(1));
+    pair = root(map.set(2));
+    triple = root(map.set(3));
+  } else {
     single = std::max({single, square, cube});
     pair = std::max(pair, square_times_other);
   }
@@ -73,10 +78,11 @@ double LinearConstants::of(const Conjunction& conjunction) const {
   }
 }
 
-ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map)
+ConjunctionSearch::ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map,
+                                     EqualColumns equal)
     : examples_(examples),
       index_(map.degree, examples.binary() ? Basis::sets : Basis::monomials),
-      constants_(map, examples.binary()),
+      constants_(map, examples.binary(), equal),
       occurrences_(examples),
       largest_value_(static_cast<std::size_t>(examples.used_features()), 1.0) {
   for (std::size_t k = 0; k < examples.values.size(); ++k) {

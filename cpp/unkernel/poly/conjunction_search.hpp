@@ -10,8 +10,9 @@
 //          If that is within the threshold, the rows of the prefix are skipped, and the result is still exact
 //          over all conjunctions. Rows with g_i = 0 cost nothing.
 //
-// Over sets (binary data) all monomials with the same support are equal columns up to their constants, and l1
-// gives weight only to the one with the largest constant, which is c_T.
+// Over sets (binary data) all monomials with the same support are equal columns up to their constants. l1
+// gives weight only to the one with the largest constant, which is c_T; without l1 they share the weight, and
+// c_T^2 is the sum of theirs.
 //
 // Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
 //          thread.
@@ -30,9 +31,11 @@
 namespace unkernel::poly {
 
 // c as a function of the size and exponents of a conjunction.
+enum class EqualColumns { largest_counts, all_count };
+
 class LinearConstants {
  public:
-  LinearConstants(const kernels::FeatureMap& map, bool binary);
+  LinearConstants(const kernels::FeatureMap& map, bool binary, EqualColumns equal);
 
   double of(const kernels::Conjunction& conjunction) const;
 
@@ -57,7 +60,8 @@ struct SearchRequest {
 
 class ConjunctionSearch {
  public:
-  ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map);
+  ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map,
+                    EqualColumns equal = EqualColumns::largest_counts);
 
   // The strongest conjunctions above the threshold, without the constant.
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,

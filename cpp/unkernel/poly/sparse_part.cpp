@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unkernel/base/error.hpp"
+#include "unkernel/base/random.hpp"
 #include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/storage.hpp"
 #include "unkernel/solve/proximal_newton.hpp"
@@ -14,11 +15,11 @@ namespace unkernel::poly {
 
 using kernels::Key;
 
-std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary,
+std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary, EqualColumns equal,
                                           std::span<const Key> keys) {
   const kernels::ConjunctionIndex index(map.degree,
                                         binary ? kernels::Basis::sets : kernels::Basis::monomials);
-  const LinearConstants constants(map, binary);
+  const LinearConstants constants(map, binary, equal);
   std::vector<double> found;
   for (const Key key : keys) found.push_back(constants.of(index.decode(key)));
   return found;
@@ -27,7 +28,8 @@ std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool b
 SparsePart::SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem)
     : examples_(examples),
       options_(options),
-      search_(examples, options.map),
+      search_(examples, options.map,
+              options.penalty.l1 > 0.0 ? EqualColumns::largest_counts : EqualColumns::all_count),
       loss_(sparse_loss_of(examples, options, problem)),
       columns_(examples.binary()) {
   check_scale(options.map);
@@ -231,6 +233,18 @@ ConjunctionSums SparsePart::sums_in_buckets(std::size_t output, const LiveConjun
                                             const Monitor& monitor) const {
   check_live(output, live);
   return poly::sums_in_buckets(search_, row_gradients(output), live, wanted, options_.threads, monitor);
+}
+
+std::vector<Key> SparsePart::occurring(const Monitor& monitor) const {
+  // Sums that are 0 are not visited, and random weights of the rows make none but those of nothing 0.
+  Random random(0);
+  std::vector<double> row_weights(loss_.own_rows());
+  for (double& weight : row_weights) weight = 1.0 + 0x1p-64 * static_cast<double>(random.next());
+  const std::vector<std::uint8_t> features(static_cast<std::size_t>(examples_.used_features()), 1);
+  const std::vector<std::uint8_t> one_bucket(1, 1);
+  return poly::sums_in_buckets(search_, row_weights, {features, one_bucket}, one_bucket, options_.threads,
+                               monitor)
+      .keys;
 }
 
 }  // namespace unkernel::poly

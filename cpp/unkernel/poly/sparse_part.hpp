@@ -23,7 +23,7 @@
 namespace unkernel::poly {
 
 // The constants c_T of conjunctions over sets of binary features or over monomials.
-std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary,
+std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary, EqualColumns equal,
                                           std::span<const kernels::Key> keys);
 
 class SparsePart {
@@ -66,6 +66,9 @@ class SparsePart {
                              const Monitor& monitor) const;
   ConjunctionSums sums_in_buckets(std::size_t output, const LiveConjunctions& live,
                                   std::span<const std::uint8_t> wanted, const Monitor& monitor) const;
+
+  // The conjunctions of two and more features that occur in the rows; ascending.
+  std::vector<kernels::Key> occurring(const Monitor& monitor) const;
 
  private:
   std::span<const double> row_gradients(std::size_t output) const;

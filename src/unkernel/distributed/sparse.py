@@ -10,6 +10,7 @@ import numpy as np
 
 from unkernel._core import FeatureMap, conjunction_constants
 from unkernel.distributed.poly_on_cluster import PolyOnCluster, RoundProgress, SpreadRows
+from unkernel.distributed.ridge_rounds import RidgeSolver
 from unkernel.distributed.sparse_crew import ClusterSparseCrew, numbering_of
 from unkernel.distributed.sparse_rounds import SparseProgress, SparseSolution, SparseSolver
 from unkernel.distributed.sparse_tasks import Numbering, SparseProblem, count_columns
@@ -20,7 +21,7 @@ from unkernel.poly.options import SparseOptions
 
 
 class SparseOnCluster(PolyOnCluster):
-    """Learners on conjunctions with an l1 part in their penalty."""
+    """Learners on conjunctions whose rows stay on the workers, while weights are sent."""
 
     def _solve_sparsely(
         self,
@@ -31,7 +32,7 @@ class SparseOnCluster(PolyOnCluster):
         loss: str,
         l1: float,
     ) -> list[SparseSolution]:
-        """The weights of a penalty with an l1 part; the rest of it is l2."""
+        """The weights, where a share of the penalty is l1 and the rest of it l2."""
         cluster = spread.cluster
         self._steps = "steps"
         counts = cluster.sums(count_columns, lambda _: (), "numbering").vector
@@ -42,7 +43,7 @@ class SparseOnCluster(PolyOnCluster):
         found = []
         for k, problem in enumerate(problems):
             report = partial(self._report_search, k, len(problems), on_progress)
-            solver = SparseSolver(crew, problem, numbering, report)
+            solver = (SparseSolver if l1 > 0 else RidgeSolver)(crew, problem, numbering, report)
             cluster.columns = solver.longest_sum
             found.append(solver.solve(None if start is None else start[k]))
         self.n_rounds_ = sum(len(solution.progress) for solution in found)
@@ -50,7 +51,7 @@ class SparseOnCluster(PolyOnCluster):
         about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
         self._keep(
             [self._outcome(solution) for solution in found],
-            partial(self._sparse_model, found, problems[0].map, numbering),
+            partial(self._sparse_model, found, problems[0].map, l1, numbering),
             facts=self._facts(),
             about=about,
         )
@@ -103,6 +104,7 @@ class SparseOnCluster(PolyOnCluster):
         self,
         found: list[SparseSolution],
         mapping: dict[str, Any],
+        l1: float,
         numbering: Numbering,
         origin: dict[str, Any],
     ) -> ConjunctionModel:
@@ -118,7 +120,7 @@ class SparseOnCluster(PolyOnCluster):
             weights[places, first : first + len(solution.weights)] = solution.weights[:, used].T
             first += len(solution.weights)
         weights *= np.asarray(
-            conjunction_constants(FeatureMap(**mapping), binary=numbering.binary, keys=keys)
+            conjunction_constants(FeatureMap(**mapping), binary=numbering.binary, l1=l1 > 0, keys=keys)
         )[:, None]
         return ConjunctionModel(
             degree=mapping["degree"],

@@ -44,6 +44,10 @@ class SparseCrew:
         """Dual objectives, for gradients of the loss times these scales."""
         return np.asarray(sum(self._each(tasks.duals, point, scales)))
 
+    def occurring(self, point: Point) -> Keys:
+        """All conjunctions of several features that occur."""
+        return np.unique(np.concatenate(self._each(tasks.occurring, point)))
+
     @abstractmethod
     def use(self, problem: SparseProblem, keys: Keys, version: int) -> None:
         """Tell all parts which conjunctions are in use."""

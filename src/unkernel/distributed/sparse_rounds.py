@@ -138,6 +138,7 @@ class SparseSolver:
         fewest, most = _BUCKETS
         self._buckets = 1 << int(np.clip(numbering.pairs, fewest, most) - 1).bit_length()
         self._degree = int(problem.map["degree"])
+        self._features = len(numbering.columns)
         self._binary = numbering.binary
         self._version = 0
         self._damping = _LEAST_DAMPING
@@ -179,7 +180,9 @@ class SparseSolver:
     def _start(self) -> SparseSolution:
         """The constant alone, if the map has one."""
         constant = np.zeros(1, np.uint64)
-        factor = conjunction_constants(FeatureMap(**self._problem.map), binary=self._binary, keys=constant)
+        factor = conjunction_constants(
+            FeatureMap(**self._problem.map), binary=self._binary, l1=self._l1 > 0, keys=constant
+        )
         keys = constant if np.asarray(factor)[0] > 0 else constant[:0]
         return SparseSolution(keys, np.zeros((self._problem.outputs, len(keys))))
 

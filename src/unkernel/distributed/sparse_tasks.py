@@ -209,6 +209,12 @@ def pair_bounds(rows: SparsePart, output: int, live: Flags, buckets: int) -> Vec
     return np.asarray(below)
 
 
+@_at_point
+def occurring(rows: SparsePart) -> Keys:
+    """All conjunctions of several features that occur."""
+    return np.asarray(rows.occurring())
+
+
 @dataclass(frozen=True, eq=False)
 class KeySums:
     """Conjunctions and their sums."""
