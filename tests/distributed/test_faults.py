@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 import subprocess
 import sys
 import textwrap
@@ -198,8 +197,7 @@ def test_workers_whose_memory_is_full_are_named(data: Any) -> None:
         Client(local, set_as_default=False) as client,
         pytest.MonkeyPatch.context() as patch,
     ):
-        while not all(worker.paused for worker in workers.seen_by_scheduler(client).values()):
-            time.sleep(0.05)  # they look at their memory from time to time
+        wait_for(lambda: all(worker.paused for worker in workers.seen_by_scheduler(client).values()))
         patch.setattr(workers, "SILENCE", 0.5)
         named = (
             r"do not fit into the memory of the workers: \S+ has paused .* of its memory_limit of 8.00 GiB"

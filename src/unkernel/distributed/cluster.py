@@ -35,6 +35,7 @@ from unkernel.distributed.workers import (
     losses_named,
     make_at,
     results,
+    seen_by_scheduler,
 )
 
 Arguments = Callable[[int], tuple[Any, ...]]  # what a part is asked with besides itself
@@ -552,11 +553,13 @@ def wait_for_a_worker(client: Client) -> None:
     """Wait until there is one; people are told if none comes soon, as they may have to start it."""
     if client.status in ("closing", "closed"):
         raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
-    try:
-        client.wait_for_workers(1, timeout=SOON)
-    except DaskTimeout:
-        warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=2)
-        client.wait_for_workers(1)
+    soon = time.monotonic() + SOON
+    told = False
+    while not seen_by_scheduler(client):  # one that has paused is there, too: it is named later
+        if time.monotonic() >= soon and not told:
+            warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=2)
+            told = True
+        time.sleep(0.05)
 
 
 def gather_blocks(client: Client, sources: Sources, identify: bool, parts_each: int = 1) -> Gathered:
