@@ -266,3 +266,9 @@ def test_a_killed_worker(
     ours = DaskPolySVC(client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ >= (name != "model")
     assert_equally_good(ours, PolySVC().fit(data.X, data.binary))
+
+
+def test_weights_in_the_place_of_groups_are_refused(client: Any) -> None:
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"blocks are \(X, y, None, weights\)"):
+        DaskPolySVC(client=client).fit([dask.delayed((X, y, np.ones(4)))])

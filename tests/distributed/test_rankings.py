@@ -265,3 +265,8 @@ def test_groups_without_a_name_are_refused(client: Any, data: Any) -> None:
     groups[7] = np.nan
     with pytest.raises(ValueError, match="qid has missing values"):
         DaskRankSVM().fit(data.X, data.ranks, groups)
+
+
+def test_text_has_no_order_to_learn(client: Any, data: Any) -> None:
+    with pytest.raises(ValueError, match="must be numeric, so that it has an order"):
+        DaskRankSVM(client=client).fit(data.X, np.where(data.ranks > 1, "high", "low"))

@@ -144,6 +144,11 @@ class PolyOnCluster(OnCluster, PolyLearner):
         self._check_parameters()
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
         sources, found = self._gathered(X, beside, zero_based, identify=False)
+        if not sources.own_labels and any(seen.has_qid for seen in found.surveys):
+            raise ValueError(
+                "blocks have groups (qid), which this learner does not use; with weights, blocks are "
+                "(X, y, None, weights)"
+            )
         factors = self._survey_labels(found, sources.own_labels)
         self.n_features_in_ = found.n_features
         threads = self._worker_threads()

@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from dask.distributed import Client
 from sklearn.base import _fit_context, clone
-from sklearn.utils.validation import _check_y
 
 from unkernel.cutplane import RankSVM
-from unkernel.cutplane.rankings import ranking_of, weights_of_ranks
+from unkernel.cutplane.rankings import check_numbers, ranking_of, weights_of_ranks
 from unkernel.cutplane.training import TrainingRows, pair_accuracy
 from unkernel.distributed.cluster import Cluster, merged_labels
 from unkernel.distributed.moves import with_whole_groups
@@ -249,7 +248,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
             raise ValueError("some blocks have groups or weights: all have them, or none has")
         labels, totals, counts = merged_labels(found.surveys)
-        numbers, has_groups = _check_y(labels, y_numeric=True), found.surveys[0].has_qid
+        numbers, has_groups = check_numbers(labels), found.surveys[0].has_qid
         self._note_ranking(numbers, labels if has_groups else None, totals)
         rows = self._rows_of(found)
         cluster = self._cluster(with_whole_groups(found) if has_groups else found, 0.0)
