@@ -1,8 +1,9 @@
-"""Print what an extra of pyproject.toml asks for, or its build system, a requirement a line, so that it
-can be installed without building the package once more.
+"""Print the requirements of an extra of pyproject.toml, of its build system or of the package itself, one
+per line, so that they can be installed without building the package once more.
 
     python tools/requirements.py test
     python tools/requirements.py build-system
+    python tools/requirements.py dependencies
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 def requirements(extra: str) -> list[str]:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"] | {
-        "build-system": project["build-system"]["requires"]
+        "build-system": project["build-system"]["requires"],
+        "dependencies": project["project"]["dependencies"],
     }
     if extra not in extras:
         raise SystemExit(f"pyproject.toml has no extra {extra!r}; it has {', '.join(extras)}")
