@@ -71,11 +71,21 @@ def test_a_name_that_ends_in_xz_is_compressed(run, test_file, model_file, tmp_pa
     assert len(lzma.decompress((tmp_path / "p.xz").read_bytes()).split()) == 200
 
 
-def test_what_a_user_reads(run, test_file, model_file):
-    ran = run("predict", model_file, test_file)
+def test_what_a_user_reads(run, test_file, model_file, tmp_path):
+    ran = run("predict", model_file, test_file, "-o", tmp_path / "p.txt")
     assert ran.err == ""
     assert re.search(r"accuracy +100.00 % \(200 of 200 rows\)", ran.out)
     assert ran.out.count("rows/s") == 2
+
+
+def test_without_an_output_the_labels_go_to_stdout(run, test_file, model_file, tmp_path):
+    run("predict", model_file, test_file, "-o", tmp_path / "p.txt", "--scores")
+    ran = run("predict", model_file, test_file, "--scores")
+    assert ran.out == (tmp_path / "p.txt").read_text()
+    assert ran.err.count("rows/s") == 2
+    quiet = run("predict", model_file, test_file, "--scores", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, ran.out, "")
+    assert "name a file with --output" in run("predict", model_file, test_file, "--scores", "--json").error()
 
 
 def test_features_that_the_model_does_not_know_are_ignored_and_counted(run, model_file, tmp_path):
@@ -101,7 +111,7 @@ def test_no_accuracy_without_labels_and_why(run, model_file, tmp_path, label, sh
     found = run("predict", model_file, tmp_path / "rows", "--json").json
     assert found["accuracy"] is None
     assert found["accuracy_note"] == note
-    assert note in run("predict", model_file, tmp_path / "rows").out
+    assert note in run("predict", model_file, tmp_path / "rows").err
 
 
 def test_classes_that_are_words(run, tmp_path):
@@ -193,9 +203,9 @@ def test_regression_has_an_error_and_no_accuracy(run, golden):
     expected = np.mean((np.loadtxt(golden / "libsvm-nu-svr.margins")[:, 0] - y) ** 2)
     assert found["mean_squared_error"] == pytest.approx(expected, rel=1e-9)
     assert found["accuracy"] is None
-    out = run("predict", model, rows).out
-    assert "mean squared error" in out
-    assert "accuracy" not in out
+    said = run("predict", model, rows).err
+    assert "mean squared error" in said
+    assert "accuracy" not in said
 
 
 def test_an_rbf_kernel_sees_columns_that_no_support_vector_has(run, golden, tmp_path):
@@ -213,7 +223,7 @@ def test_an_approximate_model_says_so(run, golden, tmp_path):
     path = tmp_path / "m.uk"
     options = ["--engine", "pruned", "--threshold", "0.02", "-q"]
     assert run("compile", golden / "libsvm-poly2.model", "-o", path, *options).code == 0
-    assert "APPROXIMATE" in run("predict", path, golden / "binary.test.svm").out
+    assert "APPROXIMATE" in run("predict", path, golden / "binary.test.svm").err
     assert run("predict", path, golden / "binary.test.svm", "--json").json["exact"] is False
 
 
@@ -261,6 +271,6 @@ def test_remembered_answers_are_the_same(run, test_file, model_file, tmp_path):
     assert cache["maxsize"] == 5000 and cache["hits"] + cache["misses"] == 600 and cache["hits"] >= 400
     assert "cache" not in run("predict", model_file, rows, "--json").json
     shown = run("predict", model_file, rows, "--cache-rows", 5000, "--jobs", 1)
-    assert re.search(r"cache +[0-9]+ rows found, [0-9]+ scored", shown.out)
+    assert re.search(r"cache +[0-9]+ rows found, [0-9]+ scored", shown.err)
     assert "cache must be a whole number" in run("predict", model_file, rows, "--cache-rows", 1 << 40).error()
     assert run("predict", model_file, rows, "--cache-rows", 0).code == 2

@@ -198,7 +198,8 @@ def test_a_kelp_file(run, tmp_path):
     )
     assert "training accuracy  100.00 %" in ran.out
     ran = run("predict", tmp_path / "m.uk", write_questions(tmp_path / "q.dat"))
-    assert "100.00 % (9 of 9 trees)" in ran.out
+    assert ran.out.splitlines() == [str(label) for label, _ in QUESTIONS]
+    assert "100.00 % (9 of 9 trees)" in ran.err
 
 
 @pytest.mark.parametrize(

@@ -102,19 +102,21 @@ def predict(
 
     A model of records reads CSV, TSV, JSON lines and Parquet in blocks; memory does not grow with the file.
     It writes CSV, TSV or JSON lines, according to the name of the output; on stdout, it writes the format of
-    the input, and answers each line of JSON as it arrives. Records from stdin are answered on stdout unless
-    --output or --json is given.
+    the input, and answers each line of JSON as it arrives.
+
+    Without --output, the predictions go to stdout and the summary to stderr. With --json, stdout has the
+    summary, and predictions are written only to an --output.
 
     DATA may be a pattern, in quotes, such as 'part-*.parquet': then --output is a folder, and each file has a
     file of answers there. A run that was stopped continues where it was when it is started again. With
     --dask, several workers answer at the same time; they need to see the files under the same names.
 
     \b
-    [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz
+    [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz > predictions.txt
     [dim]$[/dim] unkernel predict model.uk a9a.t.svm.xz -o predictions.txt --scores
     [dim]$[/dim] unkernel predict libsvm.model rows.svm -o predictions.txt --probability
     [dim]$[/dim] unkernel predict trees.uk questions.dat -o predictions.txt --force
-    [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - -o - | sort | uniq -c
+    [dim]$[/dim] zcat rows.gz | unkernel predict model.uk - | sort | uniq -c
     [dim]$[/dim] unkernel predict income.uk new.csv -o answers.csv --probability
     [dim]$[/dim] tail -f events.jsonl | unkernel predict income.uk -
     [dim]$[/dim] unkernel predict income.uk 'day-*.parquet' -o answers --dask local --jobs 4
@@ -129,9 +131,8 @@ def predict(
     if check_pattern([data], dask):
         _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
         return
-    records = is_records(model)
-    if records and data == STANDARD_STREAM and output is None and not json:
-        output = STANDARD_STREAM  # who pipes records in waits for answers, not for a summary
+    if output is None and not json:
+        output = STANDARD_STREAM
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
     with Display(quiet=quiet or json) as display:
         result = _answer_file(chosen, data, output, shared.threads(jobs), display)
@@ -348,7 +349,7 @@ def _check_output(
 ) -> None:
     if output is None and (scores or probability):
         option = "--scores" if scores else "--probability"
-        raise ValueError(f"{option} says what to write: say where, too, with --output")
+        raise ValueError(f"{option} says what to write, and --json takes stdout: name a file with --output")
     if output == STANDARD_STREAM:
         if json:
             raise ValueError("--json and --output - both want stdout; write the labels to a file")

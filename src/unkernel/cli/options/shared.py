@@ -94,8 +94,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write one label per line; - is stdout. For a pattern: the folder of answers, one file for each "
-        "file of DATA. Replaces no file without --force.",
+        help="Write one label per line to a file; default: -, which is stdout (with --json: nowhere). For a "
+        "pattern: the folder of answers, one file for each file of DATA. Replaces no file without --force.",
     ),
 ]
 PartsDask = Annotated[

@@ -110,8 +110,9 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
         if request.output is not None:
             form = Answers.format_for(request.output, file.format)
             answers = Answers(classifier.decision, form, request.scores, request.probability)
+        blocks = asked_blocks(opened, file, request.threads)  # refuses columns before anything is written
         with answers_to(request.output, answers) as put:
-            for block in asked_blocks(opened, file, request.threads):
+            for block in blocks:
                 read = time.perf_counter()
                 asked = encoded(opened, block, request.threads)
                 raw = classifier.classifier.score_csr(asked, request.threads)
