@@ -324,17 +324,32 @@ def test_what_the_examples_do_not_have():
         with pytest.raises(ValueError, match="needs trees"):
             TreeSVC(combine=combine).fit(alone, y)
     assert TreeSVC(C=10.0).fit(alone, y).predict(alone).tolist() == y.tolist()
-    for nothing in ([None] * 10, Forest({"a": [None] * 10, "b": [None] * 10})):
+    for nothing in (Forest([None] * 10), Forest({"a": [None] * 10, "b": [None] * 10})):
         with pytest.raises(ValueError, match="no example has a tree"):
             TreeSVC().fit(nothing, y)
 
 
 def test_trees_that_are_not_there():
     texts, y = make_problem(15, 40)
-    some = [None if i % 5 == 0 else tree for i, tree in enumerate(texts)]
+    some = Forest([None if i % 5 == 0 else tree for i, tree in enumerate(texts)])
     clf = TreeSVC(tol=1e-5).fit(some, y)
     check_certificate(clf, some, y, np.ones(40))
-    assert np.unique(clf.decision_function([None, None, "(New)"])).tolist() == [clf.model_.intercept[0]]
+    new = Forest([None, None, "(New)"])
+    assert np.unique(clf.decision_function(new)).tolist() == [clf.model_.intercept[0]]
+
+
+def test_none_in_a_list_is_no_tree():
+    """It is more often an oversight than an example without a tree, which a Forest can have."""
+    texts, y = make_problem(15, 40)
+    clf = TreeSVC().fit(texts, y)
+    for ask in (
+        clf.predict,
+        clf.decision_function,
+        unkernel.compile(clf).predict,
+        lambda X: TreeSVC().fit(X, y[:2]),
+    ):
+        with pytest.raises(ValueError, match=r"trees\[1\] is None, and not a tree"):
+            ask([texts[0], None])
 
 
 # --- Imbalance --------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ class Forest:
     trees : iterable of trees, or mapping of str to iterables of trees, default=()
         A tree is a string in brackets, an ``nltk.Tree``, an ``ast`` node, a sentence of
         :func:`~unkernel.read_conllu` (converted to a GRCT), or an example of another forest. A mapping gives
-        each example several trees, one per *channel*; None means that an example has no tree there.
+        each example several trees, one per *channel*. None means that an example has no tree (there).
     vectors : array or sparse matrix, or mapping of str to such, default=None
         One vector per example, to be combined with the trees.
 
@@ -447,6 +447,11 @@ def as_forest(trees: Any, first: int = 0) -> Forest:
     trees = list(trees)
     if not trees:
         raise ValueError("there are no trees")
+    for place, tree in enumerate(trees, first):
+        if tree is None:
+            raise ValueError(
+                f"trees[{place}] is None, and not a tree; where examples may lack a tree, give a Forest of them"
+            )
     start = trees[0]
     if isinstance(start, TreeExample) and all(
         isinstance(tree, TreeExample) and tree.forest is start.forest for tree in trees
