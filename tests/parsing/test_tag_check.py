@@ -147,9 +147,27 @@ def test_unknown_tags_of_trees_are_named(ask, parsers):
 
 
 def test_own_tags_stand_in_for_missing_ones_as_in_training(parsers):
-    """The training text has `_` as xpos: the universal tags are used, and `_` is no unknown tag."""
-    with pytest.warns(UserWarning, match=r"column xpos .*\('NN'\)"):
-        parsers["trees"].parse([["dog", "bit"]], tags=[["NOUN", "VERB"]], xpos=[["NN", "_"]])
+    """Where xpos is `_`, the universal tags are used: they are no unknown tags, and one word is not all."""
+    own, text = (treebank(*drawn).replace("\tNOUN\t_\t", "\tNOUN\tNN\t") for drawn in ((40, 0), (10, 1)))
+    parser, text = ArcEagerParser().fit(corpus("trees", own)), text.replace("\tDET\t_\t", "\tDET\tDT\t", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parser.parse(corpus("trees", text))
+    with pytest.warns(UserWarning, match=r"column xpos .*\('DT'\)"):
+        parser.parse(corpus("trees", text.replace("\tDET\t_\t", "\tDET\tDT\t")))
+
+
+def test_own_tags_are_ignored_where_training_had_none(parsers):
+    """Nothing is wrong with them, and they would be features that nobody has learnt."""
+    plain, own = (treebank(10, 1).replace("\tNOUN\t_\t", f"\tNOUN\t{tag}\t") for tag in ("_", "_38"))
+    parser, text = parsers["trees"], corpus("trees", own)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parsed = parser.parse(text)
+        assert parser.evaluate(text).las == parser.evaluate(corpus("trees", plain)).las
+        told = [str(one) for one in parser.explain(text[:2])]
+    assert told == [str(one) for one in parser.explain(corpus("trees", plain)[:2])]
+    assert parsed.to_bytes().replace(b"\t_38\t", b"\t_\t") == parser.parse(corpus("trees", plain)).to_bytes()
 
 
 def test_unknown_tags_of_chunks_are_named(parsers):

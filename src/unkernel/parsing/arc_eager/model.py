@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from unkernel._core import ArcEagerSpec
 from unkernel.data.files import Source
-from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.text.columns import rewritten
+from unkernel.data.text.conll import COLUMNS, Treebank, read_conllu
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.models import container
@@ -285,21 +287,31 @@ class ArcEagerModel(ParserModel):
             One entry for each column that is missing or has many values that training did not see.
         """
         found = []
-        upos, upos_names = map(np.asarray, corpus.symbols("upos"))
         for column, attribute in _TAG_COLUMNS.items():
             known = self.spec.strings(attribute)
-            if not known or not corpus.n_words:  # the templates do not use this column
+            if not known or not corpus.n_words or (column == "xpos" and not self._reads_xpos):
                 continue
-            codes, names = map(np.asarray, corpus.symbols(column))
-            if column == "xpos":  # where they are missing, universal ones stand in, as in training
-                codes = codes[names[codes] != MISSING]
-                codes, names = (codes, names) if len(codes) else (upos, upos_names)
-            found.append(tag_fault(column, codes, names.tolist(), known=known, advice=_TAG_ADVICE))
+            codes, names = corpus.symbols(column) if column == "upos" else _own_tags(corpus)
+            found.append(tag_fault(column, codes, names, known=known, advice=_TAG_ADVICE))
         return [fault for fault in found if fault is not None]
 
+    @cached_property
+    def _reads_xpos(self) -> bool:
+        """Whether the training text had tags of its own: universal ones stand in for missing ones."""
+        upos, xpos = (set(self.spec.strings(attribute)) for attribute in _TAG_COLUMNS.values())
+        return bool(xpos - upos)
+
+    def _as_trained(self, bank: Treebank) -> Treebank:
+        """The sentences without tags of a kind that the training text did not have."""
+        if self._reads_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
+            return bank
+        blank = (COLUMNS.index("xpos"), np.zeros(bank.n_words, np.int32), [MISSING])
+        return Treebank._of(rewritten(bank._text, bytes(bank._text.write_columns([blank]))))
+
     def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        text = self._as_trained(bank)._text
         heads, relations = self.spec.parse(
-            *self._engines(), bank._text, beam=self.beam, threads=thread_count(n_jobs)
+            *self._engines(), text, beam=self.beam, threads=thread_count(n_jobs)
         )
         return np.asarray(heads), np.asarray(relations)
 
@@ -318,7 +330,7 @@ class ArcEagerModel(ParserModel):
         self.check_tags(bank)
         from unkernel.parsing.decision_trace import decided_trees
 
-        return decided_trees(self.spec, self._engines(), bank, self.beam)
+        return decided_trees(self.spec, self._engines(), self._as_trained(bank), self.beam)
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -368,6 +380,16 @@ def _spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[
     strings = [unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
     table["strings"] = [*strings, []] if count == _WITHOUT_CLUSTERS else strings
     return table
+
+
+def _own_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
+    """The treebank's own tag of each word; its universal tag where it has none, as in training."""
+    own, names = bank.symbols("xpos")
+    universal, others = bank.symbols("upos")
+    missing = np.array([name == MISSING for name in names])[own]
+    places = {name: place for place, name in enumerate(dict.fromkeys([*names, *others]))}
+    stand_ins = np.array([places[name] for name in others], np.int32)[universal]
+    return np.where(missing, stand_ins, own), list(places)
 
 
 def treebank_of(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
