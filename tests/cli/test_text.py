@@ -301,6 +301,27 @@ def test_measures(run, folder, model, start):
     assert ran.json["given"] == start
 
 
+@pytest.mark.parametrize("name", ["en.uk", "trees.uk"])
+def test_gold_trees_must_be_trees(run, folder, tmp_path, name):
+    """Two words that depend on each other, and no root: nothing can be compared with them."""
+    lines = ["1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_", "2\tbark\tbark\tVERB\tVBP\t_\t1\tdep\t_\t_"]
+    bad = tmp_path / "bad.conllu"
+    bad.write_text("# text = Dogs bark\n" + "\n".join(lines) + "\n\n")
+    for command in (
+        ("evaluate", folder / name, bad),
+        ("report", folder / name, "--test", bad, "-o", tmp_path / "r"),
+    ):
+        told = run(*command).error()
+        assert told == f"{bad}:2:23: the heads go round in a circle, 1 → 2 → 1"
+
+
+def test_gold_text_without_trees_is_measured_without_them(run, folder, tmp_path):
+    words = tmp_path / "words.conllu"
+    words.write_text("# text = Dogs\n1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_\n\n")
+    ran = run("evaluate", folder / "en.uk", words)
+    assert ran.code == 0 and "Words" in ran.out and "LAS" not in ran.out
+
+
 def test_shows_the_measures(run, folder):
     shown = run("evaluate", folder / "en.uk", folder / "train.conllu").out
     for title in ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS"):

@@ -15,11 +15,10 @@ from unkernel.parsing import (
     TextParserModel,
     TokenizerModel,
 )
-from unkernel.parsing.arc_eager.model import treebank_of, with_gold_trees
+from unkernel.parsing.arc_eager.model import comparable_trees, measurable, with_gold_trees
 from unkernel.parsing.bunsetsu.model import measurable as bunsetsu_of
 from unkernel.parsing.chunks.model import measurable as chunks_of
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.parsing.scoring import check_not_empty
 from unkernel.report.choices import Choices
 from unkernel.report.page import Report, Section
 from unkernel.report.parser_measures import (
@@ -64,20 +63,14 @@ def _of_text(studied: Sequence[TextTreeMeasures], _: Choices) -> list[Section | 
     return [parsed.relations(studied), parsed.lengths(studied)] if has_trees else []
 
 
-def _words_of(source: Any) -> Any:
-    bank = treebank_of(source)
-    check_not_empty(bank.name, bank.n_words)
-    return bank
-
-
 # Of each kind of parsers: what reads its sentences, what measures it, and its own sections.
 _KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures], Sections]] = {
     ArcEagerModel: (with_gold_trees, TreeMeasures, _of_trees),
     BunsetsuModel: (bunsetsu_of, BunsetsuMeasures, _of_bunsetsu),
     ChunkModel: (chunks_of, ChunkMeasures, _of_chunks),
-    TaggerModel: (_words_of, TagMeasures, _of_tags),
-    TextParserModel: (_words_of, TextTreeMeasures, _of_text),
-    TokenizerModel: (_words_of, TextMeasures, _of_tokens),
+    TaggerModel: (measurable, TagMeasures, _of_tags),
+    TextParserModel: (comparable_trees, TextTreeMeasures, _of_text),
+    TokenizerModel: (measurable, TextMeasures, _of_tokens),
 }
 
 

@@ -414,3 +414,11 @@ def with_gold_trees(source: Any) -> Treebank:
     bank = measurable(source)
     bank.check_trees()
     return bank
+
+
+def comparable_trees(source: Any) -> Treebank:
+    """A treebank to measure on, with trees or without any; ValueError if only some sentences have trees."""
+    bank = measurable(source)
+    if (bank.heads >= 0).any():
+        bank.check_trees()
+    return bank

@@ -19,7 +19,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, measurable
+from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, comparable_trees
 from unkernel.parsing.ordered_work import in_order
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.tag_check import TagFault
@@ -288,7 +288,7 @@ class TextParserModel(SavedModel):
             The accuracy and the speed.
         """
         check_given(given)
-        bank = measurable(source)
+        bank = comparable_trees(source)
         text = plain_text(bank).encode()
         self._answered_text(
             b"", 1
