@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from unkernel import FormatError, load
 from unkernel.data import Treebank, read_conllu
+from unkernel.models import container
 from unkernel.parsing import Tokenizer, TokenizerModel, original_text
 from unkernel.parsing.text.gold_text import plain_text
 
@@ -290,6 +291,25 @@ def test_damaged_arrays_are_refused(tokenizer, name):
     _, arrays, kept = tokenizer.to_model().to_container()
     with pytest.raises(FormatError, match=r"damaged|array|columns"):
         TokenizerModel.from_container("x.uk", arrays | {name: DAMAGE[name](arrays[name])}, kept)
+
+
+@pytest.mark.parametrize("blank", "\0\t\n\r ")
+def test_a_file_in_which_a_line_end_is_no_blank_is_refused(tokenizer, tmp_path, blank):
+    """With right digests: such a file made the tokenizer stand still for ever."""
+    kind, arrays, settings = tokenizer.to_model().to_container()
+    kinds = arrays["kinds"].copy()
+    kinds[256 * int(arrays["pages"][0]) + ord(blank)] = 2
+    for damaged in (kinds, arrays["kinds"][::-1]):
+        container.write(tmp_path / "t.uk", kind, arrays | {"kinds": damaged}, settings)
+        with pytest.raises(FormatError, match=r"t\.uk: .*(line ends must be blank|damaged)"):
+            load(tmp_path / "t.uk")
+
+
+@pytest.mark.parametrize("blanks", [" ", "\n\n", "\n", "  b"])
+def test_a_megabyte_without_blanks_and_then_some(tokenizer, blanks):
+    """Blanks that begin where a stretch of text must end belong to it, and are no paragraph."""
+    text = "a" * 2**20 + blanks
+    assert original_text(tokenizer.tokenize(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,42 @@ void test_long_blanks() {
   CHECK(counts_of(tokenizer.spec().characters(), text, 1).tokens == 3);
 }
 
+// Kinds of characters come from files: what would make a line end part of a word is refused.
+void test_kinds_are_checked() {
+  for (const char code : {'\0', '\t', '\n', '\r', ' '}) {
+    SmallTables tables;
+    tables.kinds[static_cast<std::size_t>(code)] = 5;
+    CHECK_THROWS(CharacterKinds{tables.view()}, std::invalid_argument);
+  }
+  SmallTables tables;
+  tables.kinds['.'] = line_end_kind;
+  CHECK_THROWS(CharacterKinds{tables.view()}, std::invalid_argument);
+}
+
+// Every loop moves on, also where a text begins as none should.
+void test_loops_move_on() {
+  const SmallTokenizer tokenizer;
+  const CharacterKinds& kinds = tokenizer.spec().characters();
+  for (const std::string text : {" ", "\n\n", "\n\nb", " b", "\nb\n\n\nc\n"}) {
+    CHECK(counts_of(kinds, text, 1).decisions <= text.size());
+    for (std::size_t at = 0; at < text.size(); ++at) CHECK(stretch_from(kinds, text, at).end > at);
+  }
+}
+
+// Blanks that begin where a stretch must end belong to it.
+void test_blanks_at_the_end_of_a_stretch() {
+  const SmallTokenizer tokenizer;
+  const std::string word(longest_stretch, 'x');
+  for (const std::string blanks : {" ", "\n\n", "\n \n"}) {
+    for (const std::string rest : {"", "b"}) {
+      const std::string text = word + blanks + rest;
+      const Stretch first = stretch_from(tokenizer.spec().characters(), text, 0);
+      CHECK(first.end == word.size() + blanks.size());
+      CHECK(!tokenizer.tokenize(text, 1).empty());
+    }
+  }
+}
+
 // A text that is read block by block gives the same, also where a paragraph is longer than a stretch.
 void test_stretches() {
   const SmallTokenizer tokenizer;
@@ -79,6 +115,9 @@ void test_stretches() {
 int main() {
   test_long_lines();
   test_long_blanks();
+  test_kinds_are_checked();
+  test_loops_move_on();
+  test_blanks_at_the_end_of_a_stretch();
   test_stretches();
   return 0;
 }

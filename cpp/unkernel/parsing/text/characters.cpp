@@ -9,6 +9,7 @@ namespace unkernel::parsing {
 namespace {
 
 constexpr std::size_t code_points = 0x110000;
+constexpr std::u32string_view always_blank(U"\0\t\n\r ", 5);  // a column of CoNLL-U cannot hold these
 constexpr std::uint32_t no_utf8 = 0xDC00;  // plus the byte: a surrogate, which valid text does not have
 
 bool continues(std::string_view text, std::size_t at, std::size_t count) {
@@ -37,6 +38,11 @@ CharacterKinds::CharacterKinds(const CharacterTables& tables)
   if (shapes_.size() < 2 || shapes_.size() > 256 || tables.cases.size() % 2 != 0) damaged();
   if (std::ranges::max(pages_) >= kinds_.size() >> 8 || std::ranges::max(kinds_) >= shapes_.size()) damaged();
   if (std::ranges::max(shapes_) > static_cast<std::uint8_t>(Shape::mark)) damaged();
+  if (std::ranges::find(kinds_, line_end_kind) != kinds_.end()) damaged();  // which only runs of blanks have
+  if (std::ranges::any_of(tables.cases, [](std::uint32_t code) { return code >= code_points; })) damaged();
+  if (!std::ranges::all_of(always_blank, [&](char32_t code) { return kind(code) == blank_kind; }))
+    throw std::invalid_argument(
+        "the kinds of characters are damaged: blanks, tabs and line ends must be blank");
   low_lower_.resize(low_codes);
   for (std::uint32_t code = 0; code < low_codes; ++code)
     low_lower_[code] = code - 'A' < 26 ? code + 32 : code;

@@ -38,7 +38,8 @@ struct CharacterTables {
 
 class CharacterKinds {
  public:
-  // Copies the tables. Throws std::invalid_argument if they are damaged.
+  // Copies the tables. Throws std::invalid_argument if they are damaged, or if a character that cannot stand
+  // in a column of CoNLL-U, such as a line end, is no blank.
   explicit CharacterKinds(const CharacterTables& tables);
 
   std::size_t kinds() const { return shapes_.size(); }

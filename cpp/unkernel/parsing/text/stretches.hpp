@@ -22,7 +22,8 @@ struct Stretch {
 // The first byte from `at` on that is no blank.
 std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at);
 
-// The stretch that begins in the byte `begin`, which is no blank.
+// The stretch that begins in the byte `begin` of a longer text. It has at least one byte, whatever the kinds
+// say.
 Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::size_t begin);
 
 // The stretches at the begin of a text that stay as they are whatever is added to it, for texts that are read

@@ -102,6 +102,7 @@ struct TokenFound {
 
 // Goes through the paragraphs of a text that begins with no blank. `decide(window, at, sentence)` says what
 // happens after a character that is not the last of a paragraph; `end(window, token)` hears of each token.
+// Every step moves on by a character, and every paragraph has at least one byte, whatever the kinds say.
 template <class Decide, class End>
 void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& decide, End&& end,
                const Monitor& monitor) {
@@ -111,12 +112,11 @@ void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& deci
     window.open(text, begin);
     SentenceSoFar sentence;
     std::size_t token_byte = begin;
-    bool last = false;
-    for (std::size_t at = 0; !last;) {
+    for (std::size_t at = 0; at < window.last();) {
       window.move_to(at);
-      if (at % 4096 == 0) monitor.throw_if_stopped();
-      last = at + 1 == window.last();
-      const bool apart = !last && window[at + 1].kind <= line_end_kind;
+      if (at % 4096 < 2) monitor.throw_if_stopped();
+      const bool last = at + 1 == window.last();
+      const bool apart = at + 2 < window.last() && window[at + 1].kind <= line_end_kind;
       const Boundary found = last ? Boundary::sentence : decide(window, at, sentence);
       if (found != Boundary::inside) {
         const std::size_t until = window.end_of(at);
