@@ -473,9 +473,11 @@ def _heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDA
 
 
 def _largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
+    """The rows with the largest weights, those of equal size in their order."""
     sizes = np.abs(weights).max(axis=1, initial=0.0)
-    chosen = np.argpartition(-sizes, top)[:top] if top < len(sizes) else np.arange(len(sizes))
-    return chosen[np.argsort(-sizes[chosen], kind="stable")]
+    least = -np.partition(-sizes, top - 1)[top - 1] if top < len(sizes) else 0.0
+    chosen = np.flatnonzero(sizes >= least)
+    return chosen[np.argsort(-sizes[chosen], kind="stable")[:top]]
 
 
 def linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
