@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
@@ -14,6 +15,7 @@ import unkernel
 from reference.conjunctions import factor, number
 from reference.kernels import EXACT, make_kernel_model, monomial_contributions, polynomial, set_contributions
 from reference.models import make_model
+from unkernel.models import Decision, LinearModel
 from unkernel.models.kernel import Kernel
 
 every_top = pytest.mark.parametrize("top", [0, 1, 3, None])
@@ -325,3 +327,33 @@ def test_trained_weights_of_rows_that_are_too_long(sets):
     model = make_model(1, degree=3, sets=sets, used=400, n_features=400, keys=[1, 2, 3])
     with pytest.raises(ValueError, match="a row of 400 features has too many conjunctions"):
         unkernel.compile(model).explain(list(range(400)))
+
+
+@pytest.mark.parametrize("gamma", [1e300, 1e155, 1e-155, 1e-300])
+@pytest.mark.parametrize("degree", [2, 3])
+@pytest.mark.parametrize("scale", [1.0, 0.5])
+def test_extreme_kernels_are_explained_as_they_are_scored(gamma, degree, scale):
+    """Where a power of gamma is not finite, both refuse the row."""
+    rows = np.random.default_rng(0).random((60, 6)).round() * 1.0
+    trained = unkernel.PolySVC(degree=degree).fit(rows, rows[:, 0] != rows[:, 1]).model_
+    fast = unkernel.compile(replace(trained, gamma=gamma))
+    row = rows[0] * scale
+    try:
+        score = fast.decision_function([row])[0]
+    except ValueError as error:
+        assert "a score is not finite" in str(error)
+        with pytest.raises(ValueError, match="a score is not finite"):
+            fast.explain(row, of=True)
+    else:
+        assert fast.explain(row, of=True).score == pytest.approx(score, rel=1e-9)
+
+
+def test_weights_of_equal_size_are_listed_in_one_order():
+    """As many as are asked for: a short list is the beginning of a long one."""
+    weights = np.random.default_rng(0).integers(-2, 3, (500, 1)) / 2.0
+    model = LinearModel(weights, np.zeros(1), Decision("binary", np.array([0, 1])), 500, False, {})
+    everything = unkernel.compile(model).heaviest(10**6)
+    sizes = [(-abs(one.weight), one.columns) for one in everything]
+    assert sizes == sorted(sizes)
+    for top in (1, 5, 100, 499, 500):
+        assert unkernel.compile(model).heaviest(top) == everything[:top]

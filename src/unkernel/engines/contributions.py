@@ -49,11 +49,17 @@ def contributions_of(
 ) -> RowContributions:
     """All conjunctions of a row, given by its ascending columns and their values, all not 0."""
     model = simplified(model)
-    if isinstance(model, LinearModel):
-        return _of_linear_model(model, columns, values)
-    if isinstance(model, ConjunctionModel):
-        return _of_conjunction_model(model, columns, values)
-    return _of_kernel_model(model, columns, values)
+    with np.errstate(over="ignore", invalid="ignore"):  # said below, as for scores
+        if isinstance(model, LinearModel):
+            found = _of_linear_model(model, columns, values)
+        elif isinstance(model, ConjunctionModel):
+            found = _of_conjunction_model(model, columns, values)
+        else:
+            found = _of_kernel_model(model, columns, values)
+        total = found.values.sum(axis=0) + found.intercept
+    if not np.isfinite(total).all():
+        raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
+    return found
 
 
 def _of_linear_model(
@@ -123,6 +129,7 @@ def _of_conjunction_model(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     ranks, x = _ranked(model, columns, values)
+    ones = bool((values == 1.0).all())  # then every set counts once
     size = len(ranks) + (0 if model.sets else model.degree)
     if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MOST_CONJUNCTIONS:
         raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
@@ -136,7 +143,8 @@ def _of_conjunction_model(
         there = at < len(model.keys)
         there[there] = model.keys[at[there]] == keys[there]
         found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
-        parts.append(model.weights[at[there]] * _factors(model, x[chosen[there]])[:, None])
+        factors = np.ones(int(there.sum())) if ones else _factors(model, x[chosen[there]])
+        parts.append(model.weights[at[there]] * factors[:, None])
     return RowContributions(np.concatenate(found), np.concatenate(parts), model.intercept)
 
 
@@ -164,21 +172,31 @@ def _combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
 def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """How conjunctions of these values count: as their product or, for sets, the mean of their monomials."""
     product: NDArray[np.float64] = x.prod(axis=1)
-    if not model.sets or x.shape[1] > 2:
+    if not model.sets:
         return product
+    if x.shape[1] > 2:
+        return np.asarray(product * _share(_square(model, 3, 1), _square(model, 3, 1)))
     if x.shape[1] == 1:
-        shares = [_square(model, order, math.factorial(order)) for order in (1, 2, 3)]
-        powers = sum(share * x[:, 0] ** order for order, share in enumerate(shares, 1))
-        return np.asarray(powers / sum(shares))
+        monomials = [_square(model, order, math.factorial(order)) for order in (1, 2, 3)]
+        whole = sum(monomials)
+        return np.asarray(
+            sum(_share(own, whole) * x[:, 0] ** order for order, own in enumerate(monomials, 1))
+        )
     plain, mixed = _square(model, 2, 1), _square(model, 3, 2)
-    return np.asarray(product * (plain + mixed * x.sum(axis=1)) / (plain + 2 * mixed))
+    whole = plain + 2 * mixed
+    return np.asarray(product * (_share(plain, whole) + _share(mixed, whole) * x.sum(axis=1)))
 
 
-def _square(model: ConjunctionModel, order: int, repeats: int) -> float:
+def _share(part: np.float64, whole: np.float64) -> np.float64:
+    """The share of a monomial in its set; 0 where the whole set has the constant 0."""
+    return part / whole if whole else np.float64(0.0)
+
+
+def _square(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
     """The map's squared constant of a monomial of `order` factors, its exponents' factorials given."""
     if order > model.degree:
-        return 0.0
+        return np.float64(0.0)
     if model.feature_map == "plain":
-        return 1.0
-    powers = model.coef0 ** (model.degree - order) * model.gamma**order
-    return float(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)
+        return np.float64(1.0)
+    powers = np.float64(model.coef0) ** (model.degree - order) * np.float64(model.gamma) ** order
+    return np.float64(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)
