@@ -178,18 +178,21 @@ def _name_of(gradient: NDArray[np.float64], offset: float) -> str:
 @contextlib.contextmanager
 def _locked(place: Path) -> Iterator[None]:
     """Lock a folder; the lock ends with the process. Where there are no locks, nothing happens."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
     descriptor = os.open(place, os.O_RDONLY)
     try:
         try:
-            import fcntl
-
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(
                 f"{place.parent}: another training uses this checkpoint; wait for its end, or give a folder "
                 "of its own to each"
             ) from error
-        except (ImportError, OSError):
+        except OSError:
             pass
         yield
     finally:

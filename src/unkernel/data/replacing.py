@@ -3,6 +3,7 @@
 On Linux a file is written without a name, and gets one when it is whole: a process that is killed leaves
 nothing behind. Where the file system has no such files, it is written beside the target, under a hidden name
 and locked; the lock ends with the process, and the next writer to the folder removes what nobody locks.
+Windows has neither: there, a process that is killed leaves its hidden file behind.
 """
 
 from __future__ import annotations
@@ -16,10 +17,18 @@ import stat
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    _HAS_LOCKS = False
+else:
+    _HAS_LOCKS = True
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 _BEGIN, _END = ".unkernel-", ".tmp"
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write two bytes for a line feed
 _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -33,7 +42,9 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     path = Path(os.path.realpath(target))  # a link stays a link, and what it names is replaced
     if path.exists() and not path.is_file():
-        with _writer(os.open(path, os.O_WRONLY), path) as device:  # such as /dev/stdout: nothing to replace
+        with _writer(
+            os.open(path, os.O_WRONLY | _BINARY), path
+        ) as device:  # such as /dev/stdout: nothing to replace
             yield device
         return
     if not path.parent.is_dir():
@@ -47,8 +58,12 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             with _naming(path):
                 os.fsync(file.fileno())
                 if path.exists():
-                    os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-                temporary.take_place_of(path)  # while the file is open, and so locked
+                    _set_mode(file.fileno(), path.stat())
+                if _HAS_LOCKS:
+                    temporary.take_place_of(path)  # while the file is open, and so locked
+        if not _HAS_LOCKS:  # nor can an open file take a place, on Windows
+            with _naming(path):
+                temporary.take_place_of(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             temporary.name.unlink()
@@ -75,13 +90,19 @@ def _remove_unlocked(path: str) -> None:
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
     """Whether the file is locked now: not if another process has it, or the file system has no locks."""
+    if not _HAS_LOCKS:
+        return False
     try:
-        import fcntl
-
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except (ImportError, OSError):
+    except OSError:
         return False
     return True
+
+
+def _set_mode(descriptor: int, of: os.stat_result) -> None:
+    """Give a file the permissions of another, where the system has any."""
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, stat.S_IMODE(of.st_mode))
 
 
 # --- The temporary file -------------------------------------------------------------------------------
@@ -108,7 +129,7 @@ class _Temporary(NamedTuple):
                 source.seek(0)
                 shutil.copyfileobj(source, copy)
                 copy.flush()
-                os.fchmod(copy.fileno(), stat.S_IMODE(os.fstat(self.descriptor).st_mode))
+                _set_mode(copy.fileno(), os.fstat(self.descriptor))
                 os.fsync(copy.fileno())
 
 
@@ -119,7 +140,7 @@ def _open_temporary(path: Path) -> _Temporary:
         if descriptor is not None:
             _lock(descriptor, wait=True)
             return _Temporary(descriptor, name, named=False)
-        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
     _lock(descriptor, wait=True)
     if os.fstat(descriptor).st_nlink == 0:  # another process took it for a stale one before it was locked
         os.close(descriptor)

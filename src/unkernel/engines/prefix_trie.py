@@ -78,7 +78,8 @@ def _make_locks_anew() -> None:
         trie.make_locks()
 
 
-os.register_at_fork(after_in_child=_make_locks_anew)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_make_locks_anew)
 
 
 class PrefixTrie:

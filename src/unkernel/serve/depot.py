@@ -8,7 +8,7 @@ read. So there is one copy per machine, and one check per file.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
 import os
 import shutil
 import tempfile
@@ -136,6 +136,8 @@ class Depot:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
+        import fcntl
+
         with (self._folder / _LOCK).open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -169,7 +171,20 @@ def _fault_of(copy: Path) -> str | None:
 
 @contextlib.contextmanager
 def new_depot() -> Iterator[Path]:
-    """A private folder that is there as long as the server is; those of servers that were killed go, too."""
+    """A private folder that is there as long as the server is; those of servers that were killed go, too.
+
+    Raises
+    ------
+    OSError
+        If the system has no locks of files, as Windows.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError(
+            errno.ENOSYS,
+            "serving models needs a POSIX system, such as Linux or macOS (on Windows: WSL, or a container)",
+        ) from None
     _sweep()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # of mode 700
     try:
@@ -182,6 +197,8 @@ def new_depot() -> Iterator[Path]:
 
 
 def _sweep() -> None:
+    import fcntl
+
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):
         with contextlib.suppress(OSError):
             if folder.lstat().st_uid != os.getuid():

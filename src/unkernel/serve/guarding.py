@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import time
 from collections.abc import Iterable
 from typing import Protocol
@@ -61,6 +60,10 @@ class Guard:
 
 def _open_files() -> int:
     """How many files the process may open, after raising that to what it may be raised to."""
+    try:
+        import resource
+    except ImportError:  # Windows sets no such limit
+        return 2**31
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard if hard != resource.RLIM_INFINITY else 2**31

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import typer
 
-from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.files import STANDARD_STREAM, stdin_path
 from unkernel.cli.inputs.parsers import Parser, open_parser
 from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
 from unkernel.cli.options import parsing as own
@@ -261,7 +261,7 @@ class _Documents:
         self, file: str, stream_of: Callable[[str], Iterator[Parsed]], on_unread: Callable[[str], object]
     ) -> Iterator[Parsed]:
         try:
-            yield from stream_of("/dev/stdin" if file == STANDARD_STREAM else file)
+            yield from stream_of(str(stdin_path()) if file == STANDARD_STREAM else file)
         except (OSError, FormatError) as error:
             if not self._may_be_missing:
                 raise

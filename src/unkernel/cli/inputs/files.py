@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,19 @@ from unkernel.cli.render.console import many, warn
 STANDARD_STREAM = "-"
 _LARGEST_EXACT_INTEGER = 2**53
 _LABELS_SHOWN = 8
+
+
+def stdin_path() -> Path:
+    """Return the path of stdin.
+
+    Raises
+    ------
+    ValueError
+        If stdin has no path on this system (Windows).
+    """
+    if not os.path.lexists("/dev/stdin"):
+        raise ValueError("-: this system cannot open stdin by a name; name a file instead")
+    return Path("/dev/stdin")
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from unkernel import load
 from unkernel.cli.inputs.contents import beginning, check_no_model, holds_rows
-from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
+from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, stdin_path
 from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
 from unkernel.data.rows.csr import CsrRows
@@ -115,7 +115,7 @@ def reading_records(file: str, display: Display, *, wait: bool = True) -> Iterat
             yield open_records(file)
         return
     if not wait:  # a bar would wait for whole blocks
-        with Path("/dev/stdin").open("rb", buffering=0) as pipe:
+        with stdin_path().open("rb", buffering=0) as pipe:
             yield open_records(pipe, name=_STDIN, wait=False, size=_ASK_BLOCK_BYTES)
         return
     with display.reading(file) as stream:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import resource
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -89,8 +88,12 @@ def size(count: int) -> str:
     return decimal(count)
 
 
-def peak_memory() -> int:
-    """Bytes that this process has had at most."""
+def peak_memory() -> int | None:
+    """Return the bytes that this process has had at most; None where the system does not say (Windows)."""
+    try:
+        import resource
+    except ImportError:
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
 

@@ -77,7 +77,8 @@ def print_parser_training(result: dict[str, Any]) -> None:
         facts["epochs"] = _epoch_words(result)
     spent = result["seconds"]
     facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
-    facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
+    if result["peak_memory_bytes"] is not None:
+        facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
     facts["file"] = size(result["model_bytes"])
     print_facts(result["model"], facts)
     if result["dev"] is not None:

@@ -20,7 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.files import STANDARD_STREAM, stdin_path
 from unkernel.cli.render.console import many, messages, on_one_line
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Display:
     def reading(self, name: str) -> Iterator[IO[bytes]]:
         """A file open for reading, with a bar of how much of it has been read; ``-`` is stdin."""
         self._say(f"reading {name}")
-        path = Path("/dev/stdin" if name == STANDARD_STREAM else name)
+        path = stdin_path() if name == STANDARD_STREAM else Path(name)
         with path.open("rb") as file:
             total = path.stat().st_size if path.is_file() else None
             task = self._bars.add_task(f"reading {path.name}", total=total, words="")

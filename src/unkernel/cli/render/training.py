@@ -42,7 +42,8 @@ def print_training(learner: Learner, result: dict[str, Any]) -> None:
         facts["packed rows"] = f"{packed}, {size(result['packed_bytes'])}, kept for the next time"
     spent = result["seconds"]
     facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
-    facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
+    if result["peak_memory_bytes"] is not None:
+        facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
     print_facts(result["model"], facts)
 
 
