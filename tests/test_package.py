@@ -8,6 +8,8 @@ import importlib.resources
 import importlib.util
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -83,6 +85,16 @@ def test_metadata_name_the_licence_and_the_command() -> None:
     (command,) = importlib.metadata.entry_points(group="console_scripts", name="unkernel")
     assert command.value == "unkernel.cli:main"
     assert callable(command.load())
+
+
+def test_free_threaded_pythons_are_refused_in_words() -> None:
+    program = "import sys; sys.version = '3.14.0 free-threading build (main)'; import unkernel"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ImportError: unkernel needs a Python with the global interpreter lock, and this one is "
+        "free-threaded; use the ordinary build of Python 3.14.0"
+    )
 
 
 def test_importing_says_nothing_and_leaves_out_what_is_not_needed_yet() -> None:
