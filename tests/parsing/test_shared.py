@@ -101,10 +101,8 @@ def test_a_path_of_templates_is_stored_as_text(tmp_path):
     assert loaded.parse(corpus("chunks", 1))
 
 
-@pytest.mark.parametrize("learner", ["online", "svm"])
+@pytest.mark.parametrize(("task", "learner"), [("trees", "online"), *((task, "svm") for task in CLASSES)])
 def test_steps_can_be_watched(task, learner, capsys):
-    if task != "trees" and learner == "online":
-        pytest.skip("only trees are learnt online")
     steps: list[Step] = []
     parser = CLASSES[task](learner=learner, verbose=1)
     assert parser.fit_reporting(corpus(task, 0), corpus(task, 1), on_progress=steps.append) is parser
