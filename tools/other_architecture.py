@@ -132,10 +132,12 @@ def unpack_debian_packages() -> None:
     run(["apt-get", *options, "-q", "-y", "--download-only", "install", *DEBIAN_PACKAGES], log)
     for package in sorted((lists / "cache" / "archives").glob("*.deb")):
         run(["dpkg-deb", "-x", package, ROOT], log)
-    # The loader's own name is absolute, and outside of `ROOT` on a machine with merged folders.
-    for name in ("lib", "lib64"):
-        if (ROOT / "usr" / name).exists() and not (ROOT / name).exists():
-            (ROOT / name).symlink_to(f"usr/{name}")
+    # Absolute links of packages, such as the loader's, would lead out of `ROOT`.
+    for link in ROOT.rglob("*"):
+        if link.is_symlink() and link.readlink().is_absolute():
+            target = ROOT / link.readlink().relative_to("/")
+            link.unlink()
+            link.symlink_to(os.path.relpath(target, link.parent))
     (ROOT / "done").touch()
 
 
