@@ -1,12 +1,17 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "options.hpp"
 #include "tables.hpp"
+#include "unkernel/base/probability.hpp"
 #include "unkernel/engines/conjunctions/expansion.hpp"
 #include "unkernel/engines/conjunctions/heaviest_conjunctions.hpp"
 #include "unkernel/engines/conjunctions/int16_pair_engine.hpp"
@@ -263,6 +268,32 @@ void bind_pair_scores(nb::module_& module) {
       nb::arg("scores"), nb::arg("classes"));
 }
 
+// Rows x classes, given rows x scores; one score f stands for 0 and f.
+nb::ndarray<nb::numpy, double> softmax_of(const ScoreTable& scores) {
+  const std::size_t rows = scores.shape(0), given = scores.shape(1),
+                    classes = std::max<std::size_t>(given, 2);
+  std::vector<double> shares(rows * classes);
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::span own = std::span(shares).subspan(row * classes, classes);
+    std::copy_n(scores.data() + row * given, given, own.end() - static_cast<std::ptrdiff_t>(given));
+    softmax(own);
+  }
+  return to_numpy(std::move(shares), {rows, classes});
+}
+
+void bind_probabilities(nb::module_& module) {
+  module.def("softmax", &softmax_of, nb::arg("scores"));
+  module.def(
+      "sigmoid",
+      [](const Array<double>& exponents) {
+        std::vector<double> found(exponents.size());
+        std::transform(exponents.data(), exponents.data() + exponents.size(), found.begin(),
+                       [](double exponent) { return sigmoid(exponent); });
+        return to_numpy(std::move(found));
+      },
+      nb::arg("exponents"));
+}
+
 void bind_makers(nb::module_& module) {
   module.def(
       "conjunction_engine",
@@ -374,6 +405,7 @@ void bind_engines(nb::module_& module) {
   bind_builders(module);
   bind_makers(module);
   bind_pair_scores(module);
+  bind_probabilities(module);
 }
 
 }  // namespace unkernel::bindings

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -12,13 +11,13 @@
 
 #include "bound_plan.hpp"
 #include "unkernel/engines/engine.hpp"
+#include "unkernel/records/json_answers.hpp"
 #include "unkernel/records/plain_json.hpp"
 #include "unkernel/records/plan.hpp"
 
 namespace unkernel::bindings {
 
-// How records stand in a text.
-enum class JsonShape { one, list, lines };
+using records::JsonShape;
 
 class PlainScoring {
  public:
@@ -31,8 +30,8 @@ class PlainScoring {
         cells_(plan.cells()),
         scores_(engine.scores()) {}
 
-  // Calls `use` with the scores of each record; false if any record is not plain, cannot be encoded or has an
-  // infinite score, or if there are more than `most`. Some scores may have been used by then.
+  // Calls `use` with the scores of each record; false if any record is not plain or cannot be encoded, or if
+  // there are more than `most`. Some scores may have been used by then.
   template <class Use>
   bool score(std::string_view text, JsonShape shape, std::size_t most, Use&& use) {
     reader_.begin(text, shape == JsonShape::lines);
@@ -73,8 +72,6 @@ class PlainScoring {
     if (!reader_.read(cells_) || plan_.lacks_column(cells_)) return false;
     const records::EncodedRow row = encoder_.encode(cells_);
     engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
-    if (!std::all_of(scores_.begin(), scores_.end(), [](double score) { return std::isfinite(score); }))
-      return false;
     use(scores_);
     return true;
   }

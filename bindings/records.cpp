@@ -1,6 +1,6 @@
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -153,6 +154,8 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
       to_numpy(std::move(all.offsets)), to_numpy(std::move(all.columns)), to_numpy(std::move(all.values))));
 }
 
+nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
 // A plan and an engine: from a record to its scores in one call.
 class RecordScorer {
  public:
@@ -215,18 +218,11 @@ class RecordScorer {
   std::optional<nb::bytes> answer_json(const nb::bytes& text, const records::JsonAnswers& answers,
                                        JsonShape shape, std::size_t most) {
     if (scores_.size() != 1) throw std::invalid_argument("answers of one score, and there are several");
-    std::string out(shape == JsonShape::list ? "[" : "");
+    records::JsonAnswerText out(answers, shape);
     out.reserve(text.size());
-    const auto append = [&](const std::vector<double>& scores) {
-      answers.append(scores[0], out);
-      if (shape != JsonShape::one) out += shape == JsonShape::list ? ',' : '\n';
-    };
-    if (!score_plain(text, shape, most, append)) return std::nullopt;
-    if (shape == JsonShape::list) {
-      if (out.size() > 1) out.pop_back();
-      out += ']';
-    }
-    return nb::bytes(out.data(), out.size());
+    if (!score_plain(text, shape, most, [&](const std::vector<double>& scores) { out.add(scores[0]); }))
+      return std::nullopt;
+    return to_bytes(out.end());
   }
 
   RecordScorer(const RecordScorer&) = delete;
@@ -321,12 +317,22 @@ void bind_records(nb::module_& module) {
       .def(
           "__init__",
           [](records::JsonAnswers* self, std::vector<std::string> first, std::vector<std::string> second,
-             std::optional<std::pair<double, double>> sigmoid, bool zero_is_positive) {
+             std::optional<std::tuple<double, double, bool>> sigmoid, bool zero_is_positive) {
             std::optional<records::JsonSigmoid> curve;
-            if (sigmoid) curve = {sigmoid->first, sigmoid->second};
+            if (sigmoid) curve = {std::get<0>(*sigmoid), std::get<1>(*sigmoid), std::get<2>(*sigmoid)};
             new (self) records::JsonAnswers({std::move(first), std::move(second)}, curve, zero_is_positive);
           },
-          nb::arg("first"), nb::arg("second"), nb::arg("sigmoid").none(), nb::arg("zero_is_positive"));
+          nb::arg("first"), nb::arg("second"), nb::arg("sigmoid").none(), nb::arg("zero_is_positive"))
+      .def(
+          "write",
+          [](const records::JsonAnswers& self, const Array<double>& scores, JsonShape shape) {
+            if (shape == JsonShape::one && scores.size() != 1)
+              throw std::invalid_argument("one answer has one score");
+            records::JsonAnswerText out(self, shape);
+            for (const double score : view(scores)) out.add(score);
+            return to_bytes(out.end());
+          },
+          nb::arg("scores"), nb::arg("shape"));
   nb::class_<RecordScorer>(module, "RecordScorer")
       .def(nb::init<nb::object, nb::object>(), nb::arg("plan"), nb::arg("engine"))
       .def("score", &RecordScorer::score, nb::arg("record").none(),

@@ -9,6 +9,7 @@ import pytest
 
 import unkernel
 from serve.serving import LABELS, RECORDS, TREES, Client, record_model
+from unkernel._core import JsonShape
 from unkernel.serve.answering.classifying import Answers
 
 
@@ -198,14 +199,26 @@ def test_an_explanation_is_of_one_input(client: Client, name, items):
 
 
 @pytest.mark.parametrize("kind", [unkernel.PolyLogisticRegression, unkernel.PolySVC])
-def test_the_answer_to_one_score_is_that_to_a_row(kind):
-    """The shortcut for one number, and the arrays that all others go through."""
+def test_the_json_of_a_score_is_that_of_its_answer(kind):
+    """The writer for two classes, and the objects that all others go through."""
     answers = Answers(record_model(kind=kind).decision)
-    for score in (-800.0, -1.5, -0.0, 0.0, 1e-300, 0.25, 40.0, 900.0):
-        slow = answers.of_rows(np.array([[score]]))[0]
-        quick = answers.of_one(score)
-        assert quick["prediction"] == slow["prediction"]
-        assert quick.get("probabilities") == pytest.approx(slow.get("probabilities"), abs=1e-15)
+    scores = np.array([-800.0, -40.0, -1.5, -0.0, 0.0, 1e-300, 0.25, 40.0, 900.0])
+    assert json.loads(answers.to_json(scores[:, np.newaxis], JsonShape.LIST)) == answers.of_rows(
+        scores[:, np.newaxis]
+    )
+
+
+def test_probabilities_are_those_of_the_model(client: Client, files):
+    """To the last bit, for one record and for several."""
+    model = unkernel.load(files["people"])
+    wanted = [
+        dict(zip(model.classes_.tolist(), model.predict_proba_one(one), strict=True)) for one in RECORDS
+    ]
+    assert [list(one.values()) for one in wanted] == model.predict_proba(RECORDS).tolist()
+    found = client.post("/models/people/predict", json=RECORDS).json()
+    assert [one["probabilities"] for one in found] == wanted
+    for record, shares in zip(RECORDS, wanted, strict=True):
+        assert client.post("/models/people/predict", json=record).json()["probabilities"] == shares
 
 
 def test_every_model_answers_its_own_example(client: Client, files):

@@ -1,7 +1,9 @@
 // Answers are JSON that names scores to the last bit.
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "check.hpp"
 #include "unkernel/records/json_answers.hpp"
@@ -37,15 +39,48 @@ void check_zero() {
 }
 
 void check_probabilities() {
-  const JsonAnswers answers({{{"a", "b", "c", "d"}, {"A", "B", "C", "D"}}}, JsonSigmoid{-1.0, 0.0}, false);
+  const JsonAnswers answers({{{"a", "b", "c", "d"}, {"A", "B", "C", "D"}}}, JsonSigmoid{-1.0, 0.0, false},
+                            false);
   CHECK(answer(answers, 0.0) == "before a0.0b0.5c0.5d");
   CHECK(answer(answers, 1000.0) == "before A1000.0B0.0C1.0D");
   CHECK(answer(answers, -1000.0) == "before a-1000.0b1.0c0.0d");
 }
 
+void check_small_probabilities() {
+  const JsonAnswers answers({{{"a", "b", "c", "d"}, {"A", "B", "C", "D"}}}, JsonSigmoid{-1.0, 0.0, true},
+                            false);
+  CHECK(answer(answers, 0.0) == "before a0.0b0.5c0.5d");
+  CHECK(answer(answers, 100.0) == "before A100.0B3.720075976020836e-44C1.0D");
+  CHECK(answer(answers, -100.0) == "before a-100.0b1.0c3.720075976020836e-44d");
+}
+
+void check_infinite_numbers() {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const JsonAnswers answers({{{"a", "b", "c", "d"}, {"A", "B", "C", "D"}}}, JsonSigmoid{-1.0, 0.0, false},
+                            false);
+  CHECK(answer(answers, infinity) == "before AnullB0.0C1.0D");
+  CHECK(answer(answers, std::numeric_limits<double>::quiet_NaN()) == "before anullbnullcnulld");
+}
+
+std::string text_of(JsonShape shape, std::vector<double> scores) {
+  const JsonAnswers answers = without_probabilities(false);
+  JsonAnswerText text(answers, shape);
+  for (const double score : scores) text.add(score);
+  return text.end();
+}
+
+void check_shapes() {
+  CHECK(text_of(JsonShape::one, {1.0}) == "yes 1.0!");
+  CHECK(text_of(JsonShape::list, {}) == "[]");
+  CHECK(text_of(JsonShape::list, {1.0}) == "[yes 1.0!]");
+  CHECK(text_of(JsonShape::list, {1.0, -1.0}) == "[yes 1.0!,no -1.0.]");
+  CHECK(text_of(JsonShape::lines, {}).empty());
+  CHECK(text_of(JsonShape::lines, {1.0, -1.0}) == "yes 1.0!\nno -1.0.\n");
+}
+
 void check_that_texts_fit() {
   CHECK_THROWS((JsonAnswers({{{"a"}, {"b"}}}, std::nullopt, false)), std::invalid_argument);
-  CHECK_THROWS((JsonAnswers({{{"a", "b"}, {"c", "d"}}}, JsonSigmoid{-1.0, 0.0}, false)),
+  CHECK_THROWS((JsonAnswers({{{"a", "b"}, {"c", "d"}}}, JsonSigmoid{-1.0, 0.0, false}, false)),
                std::invalid_argument);
 }
 
@@ -55,6 +90,9 @@ int main() {
   check_numbers();
   check_zero();
   check_probabilities();
+  check_small_probabilities();
+  check_infinite_numbers();
+  check_shapes();
   check_that_texts_fit();
   return 0;
 }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "unkernel/base/probability.hpp"
+
 namespace unkernel::records {
 namespace {
 
@@ -14,18 +16,15 @@ constexpr std::size_t longest_json_number = 32;
 // As few digits as name the number, and a point where there is no exponent: other readers would make integers
 // of 1.0 otherwise.
 void append_json_number(double number, std::string& out) {
+  if (!std::isfinite(number)) {
+    out += "null";
+    return;
+  }
   std::array<char, longest_json_number> digits;
   const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
   const std::string_view written(digits.data(), static_cast<std::size_t>(end - digits.data()));
   out += written;
   if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
-}
-
-// No power overflows.
-double share_of(const JsonSigmoid& sigmoid, double score) {
-  const double exponent = sigmoid.a * score + sigmoid.b;
-  const double small = std::exp(-std::abs(exponent));
-  return (exponent >= 0 ? small : 1.0) / (1.0 + small);
 }
 
 }  // namespace
@@ -45,11 +44,23 @@ void JsonAnswers::append(double score, std::string& out) const {
   append_json_number(score, out);
   out += texts[1];
   if (!sigmoid_) return;
-  const double share = share_of(*sigmoid_, score);
-  append_json_number(1.0 - share, out);
+  const double exponent = sigmoid_->a * score + sigmoid_->b;
+  const double share = sigmoid(exponent);
+  append_json_number(sigmoid_->log_linear ? sigmoid(-exponent) : 1.0 - share, out);
   out += texts[2];
   append_json_number(share, out);
   out += texts[3];
+}
+
+void JsonAnswerText::add(double score) {
+  if (shape_ == JsonShape::list && text_.size() > 1) text_ += ',';
+  answers_.append(score, text_);
+  if (shape_ == JsonShape::lines) text_ += '\n';
+}
+
+const std::string& JsonAnswerText::end() {
+  if (shape_ == JsonShape::list) text_ += ']';
+  return text_;
 }
 
 }  // namespace unkernel::records

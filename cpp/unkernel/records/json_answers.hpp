@@ -2,16 +2,21 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace unkernel::records {
 
-// The probability of the second class, of a score: 1 / (1 + exp(a * score + b)).
+// How records, and the answers to them, stand in a text.
+enum class JsonShape { one, list, lines };
+
+// The probability of the second class is sigmoid(a * score + b).
 struct JsonSigmoid {
   double a;
   double b;
+  bool log_linear;  // the first class has sigmoid(-(a * score + b)), and not 1 - the second
 };
 
 class JsonAnswers {
@@ -21,13 +26,34 @@ class JsonAnswers {
   JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
               bool zero_is_positive);
 
-  // Writes the answer of a finite score behind `out`.
+  // Writes the answer of a score behind `out`. Numbers that are not finite are null.
   void append(double score, std::string& out) const;
 
  private:
   std::array<std::vector<std::string>, 2> texts_;
   std::optional<JsonSigmoid> sigmoid_;
   bool zero_is_positive_;
+};
+
+// The answers to the records of one text, in its shape.
+class JsonAnswerText {
+ public:
+  JsonAnswerText(const JsonAnswers& answers, JsonShape shape) : answers_(answers), shape_(shape) {
+    if (shape_ == JsonShape::list) text_ = "[";
+  }
+
+  void reserve(std::size_t bytes) { text_.reserve(bytes); }
+
+  // Adds the answer of the next score.
+  void add(double score);
+
+  // Ends the text and returns it; after that nothing can be added.
+  const std::string& end();
+
+ private:
+  const JsonAnswers& answers_;
+  JsonShape shape_;
+  std::string text_;
 };
 
 }  // namespace unkernel::records

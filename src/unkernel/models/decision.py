@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._core import count_votes, sum_votes
+from unkernel._core import count_votes, softmax, sum_votes
 from unkernel.errors import FormatError
 from unkernel.models.curves import Curves, reals, scores_per_member, sigmoid
 
@@ -253,7 +253,7 @@ class Decision:
                 "classifier with scikit-learn's CalibratedClassifierCV"
             )
         if isinstance(self.probability, Softmax):
-            return np.exp(log_softmax(scores))
+            return np.asarray(softmax(np.ascontiguousarray(scores)))
         count = len(self.classes)
         if isinstance(self.probability, Curves):
             return self.probability.probabilities(scores, count)

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from unkernel._core import JsonShape
 
 Json = dict[str, Any]
+_ENCODER = msgspec.json.Encoder()
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def one(self, item: Any) -> Json:
-        """The answer to one input; a ValueError or TypeError says what is wrong with it.
-
-        Where the model is `quick`, calls must not overlap.
-        """
+        """The answer to one input; a ValueError or TypeError says what is wrong with it."""
 
     def many(self, items: Sequence[Any]) -> list[Json]:
         """The answers to several inputs; an :class:`ItemError` names the one that is wrong."""
@@ -84,11 +84,15 @@ class Answerer(ABC):
                 raise ItemError(number, error) from error
         return found
 
-    def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
-        """The answers to JSON as JSON of the same shape: no objects are made in between.
+    def json_of(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        """The answers to inputs as JSON of a shape; an :class:`ItemError` names the input that is wrong."""
+        return encode_answers(self.many(items), shape)
 
-        None where that is not possible, or if there are more than `most`: then :meth:`one` and :meth:`many`
-        give the same answers, and say what is wrong.
+    def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
+        """The same of inputs as JSON: no objects are made in between.
+
+        None where that is not possible, or if there are more than `most`: then :meth:`json_of` gives the
+        same answers to the objects, or says what is wrong.
         """
         return None
 
@@ -111,6 +115,13 @@ class Answerer(ABC):
     @abstractmethod
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The outputs for inputs, both by name: arrays, with the items along the first axis."""
+
+
+def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:
+    """Answers as JSON of a shape."""
+    if shape == JsonShape.LINES:
+        return _ENCODER.encode_lines(answers)
+    return _ENCODER.encode(answers if shape == JsonShape.LIST else answers[0])
 
 
 class FieldError(ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,10 +16,9 @@ from unkernel.engines.explaining import AND, Explanation
 from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
-from unkernel.serve.answering.base import FieldError, Json, Tensor
+from unkernel.serve.answering.base import Answerer, FieldError, ItemError, Json, Tensor, encode_answers
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
-_encode_lines: Callable[[Any], bytes] = msgspec.json.Encoder().encode_lines
 _DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
 
 
@@ -53,10 +52,11 @@ class Answers:
             for label, score, shares in zip(chosen, scores, probabilities, strict=True)
         ]
 
-    def json_of_rows(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
-        """The same as JSON: a list, or lines."""
-        answers = self.of_rows(raw)
-        return _encode(answers) if shape == JsonShape.LIST else _encode_lines(answers)
+    def to_json(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
+        """The same as JSON of a shape."""
+        if self.json_writer is None:
+            return encode_answers(self.of_rows(raw), shape)
+        return self.json_writer.write(np.ascontiguousarray(raw[:, 0]), shape)
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:
@@ -75,41 +75,13 @@ class Answers:
         return JsonAnswers(first, second, self._sigmoid, decision.zero_is_positive)
 
     @cached_property
-    def _sigmoid(self) -> tuple[float, float] | None:
-        """Such a and b that the probability of the second of two classes is 1 / (1 + exp(a * score + b))."""
+    def _sigmoid(self) -> tuple[float, float, bool] | None:
+        """How the score of two classes becomes probabilities, if by a sigmoid: a, b, whether log-linear."""
         given = self._decision.probability
         if isinstance(given, Softmax):
-            return (-1.0, 0.0)
+            return (-1.0, 0.0, True)
         curve = given.of_scores[0] if isinstance(given, Curves) and len(given.of_scores) == 1 else None
-        return (curve.a, curve.b) if isinstance(curve, Sigmoid) else None
-
-    @cached_property
-    def of_one(self) -> Callable[[Any], Json]:
-        """The answer to the score, or the list of scores, of one input."""
-        decision = self._decision
-        if decision.scheme != "binary":
-            return lambda score: self.of_rows(np.array([score], dtype=np.float64).reshape(1, -1))[0]
-        below, above = decision.classes.tolist()
-        zero = decision.zero_is_positive
-        if not self.has_probabilities:
-            return lambda score: {
-                "prediction": above if score > 0 or (zero and score == 0) else below,
-                "score": score,
-            }
-        if self._sigmoid is None:
-            return lambda score: self.of_rows(np.array([[score]]))[0]
-        a, b = self._sigmoid
-        name_below, name_above = self._names
-
-        def answer(score: float) -> Json:
-            share = _share(a * score + b)
-            return {
-                "prediction": above if score > 0 or (zero and score == 0) else below,
-                "score": score,
-                "probabilities": {name_below: 1.0 - share, name_above: share},
-            }
-
-        return answer
+        return (curve.a, curve.b, False) if isinstance(curve, Sigmoid) else None
 
     def describe(self) -> Json:
         """A description of the answers."""
@@ -171,6 +143,44 @@ class Answers:
         raise FieldError("of", f"of must be one of {', '.join(self._names)}, got {label!r}")
 
 
+class ScoreAnswerer(Answerer):
+    """A model whose answers are made of scores."""
+
+    _answers: Answers
+
+    @abstractmethod
+    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        """(inputs, scores); a ValueError or TypeError if one of the inputs is wrong."""
+
+    def one(self, item: Any) -> Json:
+        return self._answers.of_rows(self._raw([item]))[0]
+
+    def many(self, items: Sequence[Any]) -> list[Json]:
+        return self._answers.of_rows(self._raw_of_many(items))
+
+    def json_of(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        return self._answers.to_json(self._raw_of_many(items), shape)
+
+    def _raw_of_many(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        try:
+            return self._raw(items)
+        except (ValueError, TypeError):
+            for number, item in enumerate(items):
+                try:
+                    self._raw([item])
+                except (ValueError, TypeError) as error:
+                    raise ItemError(number, error) from error
+            raise
+
+    @property
+    def answer_schema(self) -> Json:
+        return self._answers.schema
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self._answers.outputs
+
+
 def explained(found: Explanation, answer: Json) -> Json:
     """An explanation, with the answer that it is of."""
     shown = found.comparison.numbers
@@ -195,12 +205,6 @@ def explained(found: Explanation, answer: Json) -> Json:
 def _difference(numbers: Sequence[float]) -> float:
     """What speaks for the winner: its number, or the difference to the runner-up's."""
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
-
-
-def _share(exponent: float) -> float:
-    """1 / (1 + exp(exponent)), of one number: numpy takes twenty times as long for that."""
-    small = math.exp(-abs(exponent))
-    return (small if exponent >= 0 else 1.0) / (1.0 + small)
 
 
 def _label_schema(decision: Decision) -> Json:

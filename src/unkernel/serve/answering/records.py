@@ -8,19 +8,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unkernel._core import JsonShape
 from unkernel.engines import RecordClassifier
 from unkernel.records.files.columns import column_kinds, column_types
 from unkernel.records.plan import Plan
-from unkernel.serve.answering.base import Answerer, Json, Tensor
-from unkernel.serve.answering.classifying import Answers, explained
+from unkernel.serve.answering.base import Json, Tensor
+from unkernel.serve.answering.classifying import Answers, ScoreAnswerer, explained
 
 _MOST_CHOICES = 1000  # categories of a column that are listed
 _TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # of JSON
 
 
-class RecordAnswerer(Answerer):
+class RecordAnswerer(ScoreAnswerer):
     """A model of records with columns."""
 
     input = "record"
@@ -66,33 +67,19 @@ class RecordAnswerer(Answerer):
         )
 
     @property
-    def answer_schema(self) -> Json:
-        return self._answers.schema
-
-    @property
     def example(self) -> Any:
         middles = _middles(self._plan)
         return {column["name"]: middles.get(column["name"], _example_of(column)) for column in self.columns}
 
-    def one(self, item: Any) -> Json:
-        return self._answers.of_one(self._score(item))
-
-    def many(self, items: Sequence[Any]) -> list[Json]:
-        scores, score = [], self._score
-        try:
-            scores = [score(item) for item in items]
-        except (ValueError, TypeError):
-            super().many(items)  # which says where
-            raise
-        raw = np.array(scores, dtype=np.float64).reshape(len(items), self._model.decision.n_scores)
-        return self._answers.of_rows(raw)
+    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        scores = [self._score(item) for item in items]
+        return np.array(scores, dtype=np.float64).reshape(len(items), self._model.decision.n_scores)
 
     def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
         if (writer := self._answers.json_writer) is not None:
             return self._scorer.answer_json(text, writer, shape, most)
-        if shape == JsonShape.ONE or (raw := self._scorer.score_json(text, shape, most)) is None:
-            return None
-        return self._answers.json_of_rows(np.asarray(raw), shape)
+        raw = self._scorer.score_json(text, shape, most)
+        return None if raw is None else self._answers.to_json(np.asarray(raw), shape)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         found = self._model.explain_one(item, top, of=self._answers.class_called(of))
@@ -104,10 +91,6 @@ class RecordAnswerer(Answerer):
             Tensor(column["name"], "FP64" if column["type"] == "number" else "BYTES", (-1,))
             for column in self.columns
         ]
-
-    @property
-    def outputs(self) -> list[Tensor]:
-        return self._answers.outputs
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         columns = {name: values.reshape(-1).tolist() for name, values in given.items()}

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.explaining import feature_names
 from unkernel.models.rows import check_width
-from unkernel.serve.answering.base import Answerer, FieldError, Json, Tensor
-from unkernel.serve.answering.classifying import Answers, explained
+from unkernel.serve.answering.base import FieldError, Json, Tensor
+from unkernel.serve.answering.classifying import Answers, ScoreAnswerer, explained
 
 _LARGEST_COLUMN = np.iinfo(np.int32).max
 _SPARSE = {"ids", "values"}
 
 
-class RowAnswerer(Answerer):
+class RowAnswerer(ScoreAnswerer):
     """A model of rows of numbers. A row is a list of all its values, or of the columns that it has.
 
     ``[0, 1.5, 0]`` and ``{"ids": [1], "values": [1.5]}`` are the same row; without values, all are 1.
@@ -53,18 +54,17 @@ class RowAnswerer(Answerer):
         }
 
     @property
-    def answer_schema(self) -> Json:
-        return self._answers.schema
-
-    @property
     def example(self) -> Any:
         return {"ids": list(range(min(3, self._model.n_features_in_)))}
 
-    def one(self, item: Any) -> Json:
-        ids, values = self._row(item)
-        rows = CsrRows.of(np.array([0, len(ids)], np.int64), ids, values, self._width(ids))
+    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        given = [self._row(item) for item in items]
+        offsets = np.cumsum([0, *(len(ids) for ids, _ in given)], dtype=np.int64)
+        ids = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in given)])
+        values = np.concatenate([np.empty(0), *(values for _, values in given)])
+        rows = CsrRows.of(offsets, ids, values, self._width(ids))
         check_width(rows, self._model.n_features_in_, self._model.model.fixed_width)
-        return self._answers.of_rows(self._model.score_csr(rows, 1))[0]
+        return self._model.score_csr(rows, 1)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         ids, values = self._row(item)
@@ -75,10 +75,6 @@ class RowAnswerer(Answerer):
     @property
     def inputs(self) -> list[Tensor]:
         return [Tensor("rows", "FP64", (-1, self._model.n_features_in_))]
-
-    @property
-    def outputs(self) -> list[Tensor]:
-        return self._answers.outputs
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         rows = np.asarray(given["rows"], dtype=np.float64)

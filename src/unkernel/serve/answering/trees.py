@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unkernel.engines import TreeClassifier
-from unkernel.serve.answering.base import Answerer, Json, Tensor
-from unkernel.serve.answering.classifying import Answers
+from unkernel.serve.answering.base import Json, Tensor
+from unkernel.serve.answering.classifying import Answers, ScoreAnswerer
 
 _MOST_NODES = 10_000  # kernels take time with the square of nodes: no request may hold up all others
 
 
-class TreeAnswerer(Answerer):
+class TreeAnswerer(ScoreAnswerer):
     """A model of trees in brackets: one tree, or several by the names of the model's channels."""
 
     input = "tree"
@@ -35,22 +38,11 @@ class TreeAnswerer(Answerer):
         return {"type": "string", "examples": [self.example]}
 
     @property
-    def answer_schema(self) -> Json:
-        return self._answers.schema
-
-    @property
     def example(self) -> Any:
         return "(S (NP (N dogs)) (VP (V bark)))"
 
-    def one(self, item: Any) -> Json:
-        return self._answers.of_rows(self._model.raw_scores([_tree(item)]))[0]
-
-    def many(self, items: Sequence[Any]) -> list[Json]:
-        try:
-            return self._answers.of_rows(self._model.raw_scores([_tree(item) for item in items]))
-        except ValueError:
-            super().many(items)  # which says where
-            raise
+    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        return self._model.raw_scores([_tree(item) for item in items])
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         found = self._model.explain(_tree(item), max(top, 1), of=self._answers.class_called(of))
@@ -71,13 +63,8 @@ class TreeAnswerer(Answerer):
     def inputs(self) -> list[Tensor]:
         return [Tensor("tree", "BYTES", (-1,))]
 
-    @property
-    def outputs(self) -> list[Tensor]:
-        return self._answers.outputs
-
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        trees = [_tree(item) for item in given["tree"].reshape(-1).tolist()]
-        return self._answers.tensors(self._model.raw_scores(trees))
+        return self._answers.tensors(self._raw_of_many(given["tree"].reshape(-1).tolist()))
 
 
 def _tree(item: Any) -> str:
