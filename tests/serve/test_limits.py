@@ -134,10 +134,44 @@ def test_bodies_that_cannot_be_read_are_refused(client: Client):
 def test_what_takes_too_long_is_504(files, monkeypatch):
     answered = threading.Event()
     with served({"trees": files["trees"]}, limits=Limits(seconds=0.01)) as client:
-        monkeypatch.setattr(TreeAnswerer, "one", lambda *_: answered.wait())
+        monkeypatch.setattr(TreeAnswerer, "_raw", lambda *_: answered.wait())
         found = client.post("/models/trees/predict", json="(S a)")
         answered.set()
         assert (found.status_code, found.json()["error"]) == (504, "there was no answer within 0.01 s")
+
+
+INFER_TREE = {"inputs": [{"name": "tree", "datatype": "BYTES", "shape": [1], "data": ["(S (NP a))"]}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/models/trees/predict", "(S (NP a))"),
+        ("/models/trees/explain", "(S (NP a))"),
+        ("/v2/models/trees/infer", INFER_TREE),
+        ("/v2/models/trees/versions/1/infer", INFER_TREE),
+    ],
+)
+def test_slow_models_do_not_hold_up_the_event_loop(files, monkeypatch, path, body):
+    """Requests of other models would wait for them."""
+    raw, threads = TreeAnswerer._raw, []
+
+    def noted(self, items):
+        threads.append(threading.current_thread())
+        return raw(self, items)
+
+    monkeypatch.setattr(TreeAnswerer, "_raw", noted)
+    with served({"trees": files["trees"]}) as client:
+        threads.clear()  # of the example that was answered when the model was loaded
+        assert client.post(path, json=body).status_code == 200
+    assert threads
+    assert threading.main_thread() not in threads
+
+
+def test_requests_that_are_answered_at_once_count_as_those_that_are_not(files):
+    with served({"people": files["people"]}, limits=Limits(concurrency=0)) as client:
+        reply = client.app.answer_at_once(PREDICT.encode(), [], b"{}")
+        assert (reply.status, client.post(PREDICT, json={}).status_code) == (429, 429)
 
 
 def test_a_body_that_does_not_come_is_given_up():

@@ -17,11 +17,12 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.routing import Router
 
+from unkernel.serve.asking import Asking
 from unkernel.serve.bodies import DisconnectedError, Headers, to_json
 from unkernel.serve.errors import RequestError
 from unkernel.serve.guarding import Guard
 from unkernel.serve.logs import log
-from unkernel.serve.messages import JSON, Asked, HeaderList, Receive, Reply, Route, Scope, Send
+from unkernel.serve.messages import JSON, Head, HeaderList, Receive, Reply, Route, Scope, Send
 from unkernel.serve.metrics import Metrics
 from unkernel.serve.settings import Settings
 
@@ -40,8 +41,8 @@ class Application:
     ----------
     settings : Settings
     metrics : Metrics
-    routes : dict
-        What models answer, by path. All are POST.
+    asking : Asking
+        What models answer. All are POST.
     pages : Router
         All else.
     guard : Guard
@@ -49,16 +50,17 @@ class Application:
     """
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, routes: dict[str, Route], pages: Router, guard: Guard
+        self, settings: Settings, metrics: Metrics, asking: Asking, pages: Router, guard: Guard
     ) -> None:
         self._settings = settings
         self.guard = guard
         self._metrics = metrics
-        self._routes = routes
-        self.short_ways = {path.encode(): route for path, route in routes.items() if route.at_once}
+        self._asking = asking
+        self._routes = routes = asking.routes()
+        self.short_ways = {path.encode(): route for path, route in routes.items() if route.endpoint.short}
         self._pages = pages
         self._tokens = [token.encode() for token in settings.tokens]
-        self._asking = 0
+        self._answering = 0
         self._ids = itertools.count()
         self._prefix = secrets.token_hex(4).encode()
 
@@ -71,27 +73,23 @@ class Application:
         route = self._routes.get(scope["path"]) if scope["method"] == "POST" else None
         headers = dict(scope["headers"])
         answer = _Answer(send, self._id(headers))
-        self._asking += 1
+        self._answering += 1
         try:
             self._check(scope["path"], headers)
             if route is None:
                 scope["app"] = self  # so that Starlette raises what is wrong, and does not answer it
                 await self._pages(scope, receive, answer.pass_on)
             else:
-                await answer.reply(
-                    await route.handler(route.model, Asked(headers, scope["query_string"], receive))
-                )
-        except RequestError as error:
-            await answer.refuse(error)
-        except HTTPException as error:
-            told = RequestError(error.status_code, f"{error.detail.lower()}; see /docs")
-            await answer.refuse(told, error.headers or {})
+                head = Head(headers, scope["query_string"])
+                await answer.reply(await self._asking.answer(route, head, receive))
         except DisconnectedError:
             answer.status = _GONE
         except Exception as error:
-            await answer.refuse(_failure(error, answer.id))
+            if answer.status:  # a response that has begun can only be aborted
+                raise
+            await answer.reply(_refusal_of(error, answer.id))
         finally:
-            self._asking -= 1
+            self._answering -= 1
             seconds = time.perf_counter() - began
             self._count(
                 route,
@@ -106,15 +104,15 @@ class Application:
         """The answer to a whole request at one of the `short_ways`; None if that takes longer."""
         began = time.perf_counter()
         route, given = self.short_ways[url], dict(headers)
-        assert route.at_once is not None
         request_id = self._id(given)
+        self._answering += 1
         try:
             self._check(url.decode(), given)
-            reply = route.at_once(route.model, given, body)
-        except RequestError as error:
-            reply = refusal(error)
+            reply = self._asking.answer_at_once(route, Head(given), body)
         except Exception as error:
-            reply = refusal(_failure(error, request_id))
+            reply = _refusal_of(error, request_id)
+        finally:
+            self._answering -= 1
         if reply is None:
             return None
         seconds = time.perf_counter() - began
@@ -125,7 +123,7 @@ class Application:
         """Raise a RequestError if the request must not be answered."""
         if self._tokens and not _OPEN.fullmatch(path):
             self._check_token(headers)
-        if self._asking > self._settings.limits.concurrency and not _NEVER_FULL.fullmatch(path):
+        if self._answering > self._settings.limits.concurrency and not _NEVER_FULL.fullmatch(path):
             raise RequestError(429, "too many requests are being answered: try again in a second")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RequestError(415, "the body is compressed: send it without a content-encoding", close=True)
@@ -147,7 +145,7 @@ class Application:
     def _count(
         self, route: Route | None, status: int, seconds: float, *, method: str, path: str, request_id: bytes
     ) -> None:
-        model, endpoint = (route.model, route.endpoint) if route else ("", "other")
+        model, endpoint = (route.model, route.endpoint.name) if route else ("", "other")
         self._metrics.answered(model, endpoint, status, seconds)
         if self._settings.log_requests:
             log(
@@ -160,10 +158,15 @@ class Application:
             )
 
 
-def _failure(error: Exception, request_id: bytes) -> RequestError:
-    """Log an internal error, and return the error of its response."""
+def _refusal_of(error: Exception, request_id: bytes) -> Reply:
+    """The error response of what was raised; an error of the server's own is logged."""
+    if isinstance(error, RequestError):
+        return refusal(error)
+    if isinstance(error, HTTPException):
+        words = f"{error.detail.lower()}; see /docs"
+        return refusal(RequestError(error.status_code, words), error.headers or {})
     log("request failed", level="error", request=request_id.decode(), exc_info=error)
-    return RequestError(500, "the server failed; its log says why")
+    return refusal(RequestError(500, "the server failed; its log says why"))
 
 
 def refusal(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
@@ -199,12 +202,6 @@ class _Answer:
         if not self.status:
             await self._start(reply.status, reply.headers)
         await self._send({"type": "http.response.body", "body": b""})
-
-    async def refuse(self, error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> None:
-        """Send an error response; a response that has begun can only be aborted."""
-        if self.status:
-            raise error
-        await self.reply(refusal(error, others))
 
     async def pass_on(self, message: Any) -> None:
         """Send what Starlette answers."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from unkernel.serve.models import Served
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -23,33 +26,40 @@ class Reply(NamedTuple):
     headers: HeaderList
 
 
-class Asked(NamedTuple):
-    """A request, as handlers see it."""
+class Head(NamedTuple):
+    """A request without its body."""
 
     headers: Mapping[bytes, bytes]
-    query: bytes
-    receive: Receive
+    query: bytes = b""
 
 
-Handler = Callable[[str, Asked], Awaitable[Reply]]
-QuickHandler = Callable[[str, Mapping[bytes, bytes], bytes], Reply | None]
+Answer = Callable[["Served", Head, bytes], Reply]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An endpoint that models answer.
+
+    Attributes
+    ----------
+    name : str
+    answer : callable
+        Gives the answer of a model to a head and a body, in any thread.
+    short : bool, default=True
+        Whether models that are quick answer short bodies within microseconds.
+    streams : bool, default=False
+        Whether a body may be JSON lines, which are answered as they come.
+    """
+
+    name: str
+    answer: Answer
+    short: bool = True
+    streams: bool = False
 
 
 @dataclass(frozen=True)
 class Route:
-    """The handlers of a path.
-
-    Attributes
-    ----------
-    model, endpoint : str
-    handler : callable
-        Gives the answer of a model to a request.
-    at_once : callable or None
-        Gives the answer of a model to headers and a body, or None where that takes so long that other
-        requests should not wait for it.
-    """
+    """A model and an endpoint of it."""
 
     model: str
-    endpoint: str
-    handler: Handler
-    at_once: QuickHandler | None = None
+    endpoint: Endpoint

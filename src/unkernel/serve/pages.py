@@ -17,7 +17,8 @@ from unkernel.serve.asking import Asking
 from unkernel.serve.bodies import to_json
 from unkernel.serve.errors import RequestError
 from unkernel.serve.guarding import Guard
-from unkernel.serve.messages import Asked
+from unkernel.serve.messages import Head
+from unkernel.serve.messages import Route as ModelRoute
 from unkernel.serve.metrics import Metrics
 from unkernel.serve.models import Models
 from unkernel.serve.openapi import document
@@ -126,9 +127,9 @@ class Pages:
         return _json({"name": served.name, "ready": True})
 
     async def infer(self, request: Request) -> Response:
-        served = self._models.get(**request.path_params)
-        asked = Asked(dict(request.headers.raw), b"", request.receive)
-        reply = await self._asking.infer_version(served, asked)
+        name, version = request.path_params["name"], request.path_params["version"]
+        route, head = ModelRoute(name, self._asking.infer), Head(dict(request.headers.raw))
+        reply = await self._asking.answer(route, head, request.receive, version)
         assert isinstance(reply.body, bytes)
         response = Response(reply.body)
         response.raw_headers[:] = [*reply.headers, (b"content-length", b"%d" % len(reply.body))]

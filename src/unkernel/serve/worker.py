@@ -51,4 +51,4 @@ def application_of(settings: Settings) -> Application:
     asking = Asking(models, settings.limits, min(_THREADS, thread_count(-1)))
     guard = Guard(settings.limits.seconds, settings.limits.connections)
     pages = Pages(models, asking, metrics, guard)
-    return Application(settings, metrics, asking.routes(), pages.router(), guard)
+    return Application(settings, metrics, asking, pages.router(), guard)
