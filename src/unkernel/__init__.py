@@ -8,6 +8,10 @@ of microseconds.
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees
 """
 
+from unkernel import _startup  # noqa: F401 (first: Ctrl-C may come during all other imports)
+
+# isort: split
+
 import sys as _sys
 from typing import TYPE_CHECKING
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
+import unkernel
+from reference.patience import PATIENCE
 from reference.processes import run_python
 from unkernel.cli import main
 from unkernel.cli.signals import Terminated, terminable
@@ -26,6 +32,19 @@ class Watcher:
 sys.meta_path.insert(0, Watcher())
 from unkernel.cli import main
 sys.exit(main(sys.argv[3:]))
+"""
+
+# As `sitecustomize`, which Python imports before the command's first line.
+AT_FIRST_IMPORTS = """
+import os, signal, sys
+
+class Watcher:
+    def find_spec(self, name, path=None, target=None):
+        if name == os.environ["INTERRUPTED_IMPORT"]:
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+
+sys.meta_path.insert(0, Watcher())
 """
 
 # Sends itself a signal while a model is written.
@@ -61,6 +80,27 @@ def test_a_signal_at_start_is_one_line(tmp_path, train_file, module, ending):
     done = run_python(AT_IMPORT, module, number, "train", "poly", train_file, "-o", tmp_path / "m.uk")
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"unkernel: {words}\n")
     assert not (tmp_path / "m.uk").exists()
+
+
+@pytest.mark.parametrize("module", ["unkernel._lazy", "unkernel._loading", "unkernel.cli.signals"])
+@pytest.mark.parametrize("way", ["script", "module"])
+def test_an_interrupt_before_the_command_runs_is_one_line(tmp_path, module, way):
+    """Python imports the package before any function of ours is called."""
+    (tmp_path / "sitecustomize.py").write_text(AT_FIRST_IMPORTS)
+    script = tmp_path / "unkernel"
+    script.write_text("import sys\nfrom unkernel.cli import main\nsys.exit(main())\n")
+    folders = f"{tmp_path}{os.pathsep}{Path(unkernel.__file__).parents[1]}"
+    done = subprocess.run(
+        [sys.executable, *(["-m", "unkernel"] if way == "module" else [script]), "predict", "--help"],
+        env=os.environ | {"PYTHONPATH": folders, "INTERRUPTED_IMPORT": module},
+        capture_output=True, text=True, check=False, timeout=PATIENCE,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "unkernel: interrupted\n")
+
+
+def test_programs_keep_their_tracebacks():
+    done = run_python("import unkernel; raise KeyboardInterrupt")
+    assert "Traceback" in done.stderr
 
 
 @pytest.mark.parametrize(("number", "code", "words"), [*ENDINGS, ("SIGHUP", 129, "ended by SIGHUP")])

@@ -450,7 +450,7 @@ def as_forest(trees: Any, first: int = 0) -> Forest:
     for place, tree in enumerate(trees, first):
         if tree is None:
             raise ValueError(
-                f"trees[{place}] is None, and not a tree; where examples may lack a tree, give a Forest of them"
+                f"trees[{place}] is None, and not a tree; for examples that lack a tree, give a Forest"
             )
     start = trees[0]
     if isinstance(start, TreeExample) and all(
