@@ -127,3 +127,28 @@ def test_rankings(run, rank_files, tmp_path):
         assert found["ndcg"] == trained["test"]["ndcg"]
     assert found["ndcg"]["k"] == 3
     assert "NDCG@10" in run("evaluate", model, test).out
+
+
+def test_evaluate_needs_labels(run, model_file, people_model, people_file, tmp_path):
+    """As a report does: without labels nothing is measured, and that is no success."""
+    (tmp_path / "rows").write_text("0 1:1\n0 3:1\n")
+    told = run("evaluate", model_file, tmp_path / "rows").error()
+    assert told.startswith(f"{tmp_path / 'rows'}: nothing can be measured: 2 rows of 2 have labels")
+    lines = [line.rpartition(",")[0] for line in people_file.read_text().splitlines()]
+    (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
+    for option in ("--json",), ():
+        told = run("evaluate", people_model, tmp_path / "new.csv", *option).error()
+        assert "nothing can be measured: not all records have a label in column 'rich'" in told
+    assert run("predict", people_model, tmp_path / "new.csv").code == 0
+
+
+def test_a_table_without_records(run, people_model, tmp_path):
+    (tmp_path / "none.csv").write_text("age,job,member,rich\n")
+    ran = run("predict", people_model, tmp_path / "none.csv")
+    assert (ran.code, ran.out) == (0, "prediction\n")
+    assert "nan" not in ran.err and "not known: there is no record" in ran.err
+    assert (
+        run("predict", people_model, tmp_path / "none.csv", "--json").json["rows_per_second"]["scoring"] == 0
+    )
+    told = run("evaluate", people_model, tmp_path / "none.csv").error()
+    assert "nothing can be measured: there is no record" in told

@@ -113,7 +113,17 @@ def _evaluate_records(
     check_options_of_rows(model, of_rows, "a model of records")
     with Display(quiet=quiet) as display:
         result = answer_records(RecordRequest(model, file, None, threads), display)
+    _check_measured(result)
     return {name: value for name, value in result.items() if name != "output"}
+
+
+def _check_measured(result: dict[str, Any]) -> None:
+    """Refuse a file whose labels say nothing about the answers."""
+    if all(result[measure] is None for measure in ("accuracy", "pairs", "mean_squared_error")):
+        reason = (result["accuracy_note"] or "there are no labels").removeprefix("not known: ")
+        raise ValueError(
+            f"{result['data']}: nothing can be measured: {reason}; unkernel predict answers without labels"
+        )
 
 
 def _check_not_given(model: Path, of_parsers: dict[str, Any]) -> None:
@@ -128,6 +138,7 @@ def _evaluate_model(model: Path, file: str, asking: Asking) -> dict[str, Any]:
     """What predict does, without an output."""
     with Display(quiet=asking.quiet) as display:
         answered = answer(model, file, display, asking)
+    _check_measured(answered.result)
     return answered.result | {"seconds": answered.seconds}
 
 

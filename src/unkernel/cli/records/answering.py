@@ -63,12 +63,18 @@ class _Compared:
         self._scores.append(raw)
         self._codes.append(np.array(numbers, dtype=np.intp)[found[1]])
 
+    def _gap(self) -> str:
+        """Why there is nothing to compare answers with."""
+        if not self._target:
+            return "the records have no column that is known as the target"
+        if self._complete:
+            return "there is no record"
+        return f"not all records have a label in column {self._target!r}"
+
     def found(self, decision: Any) -> dict[str, Any]:
         """How good the answers are; a note says why that is not known."""
         if not self._complete or not self._codes:
-            if not self._target:
-                return {"accuracy_note": "not known: the records have no column that is known as the target"}
-            return {"accuracy_note": f"not known: not all records have a label in column {self._target!r}"}
+            return {"accuracy_note": f"not known: {self._gap()}"}
         scores, labels = np.concatenate(self._scores), labels_of(list(self._words))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":

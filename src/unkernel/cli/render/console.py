@@ -99,5 +99,5 @@ def peak_memory() -> int | None:
 
 
 def rate(count: int, duration: float) -> float:
-    """Per second; a clock that did not move says nothing."""
-    return count / duration if duration > 0 else math.nan
+    """Per second; of something, a clock that did not move says nothing."""
+    return count / duration if duration > 0 else math.nan if count else 0.0
