@@ -288,3 +288,28 @@ def test_weights_of_classes_whose_names_have_signs(run, tmp_path):
     path.write_text("a,y\n" + "".join(f"{k},{'<=50K' if k < 20 else '>50K'}\n" for k in range(40)))
     weights = ["--class-weight", ">50K=2,<=50K=1"]
     assert run("train", "poly", path, "--target", "y", *weights, "-o", tmp_path / "m.uk").code == 0
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.jsonl"])
+def test_a_slip_in_a_column_of_numbers_is_named(run, people_records, tmp_path, name):
+    """One cell that is no number would make categories of a thousand that are."""
+    records = [dict(record) for record in people_records]
+    records[41]["age"] = "abc"
+    file = tmp_path / name
+    if name.endswith("csv"):
+        lines = [",".join(str(value) for value in record.values()) for record in records]
+        file.write_text("\n".join([",".join(records[0]), *lines]) + "\n")
+    else:
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    train = ("train", "linear", file, "--target", "rich", "-o", tmp_path / "m.uk")
+    ran = run(*train, "-q")
+    assert ran.code == 0
+    line = 43 if name.endswith("csv") else 42
+    (warning,) = ran.err.splitlines()
+    assert f"{file}:{line}: column 'age' is taken for categories: 299 of its 300 values (99.67 %)" in warning
+    assert "are numbers, but not 'abc'" in warning and '--schema: {"age": "category"}' in warning
+    schema = tmp_path / "schema.json"
+    schema.write_text('{"age": "category"}')
+    assert run(*train, "-q", "--schema", schema, "--force").err == ""
+    schema.write_text('{"age": "number"}')
+    assert "got 'abc'" in run(*train, "--schema", schema).error()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -207,3 +210,17 @@ def test_clone_and_pickle() -> None:
     assert clone(encoder).get_params() == encoder.get_params()
     again = pickle.loads(pickle.dumps(encoder))
     assert (again.transform(RECORDS) != encoder.transform(RECORDS)).nnz == 0
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table, lambda columns: columns])
+def test_categories_that_are_nearly_all_numbers_are_told_of(make):
+    ages = [str(18 + place % 60) for place in range(500)]
+    for values, warned in ((ages, False), ([*ages[1:], "abc"], True), ([*ages[1:], "NA"], False)):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            RecordEncoder().fit(make({"age": values, "job": ["clerk", "pilot"] * 250}))
+            RecordEncoder(kinds={"age": "category"}).fit(make({"age": values}))
+        words = (
+            "column 'age' is taken for categories: 60 of its 61 different values are numbers, but not 'abc'"
+        )
+        assert [str(one.message).startswith(words) for one in told] == [True] * warned

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import ColumnSummary, summarize, summarize_stream
+from unkernel.errors import warn_caller
 from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan
 from unkernel.records.tables import Table, is_arrow, table_of
@@ -18,7 +19,12 @@ KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
 Kinds = Mapping[str, str | None]  # of the columns; None stands for one to find
+MOST_ARE_NUMBERS = 0.9  # a share of a column's values: the others are more often slips than categories
 _WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
+
+
+class MixedColumnWarning(UserWarning):
+    """A column is taken for categories, and nearly all its values are numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +178,8 @@ def facts_of(
         if kind is None:
             assert summary is not None  # as only columns are dropped whose kind was given
             kind = kind_of(name, summary)
+            if kind == "category":
+                _warn_of_numbers(name, summary)
         facts.append(ColumnFacts(name, place, kind, summary))
     return facts
 
@@ -196,4 +204,21 @@ def kind_of(name: str, summary: ColumnSummary) -> str:
     raise TypeError(
         f"column {name!r} holds values of type {names}, which have no features: turn them into numbers or "
         f"strings, or leave the column out: kinds={{{name!r}: 'drop'}}"
+    )
+
+
+def _warn_of_numbers(name: str, summary: ColumnSummary) -> None:
+    """Warn of a column of categories most of which are numbers: a slip in one cell makes it so."""
+    from unkernel.records.files.cells import MISSING_NUMBERS, is_number
+
+    texts = [text for text in summary.frequent_texts(1) if text and text not in MISSING_NUMBERS]
+    others = [text for text in texts if not is_number(text)]
+    values = len(texts) + len(summary.frequent_numbers(1))
+    if not others or len(others) > (1.0 - MOST_ARE_NUMBERS) * values:
+        return
+    warn_caller(
+        f"column {name!r} is taken for categories: {values - len(others):,} of its {values:,} different "
+        f"values are numbers, but not {others[0]!r}; correct such values, or say what the column is: "
+        f"kinds={{{name!r}: 'category'}}",
+        MixedColumnWarning,
     )

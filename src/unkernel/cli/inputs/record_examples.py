@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import class_labels
+from unkernel.records.facts import MixedColumnWarning
 from unkernel.records.files import TrainingTable
 
 
@@ -29,7 +31,9 @@ class RecordExamples:
     def fitted(file: str, table: TrainingTable, encoder: Any, seconds: float = 0.0) -> RecordExamples:
         """Records that the encoder learns from."""
         try:
-            rows = encoder.fit_transform(table.columns)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", MixedColumnWarning)  # reading has named the line
+                rows = encoder.fit_transform(table.columns)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{file}: {error}") from error
         return RecordExamples(file, table, encoder, rows, seconds)

@@ -15,6 +15,7 @@ MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False, "TRUE": True, "FALSE": False}
 ZERO_FIRST = r"^\s*[-+]?0[0-9]"
 _NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*|\s*[-+]?inf(inity)?\s*", re.ASCII | re.I)
+_ZERO_FIRST = re.compile(ZERO_FIRST, re.ASCII)
 _SHOWN = 40  # characters of a cell in a message
 
 
@@ -26,9 +27,17 @@ def type_of(cells: Iterable[str]) -> str:
         return "string" if not there else "number"
     if words <= set(BOOLEANS):
         return "boolean" if len(words) == len(set(there)) else "string"
-    zero_first = re.compile(ZERO_FIRST, re.ASCII)
-    numbers = all(_NUMBER.fullmatch(word) and not zero_first.match(word) for word in words)
-    return "number" if numbers else "string"
+    return "number" if all(map(is_number, words)) else "string"
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, and not a code that begins with a zero."""
+    return _NUMBER.fullmatch(cell) is not None and _ZERO_FIRST.match(cell) is None
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value, or a cell in the place of a number, stands for none."""
+    return value is None or (isinstance(value, str) and (not value or value in MISSING_NUMBERS))
 
 
 def value_of(cell: str, kind: str) -> Any:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.errors import FormatError
+from unkernel.errors import FormatError, warn_caller
+from unkernel.records.facts import MOST_ARE_NUMBERS, MixedColumnWarning
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block, listed, places_in
 from unkernel.records.files.reading import RecordFile
@@ -77,6 +78,9 @@ def read_training(
         if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
             _check_numbers(name, columns[name], blocks)
     labels = _labels(target, columns.pop(target), blocks)
+    for name in columns:
+        if types[name] == "string" and name not in kinds and file.stored_types is None:
+            _warn_of_numbers(name, columns[name], blocks)
     if not columns:
         raise FormatError(file.file, 0, 0, f"there is no column beside {target!r}: nothing to learn from")
     return TrainingTable(columns, labels, {name: types[name] for name in [*columns, target]})
@@ -174,6 +178,29 @@ def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> Non
                 cells.value_of(value, "number")
             except ValueError as error:
                 raise _placed(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
+
+
+def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
+    """Warn of a column of categories nearly all of which are numbers, and say where the first other is."""
+    counts = Counter(value for value in values if not isinstance(value, (list, dict)))
+    there = {value: count for value, count in counts.items() if not cells.is_missing(value)}
+    others = {value for value in there if isinstance(value, str) and not cells.is_number(value)}
+    total = sum(there.values())
+    numbers = total - sum(there[value] for value in others)
+    if not others or numbers < MOST_ARE_NUMBERS * total:
+        return
+    row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
+    reason = (
+        f"column {name!r} is taken for categories: {numbers:,} of its {total:,} values "
+        f"({_percentage(numbers, total)} %) are numbers, but not {cells.shown(values[row])}; correct such "
+        f'values, or say what the column is with --schema: {{"{name}": "category"}}'
+    )
+    warn_caller(str(_placed(blocks, row, reason)), MixedColumnWarning)
+
+
+def _percentage(part: int, whole: int) -> str:
+    """A percentage that is 100 only if all are meant."""
+    return f"{min(100.0 * part / whole, 99.99):.4g}"
 
 
 def _labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
