@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from reference.parse_corpora import MAKERS
 from unkernel import PolySVC, load, read_svmlight, write_svmlight
 from unkernel.cli.inputs.sentences import TASKS
-from unkernel.cli.learners import LEARNERS
+from unkernel.cli.learners import LEARNERS, crossval
 from unkernel.cli.learners.crossval import paths_of
 from unkernel.cli.learners.parser_tuning import PARSER_LEARNERS
 from unkernel.cli.learners.tuning import Search
@@ -315,3 +317,22 @@ def test_what_is_refused(run, train_file, linear_files, tmp_path):
     cv = ["--cv", "3", "--out-of-core"]
     message = run("train", "linear", linear_files[0], "-o", tmp_path / "m.uk", *cv).error()
     assert message == "--cv does not go with --out-of-core"
+
+
+def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypatch):
+    """Python waits for their threads before it ends: without an end, if nobody stops them."""
+    stopped, submit = threading.Event(), ThreadPoolExecutor.submit
+    begun: list[object] = []
+
+    def interrupted(pool, *task):
+        if begun:
+            raise KeyboardInterrupt
+        begun.append(submit(pool, *task))
+        return begun[0]
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        crossval._in_threads(lambda _: stopped.wait(), [(1,), (2,)], 2, stopped)
+    was_stopped = stopped.is_set()
+    stopped.set()
+    assert was_stopped

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import signal
 import time
 
 from reference.patience import PATIENCE
@@ -18,7 +19,13 @@ def interrupted_at(words: str, command: list[str], **environment: str) -> tuple[
         os.environ.pop("NO_COLOR", None)
         os.execv(command[0], command)
     seen, pressed, limit = "", False, time.monotonic() + PATIENCE
-    while time.monotonic() < limit:
+    while True:
+        if time.monotonic() > limit:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            raise AssertionError(
+                f"{'Ctrl-C did not end it' if pressed else f'never showed {words}'}: {seen[-500:]}"
+            )
         if select.select([terminal], [], [], 0.1)[0]:
             try:
                 seen += os.read(terminal, 65536).decode(errors="replace")

@@ -191,8 +191,8 @@ def _in_threads(
 ) -> None:
     """Do all tasks; an error or Ctrl-C stops those that run, and none is begun any more."""
     pool = ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks))))
-    waiting = {pool.submit(work, *task) for task in tasks}
-    try:
+    try:  # from the first task on: Python would wait for its thread, which nobody had stopped
+        waiting = {pool.submit(work, *task) for task in tasks}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for one in done:
