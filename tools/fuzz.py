@@ -142,7 +142,14 @@ def fuzz(target: str, runs: int, seed: int, count: Count) -> None:
     failures.mkdir(parents=True, exist_ok=True)
     before = set(failures.iterdir())
     flags = [f"-runs={runs}", f"-seed={seed}", f"-max_len={LONGEST_OF.get(target, LONGEST)}"]
-    flags += ["-timeout=1", "-rss_limit_mb=1024", "-detect_leaks=1", "-print_final_stats=1", "-verbosity=0"]
+    flags += [
+        "-timeout=1",
+        "-rss_limit_mb=1024",
+        "-malloc_limit_mb=65",
+        "-detect_leaks=1",
+        "-print_final_stats=1",
+        "-verbosity=0",
+    ]
     flags += ["-entropic=0", "-reload=0", f"-artifact_prefix={failures}/"]
     command = [str(program(target)), *flags, *inputs_of(target)]
     started = time.monotonic()

@@ -3,7 +3,8 @@
 //   fuzz_<reader> [iterations = 20000] [seed = 1] [file or folder ...]
 //
 // Files, and those of folders, are tried unchanged and then mutated too, so that 0 iterations replay a
-// failure or a corpus. If the target fails, the input is written to fuzz-failure.bin.
+// failure or a corpus. It is a failure, too, if an input takes more than a second of the processor's time, or
+// more memory than a small file may take. If the target fails, the input is written to fuzz-failure.bin.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -17,6 +18,12 @@
 #include <span>
 #include <string_view>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <sys/resource.h>
+#include <sys/time.h>
+#define UNKERNEL_LIMITS 1
+#endif
+
 #include "unkernel/base/random.hpp"
 
 // Defined only in builds with sanitizers, which do not run atexit handlers after an error.
@@ -26,6 +33,9 @@ namespace {
 
 constexpr std::size_t longest_input = 4096;
 constexpr std::size_t pool_size = 256;
+constexpr int most_seconds = 1;
+// What unkernel.data.allowance grants a file of the size of the longest input.
+constexpr std::size_t most_bytes = (std::size_t{64} << 20) + 128 * longest_input;
 
 std::string current_input;  // for the handlers, which take no arguments
 bool running = false;
@@ -43,10 +53,43 @@ void keep_failure_on_signal(int signal) {
   std::raise(signal);
 }
 
+#ifdef UNKERNEL_LIMITS
+void stop_slow_input(int) {
+  std::fputs("an input took more than a second of the processor's time\n", stderr);
+  std::abort();
+}
+
+void limit_time(int seconds) {
+  const itimerval timer{{0, 0}, {seconds, 0}};
+  (void)setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
+// The most memory that the process ever had. Sanitizers keep freed memory, so with them there is no limit.
+std::size_t peak_bytes() {
+  rusage usage{};
+  if (__sanitizer_set_death_callback != nullptr || getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+#ifdef __APPLE__
+  return static_cast<std::size_t>(usage.ru_maxrss);
+#else
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+#endif
+}
+#else
+void limit_time(int) {}
+std::size_t peak_bytes() { return 0; }
+#endif
+
 void try_input(const std::string& input) {
+  static const std::size_t before = peak_bytes();
   current_input = input;
   running = true;
+  limit_time(most_seconds);
   (void)LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  limit_time(0);
+  if (peak_bytes() > before + most_bytes) {
+    std::fputs("an input took more memory than a small file may take\n", stderr);
+    std::abort();
+  }
   running = false;
 }
 
@@ -143,6 +186,9 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
 void install_handlers() {
   std::atexit(keep_failure);
   for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, keep_failure_on_signal);
+#ifdef UNKERNEL_LIMITS
+  std::signal(SIGPROF, stop_slow_input);
+#endif
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(keep_failure);
 }
 

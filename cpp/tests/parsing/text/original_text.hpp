@@ -1,0 +1,57 @@
+// The text that a tokenizer was given, from the tokens and blanks of its answer.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "check.hpp"
+
+inline std::string unescaped(std::string_view blanks) {
+  std::string found;
+  for (std::size_t k = 0; k < blanks.size(); ++k) {
+    if (blanks[k] != '\\') {
+      found += blanks[k];
+      continue;
+    }
+    constexpr std::string_view letters = "stnr0", meant("\x20\t\n\r\0", 5);
+    const std::size_t which = letters.find(blanks[++k]);
+    CHECK(which != std::string_view::npos);
+    found += meant[which];
+  }
+  return found;
+}
+
+// The value of a key in the column MISC; `missing` if it has none.
+inline std::string value_of(std::string_view misc, std::string_view key, std::string missing) {
+  const std::size_t begin = misc.find(key);
+  if (begin == std::string_view::npos) return missing;
+  const std::string_view rest = misc.substr(begin + key.size());
+  return unescaped(rest.substr(0, rest.find('|')));
+}
+
+// What the lines of an answer were made of.
+inline std::string original_text(std::string_view answer) {
+  std::string text;
+  int words = 0;  // of a multiword token, whose lines are still to come
+  while (!answer.empty()) {
+    const std::size_t end = answer.find('\n');
+    const std::string_view line = answer.substr(0, end);
+    answer.remove_prefix(end + 1);
+    if (line.empty() || line[0] == '#') continue;
+    if (words > 0) {
+      --words;
+      continue;
+    }
+    const std::size_t tab = line.find('\t');
+    const std::size_t columns = line.find("\t_\t_\t_\t_\t_\t_\t_\t", tab + 1);
+    CHECK(columns != std::string_view::npos);
+    words = line.substr(0, tab).find('-') == std::string_view::npos ? 0 : 2;  // all rules make two
+    const std::string_view misc = line.substr(line.rfind('\t') + 1);
+    const bool glued = misc.starts_with("SpaceAfter=No");
+    text += value_of(misc, "SpacesBefore=", "");
+    text += line.substr(tab + 1, columns - tab - 1);
+    text += value_of(misc, "SpacesAfter=", glued ? "" : " ");
+  }
+  return text;
+}
