@@ -1,0 +1,88 @@
+"""Where UNKERNEL_NO_SKIPS is set, only the skips that expected_skips.toml lists are taken."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+ENTRIES = tomllib.loads((TESTS / "expected_skips.toml").read_text(encoding="utf-8"))["skip"]
+
+SKIPPED_TESTS = """
+import pytest
+
+def test_passes():
+    pass
+
+def test_lacks_a_library():
+    pytest.importorskip("no_such_library")
+
+@pytest.mark.skipif(True, reason="too tired")
+def test_has_a_mark():
+    pass
+
+def test_is_expected():
+    pytest.skip("root may write anywhere")
+
+@pytest.mark.xfail
+def test_fails_as_it_should():
+    raise AssertionError
+"""
+
+
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "reference.expected_skips",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+    ]
+    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    return subprocess.run(
+        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
+def test_unexpected_skips_fail(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "test_some.py").write_text(SKIPPED_TESTS)
+    done = run_pytest(tmp_path, *options)
+    assert done.returncode == 1, done.stdout
+    assert "1 failed, 1 passed, 1 skipped, 1 xfailed, 1 error" in done.stdout
+    assert (
+        "test_some.py:10: skipped for a reason that is not in tests/expected_skips.toml: too tired"
+        in done.stdout
+    )
+    assert "could not import 'no_such_library'" in done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2")], ids=["one process", "two processes"])
+def test_unexpected_skips_of_whole_files_fail(tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "test_some.py").write_text("import pytest; pytest.importorskip('no_such_library')")
+    done = run_pytest(tmp_path, *options)
+    assert done.returncode != 0
+    assert "is not in tests/expected_skips.toml: could not import 'no_such_library'" in done.stdout
+
+
+def test_the_variable_switches_it_on() -> None:
+    """The name that .ci/run sets is the one that conftest.py reads."""
+    conftest = (TESTS / "conftest.py").read_text(encoding="utf-8")
+    assert '"UNKERNEL_NO_SKIPS"' in conftest
+    for name in ("run", "nightly"):
+        script = TESTS.parent / ".ci" / name
+        assert not script.exists() or "export UNKERNEL_NO_SKIPS=1" in script.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["reason"])
+def test_every_entry_says_why(entry: dict[str, str]) -> None:
+    assert set(entry) == {"reason", "because"}
+    assert entry["because"].endswith(".")
