@@ -155,23 +155,22 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-def ask(arrays: Any, settings: Any) -> None:
-    """A damaged file is refused, or answers; records may then be refused, too."""
+def is_refused(arrays: Any, settings: Any) -> bool:
+    """Whether a damaged file is refused. One that is not must answer."""
     try:
         loaded = RecordClassifier.from_container("file.uk", arrays, settings)
     except FormatError:
-        return
+        return True
     for record in RECORDS[:2]:
-        try:
-            loaded.predict_one(record)
-            loaded.predict([record])
-        except (ValueError, TypeError):
-            pass
+        assert [loaded.predict_one(record)] == loaded.predict([record]).tolist()
+    return False
 
 
-def test_damaged_settings_never_crash(plain: RecordClassifier) -> None:
+def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
+    """All but other names, other switches and other codes of categories, which could be right as well."""
     _, arrays, settings = plain.to_container()
     settings = json.loads(json.dumps(settings))
+    taken = set()
     for path in places(settings["plan"]):
         for other in damaged(None):
             changed = copy.deepcopy(settings)
@@ -179,10 +178,13 @@ def test_damaged_settings_never_crash(plain: RecordClassifier) -> None:
             for key in path[:-1]:
                 at = at[key]
             at[path[-1]] = other
-            ask(arrays, changed)
+            if not is_refused(arrays, changed):
+                taken.add(next(key for key in reversed(path) if isinstance(key, str)))
+    names, switches = {"columns", "names"}, {"required", "ignores_unknown_keys"}
+    assert taken == names | switches | {"none", "nan", "absent", "unknown"}
     for other in damaged(None):
-        ask(arrays, settings | {"plan": other})
-        ask(arrays, settings | {"classifier": other})
+        assert is_refused(arrays, settings | {"plan": other})
+        assert is_refused(arrays, settings | {"classifier": other})
 
 
 def test_a_plan_that_is_wider_than_its_classifier_knows(plain: RecordClassifier) -> None:
@@ -230,21 +232,24 @@ def test_token_patterns_that_are_known_and_fit_the_shortest_word(plain: RecordCl
             RecordClassifier.from_container("file.uk", arrays, settings)
 
 
-def test_damaged_arrays_never_crash(plain: RecordClassifier) -> None:
+def test_damaged_arrays_are_refused_or_answer(plain: RecordClassifier) -> None:
     _, arrays, settings = plain.to_container()
+    refused = []
     for name in [name for name in arrays if name.startswith("plan.")]:
         array = arrays[name]
-        ask({key: value for key, value in arrays.items() if key != name}, settings)
+        assert is_refused({key: value for key, value in arrays.items() if key != name}, settings)
+        for other in (array.astype(np.float32), array.reshape(1, -1)):
+            assert is_refused(arrays | {name: other}, settings)
         for other in (
             array[:-1],
             np.concatenate([array, array]),
             array[::-1].copy(),
             np.full_like(array, 255 if array.dtype == np.uint8 else -1),
             np.full_like(array, np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).max),
-            array.astype(np.float32),
-            array.reshape(1, -1),
         ):
-            ask(arrays | {name: other}, settings)
+            if not np.array_equal(other, array):
+                refused.append(is_refused(arrays | {name: other}, settings))
+    assert sum(refused) > 0.8 * len(refused)  # other values of the right form could be right as well
 
 
 @pytest.mark.parametrize(
