@@ -1,11 +1,13 @@
-"""Loading and asking compiled models needs numpy alone: in a process without scipy and scikit-learn."""
+"""Loading and asking compiled models needs numpy and nanobind-backend alone: no scipy, no scikit-learn."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
@@ -257,3 +259,45 @@ def test_the_block_blocks():
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == set(BLOCKED)
+
+
+def run_with(packages: tuple[str, ...], folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where these packages alone are installed, as by ``pip install --no-deps``."""
+    for package in ("unkernel", *packages):
+        installed = distribution(package)
+        tops = {file.parts[0] for file in installed.files or () if file.parts[0] not in ("..", "__pycache__")}
+        for top in tops:
+            (folder / top).symlink_to(installed.locate_file(top))
+    return subprocess.run(
+        [sys.executable, "-S", *arguments],
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+MODEL = str(PARSERS / "bunsetsu-svm.uk")
+PARSE = "import sys, unkernel; print(unkernel.load(sys.argv[1]).parse(sys.argv[2]).to_bytes() != b'')"
+
+
+def test_numpy_and_the_backend_of_nanobind_are_all_that_loading_needs(tmp_path):
+    done = run_with(
+        ("numpy", "nanobind-backend"), tmp_path, "-c", PARSE, MODEL, str(PARSERS / "bunsetsu.knp")
+    )
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+def test_without_the_backend_of_nanobind_python_says_what_to_install(tmp_path):
+    done = run_with(("numpy",), tmp_path, "-c", PARSE, MODEL, "none")
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert "pip install nanobind-backend" in done.stderr.splitlines()[-1]
+
+
+def test_the_command_line_says_what_to_install(tmp_path):
+    done = run_with(("numpy", "nanobind-backend"), tmp_path, "-m", "unkernel", "inspect", MODEL)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "unkernel: error: the command line needs rich, scikit-learn, scipy, typer, zstandard, which are not "
+        "installed: pip install rich scikit-learn scipy typer zstandard\n"
+    )

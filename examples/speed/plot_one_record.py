@@ -49,7 +49,7 @@ linear = make_pipeline(columns, LogisticRegression()).fit(people, income)
 # ----------
 #
 # Before it returns, ``compile`` compares its answers with those of the pipeline. The compiled classifier can
-# be saved; loading and asking it needs numpy alone.
+# be saved; loading and asking it needs numpy and nanobind-backend alone.
 
 fast = unkernel.compile(linear)
 record = people.iloc[0].to_dict()

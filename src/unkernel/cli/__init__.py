@@ -37,3 +37,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Terminated as ended:
         print(f"unkernel: ended by {ended.signal.name}", file=sys.stderr)
         return 128 + ended.signal
+    except ImportError:  # of what `pip install --no-deps unkernel` left out
+        if not (lacking := _missing_requirements()):
+            raise
+        names = ", ".join(lacking)
+        verb = "is" if len(lacking) == 1 else "are"
+        remedy = f"pip install {' '.join(lacking)}"
+        print(
+            f"unkernel: error: the command line needs {names}, which {verb} not installed: {remedy}",
+            file=sys.stderr,
+        )
+        return 2
+
+
+def _missing_requirements() -> list[str]:
+    """List the packages that unkernel requires, extras apart, and that are not installed."""
+    import re
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    def is_missing(name: str) -> bool:
+        try:
+            version(name)
+        except PackageNotFoundError:
+            return True
+        return False
+
+    try:
+        required = requires("unkernel") or []
+    except PackageNotFoundError:  # run from the sources
+        return []
+    names = [re.split(r"[^\w.-]", one)[0] for one in required if "extra ==" not in one]
+    return sorted(filter(is_missing, names))
