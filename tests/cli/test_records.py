@@ -208,6 +208,34 @@ def test_records_from_stdin_are_answered_on_stdout(run, stdin, people_model, peo
     assert (tmp_path / "a.txt").read_text() == "yes\n"
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_several_files_are_one_table(run, people_records, people_file, tmp_path, suffix):
+    """By name or by a pattern; columns may be in another order."""
+    for number, part in enumerate((people_records[:100], people_records[100:])):
+        own = [dict(sorted(record.items(), reverse=bool(number))) for record in part]
+        place = tmp_path / f"part-{number}.{suffix}"
+        if suffix == "parquet":
+            pq.write_table(pa.Table.from_pylist(own), place)
+        elif suffix == "jsonl":
+            place.write_text("".join(json.dumps(record) + "\n" for record in own))
+        else:
+            with place.open("w", newline="") as file:
+                writer = csv.DictWriter(file, list(own[0]))
+                writer.writeheader()
+                writer.writerows(own)
+    options = ("--target", "rich", "--json", "--force", "-o", tmp_path / "m.uk")
+    files = [tmp_path / f"part-{number}.{suffix}" for number in (0, 1)]
+    named = run("train", "linear", *files, *options).json
+    assert named["rows"] == 300 and named["data"] == f"{files[0]} and 1 other file"
+    first = (tmp_path / "m.uk").read_bytes()
+    assert run("train", "linear", tmp_path / f"part-*.{suffix}", *options).json["rows"] == 300
+    assert (tmp_path / "m.uk").read_bytes() == first
+    whole = run("train", "linear", people_file, *options).json
+    assert named["training_accuracy"] == whole["training_accuracy"]
+    tuned = run("tune", "linear", *files, "--target", "rich", "--C", "1,2", "--cv", 2, "--json")
+    assert tuned.json["rows"] == 300
+
+
 def test_records_of_a_file_are_answered_on_stdout_too(run, people_model, people_file, tmp_path):
     ran = run("predict", people_model, people_file, "--scores")
     assert "accuracy" in ran.err

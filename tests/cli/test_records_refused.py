@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import shutil
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -111,10 +112,27 @@ def test_options_that_do_not_go_together(run, train, train_file, tmp_path):
     assert "--n-bins must be" in train(GOOD, "--n-bins", 1)
     line = run("train", "poly", train_file, "-o", tmp_path / "m.uk", "--n-bins", 4).error()
     assert line.startswith("--n-bins is for records")
-    line = run(
-        "train", "linear", tmp_path / "d.csv", "x.csv", "-o", tmp_path / "m.uk", "--target", "a"
-    ).error()
-    assert "records are read from one file" in line
+
+
+@pytest.mark.parametrize(
+    ("other", "content", "words"),
+    [
+        ("e.csv", "age,job,rich\n1,a,yes\n", "e.csv: there is no column 'member', which"),
+        ("e.csv", "age,job,member,rich,shoes\n1,a,true,yes,2\n", "d.csv: there is no column 'shoes', which"),
+        ("e.csv", "age,job,member,rich\n", "e.csv: there is no record"),
+        ("e.csv", "age,job,member,rich\n1,a,true,\n", "e.csv:2: column 'rich': a record to learn from"),
+        ("e.jsonl", '{"age": 1}\n', "e.jsonl: is jsonl, and"),
+        ("d.csv", None, "d.csv: is given twice"),
+        ("-", None, "-: stdin is read alone"),
+        ("none-*.csv", None, "No file matches the pattern"),
+    ],
+)
+def test_several_files_that_do_not_fit(*, run, people_file, tmp_path, monkeypatch, other, content, words):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(people_file, tmp_path / "d.csv")
+    if content is not None:
+        (tmp_path / other).write_text(content)
+    assert words in run("train", "linear", "d.csv", other, "-o", "m.uk", "--target", "rich").error()
 
 
 def test_inputs_are_not_replaced(run, people_file, tmp_path):

@@ -173,7 +173,7 @@ def test_pyarrow_and_csv_read_the_same(rows):
 
 def test_types_are_found(parser):
     text = "n,zip,flag,name,gap,label\n1,007,TRUE,NA,NA,a\n-2.5,010,false,x,3,b\n"
-    table = read_training(opened(text), "label", kinds={}, drop=["name"])
+    table = read_training([opened(text)], "label", kinds={}, drop=["name"])
     assert table.types == {
         "n": "number", "zip": "string", "flag": "boolean", "gap": "number", "label": "string",
     }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._version import __version__
-from unkernel.cli.inputs.files import label_words
+from unkernel.cli.inputs.files import STANDARD_STREAM, label_words
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, looks_like_records, reading_records
+from unkernel.cli.inputs.rows import shown
 from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.calibrating import curves_for
@@ -25,10 +26,11 @@ from unkernel.cli.options.derived import DerivedOption, check_parameters, derive
 from unkernel.cli.outputs import check_different, check_model_output
 from unkernel.cli.render.console import many, peak_memory, warn
 from unkernel.cli.render.progress import Display
+from unkernel.data.rows.row_files import source_paths
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
-from unkernel.records.files import TrainingTable, read_training
+from unkernel.records.files import RecordFile, TrainingTable, read_training
 from unkernel.records.files.training import check_columns, named
 
 OPTIONS = ("target", "schema", "drop", "calibrate")  # beside those of the encoder
@@ -92,13 +94,22 @@ def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) 
             if option in given:
                 raise ValueError(f"{flag(option)} is for records, with a --target: CSV, JSON lines, Parquet")
         return
-    if len(data) > 1:
-        raise ValueError(f"{data[1]}: records are read from one file; join them first")
     for option in ("zero_based", "n_features", "out_of_core", "dask", "cache", "checkpoint", "memory"):
         if option in given:
             raise ValueError(
                 f"{flag(option)} is for rows in the svmlight format, and {data[0]} is of records"
             )
+
+
+def files_of(data: Sequence[str]) -> list[str]:
+    """The files that arguments name, one by one or by patterns such as ``day-*.csv``."""
+    if len(data) > 1 and STANDARD_STREAM in data:
+        raise ValueError("-: stdin is read alone, and not beside files; write it to a file first")
+    files = [str(path) for given in data for path in source_paths(given)]
+    for place, file in enumerate(files):
+        if file in files[:place]:
+            raise ValueError(f"{file}: is given twice, so that its records would count twice")
+    return files
 
 
 def check_target(data: str, given: dict[str, Any], display: Display) -> None:
@@ -113,12 +124,16 @@ def check_target(data: str, given: dict[str, Any], display: Display) -> None:
 # --- Records to train and to test on ------------------------------------------------------------------
 
 
-def read_examples(data: str, options: RecordOptions, threads: int, display: Display) -> RecordExamples:
-    """Read a file to learn from, and let an encoder learn how its records become rows."""
+def read_examples(
+    files: Sequence[str], options: RecordOptions, threads: int, display: Display
+) -> RecordExamples:
+    """Read files to learn from, and let an encoder learn how their records become rows."""
+    data = shown(files)
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)
     began = time.perf_counter()
-    table = _read(data, options, threads, display)
+    opened = _opened(files, display)
+    table = read_training(opened, options.target, kinds=options.kinds, drop=options.drop, threads=threads)
     _check_labels(data, options.target, table.labels)
     known = {name: kind for name, kind in options.kinds.items() if name in table.columns}
     encoder.set_params(kinds=known or None)
@@ -155,9 +170,10 @@ def read_test(
     )
 
 
-def _read(data: str, options: RecordOptions, threads: int, display: Display) -> TrainingTable:
-    with reading_records(data, display) as file:
-        return read_training(file, options.target, kinds=options.kinds, drop=options.drop, threads=threads)
+def _opened(files: Sequence[str], display: Display) -> Iterator[RecordFile]:
+    for name in files:
+        with reading_records(name, display) as file:
+            yield file
 
 
 def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
@@ -237,14 +253,12 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     from unkernel.cli.learners.training import fit
 
     began = time.perf_counter()
-    data = request.data[0]
+    data = files_of(request.data)
     check_different(request.output)
-    check_model_output(
-        request.output, *request.data, request.test, learner.given.get("schema"), force=request.force
-    )
+    check_model_output(request.output, *data, request.test, learner.given.get("schema"), force=request.force)
     estimator = learner.estimator(**learner.parameters(request.threads))
     check_parameters(estimator)
-    check_target(data, dict(learner.given), display)
+    check_target(data[0], dict(learner.given), display)
     options = RecordOptions.of(dict(learner.given))
     examples = read_examples(data, options, request.threads, display)
     tests = None

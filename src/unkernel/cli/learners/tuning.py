@@ -25,6 +25,7 @@ from unkernel.cli.learners.parsers import fit_parser
 from unkernel.cli.learners.records import (
     RecordOptions,
     check_target,
+    files_of,
     finished,
     read_examples,
     record_folds,
@@ -113,11 +114,12 @@ def tune(
 def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], display: Display) -> Examples:
     if learner.unit == "sentence":
         return read_sentences(learner.task, data, given, display)
+    if learner.unit == "record":
+        files = files_of(data)
+        check_target(files[0], dict(learner.given), display)
+        return read_examples(files, RecordOptions.of(dict(learner.given)), estimator.n_jobs, display)
     if len(data) > 1:
         raise ValueError(f"{data[1]}: tune reads one file of {learner.unit}s; join them first")
-    if learner.unit == "record":
-        check_target(data[0], dict(learner.given), display)
-        return read_examples(data[0], RecordOptions.of(dict(learner.given)), estimator.n_jobs, display)
     check_sources(learner, data, given.get("zero_based"))
     rows = open_examples(learner, data, display, estimator, given.get("zero_based"))
     assert isinstance(rows, MemoryRows | TreeExamples)

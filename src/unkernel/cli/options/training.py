@@ -27,8 +27,8 @@ RowFiles = Annotated[
         metavar="DATA...",
         show_default=False,
         help="Rows in the svmlight format, such as train.svm, or records, such as train.csv, "
-        f"{_KINDS_OF_FILES} Several files of rows, or patterns such as 'part-*.svm', with --out-of-core or "
-        "--dask.",
+        f"{_KINDS_OF_FILES} Several files, or patterns in quotes such as 'part-*.csv', of records, or of "
+        "rows with --out-of-core or --dask.",
     ),
 ]
 RowOrRecordFile = Annotated[
@@ -37,7 +37,7 @@ RowOrRecordFile = Annotated[
         metavar="DATA",
         show_default=False,
         help="Rows in the svmlight format, such as train.svm, or records in CSV, TSV, JSON lines or Parquet, "
-        f"such as train.csv, {_KINDS_OF_FILES}",
+        f"such as train.csv, {_KINDS_OF_FILES} Records may come in several files, or by patterns in quotes.",
     ),
 ]
 RowFile = Annotated[

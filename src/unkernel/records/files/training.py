@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -48,13 +50,19 @@ class TrainingTable:
 
 
 def read_training(
-    file: RecordFile, target: str, *, kinds: Mapping[str, str], drop: Sequence[str], threads: int = 1
+    files: Iterable[RecordFile],
+    target: str,
+    *,
+    kinds: Mapping[str, str],
+    drop: Sequence[str],
+    threads: int = 1,
 ) -> TrainingTable:
-    """Read all records.
+    """Read all records of one or several files, which must have the same columns.
 
     Parameters
     ----------
-    file : RecordFile
+    files : iterable of RecordFile
+        The files; each is read before the next one is asked for.
     target : str
         The column of the labels.
     kinds : dict
@@ -62,28 +70,70 @@ def read_training(
     drop : sequence of str
         Columns that are not read.
     threads : int
+
+    Returns
+    -------
+    TrainingTable
+        The records, those of the first file first.
     """
-    if file.columns is not None:
-        check_columns(file.file, file.columns, [target, *kinds, *drop], target)
     left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")} - {target}
-    wanted = {name: "string" for name in file.columns or () if name not in left_out}
-    blocks = list(file.blocks(wanted, threads))
-    if not blocks:
-        raise FormatError(file.file, 0, 0, "there is no record: nothing to learn from")
-    columns, types = _joined(blocks, file)
-    if file.columns is None:
-        check_columns(file.file, list(columns), [target, *kinds, *drop], target)
+    first, blocks = _blocks_of(files, [target, *kinds, *drop], left_out, threads)
+    columns, types = _joined(blocks, first)
+    if first.columns is None:
+        check_columns(first.file, list(columns), [target, *kinds, *drop], target)
         columns = {name: values for name, values in columns.items() if name not in left_out}
     for name in kinds:
         if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
             _check_numbers(name, columns[name], blocks)
     labels = _labels(target, columns.pop(target), blocks)
     for name in columns:
-        if types[name] == "string" and name not in kinds and file.stored_types is None:
+        if types[name] == "string" and name not in kinds and first.stored_types is None:
             _warn_of_numbers(name, columns[name], blocks)
     if not columns:
-        raise FormatError(file.file, 0, 0, f"there is no column beside {target!r}: nothing to learn from")
+        raise FormatError(first.file, 0, 0, f"there is no column beside {target!r}: nothing to learn from")
     return TrainingTable(columns, labels, {name: types[name] for name in [*columns, target]})
+
+
+def _blocks_of(
+    files: Iterable[RecordFile], asked: Sequence[str], left_out: Set[str], threads: int
+) -> tuple[RecordFile, list[Block]]:
+    """The first file, and the records of all."""
+    first: RecordFile | None = None
+    blocks: list[Block] = []
+    for file in files:
+        if file.columns is not None:
+            check_columns(file.file, file.columns, asked, asked[0])
+        first = first or file
+        _check_alike(first, file)
+        wanted = {name: "string" for name in file.columns or () if name not in left_out}
+        own = list(file.blocks(wanted, threads))
+        if not own:
+            raise FormatError(file.file, 0, 0, "there is no record: nothing to learn from")
+        blocks += own
+    assert first is not None  # as callers name a file
+    return first, blocks
+
+
+def _check_alike(first: RecordFile, other: RecordFile) -> None:
+    """Several files are one table only if they have the same columns, of the same types."""
+    if first.format != other.format:
+        raise ValueError(
+            f"{other.file}: is {other.format}, and {first.file} is {first.format}; files to learn from "
+            "together have one format"
+        )
+    columns, others = first.columns or [], other.columns or []
+    for missing, file, there in (
+        ([name for name in columns if name not in others], other.file, first.file),
+        ([name for name in others if name not in columns], first.file, other.file),
+    ):
+        if missing:
+            raise ValueError(f"{file}: there is no column {missing[0]!r}, which {there} has")
+    if first.stored_types is not None:
+        for name, kind in first.stored_types.items():
+            if (found := (other.stored_types or {})[name]) != kind:
+                raise ValueError(
+                    f"{other.file}: column {name!r} is of type {found}, and in {first.file} of type {kind}"
+                )
 
 
 def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], target: str) -> None:
@@ -166,8 +216,10 @@ def _stored(parts: list[Any], kind: str) -> Any:
 
 
 def _placed(blocks: list[Block], row: int, reason: str) -> FormatError:
-    block = next(one for one in reversed(blocks) if one.first <= row)
-    return block.error(row - block.first, reason)
+    """What is wrong with a record, which has this number among those of all files."""
+    ends = list(accumulate(block.n_rows for block in blocks))
+    place = bisect_right(ends, row)
+    return blocks[place].error(row - (ends[place] - blocks[place].n_rows), reason)
 
 
 def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
