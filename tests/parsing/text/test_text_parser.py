@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import pickle
 import sys
 import types
@@ -16,7 +17,7 @@ from sklearn.base import clone
 import unkernel
 from reference.text_treebanks import treebank_with_text
 from unkernel import FormatError
-from unkernel.data import Treebank
+from unkernel.data import Treebank, read_conllu
 from unkernel.models import container
 from unkernel.parsing import ArcEagerParser, Document, Tagger, TextParser, TextParserModel, Tokenizer
 from unkernel.parsing.reporting import Reporter
@@ -164,27 +165,101 @@ def test_long_lines_are_split(nlp):
 # --- Other libraries --------------------------------------------------------------------------------------
 
 
-def test_gives_spacy_what_it_takes(nlp, monkeypatch):
-    made = {}
+@pytest.fixture
+def made(monkeypatch):
+    """The columns that a stand-in of spaCy was given."""
+    given = {}
 
     class Doc:
         def __init__(self, vocab, **columns):
-            made.update(columns, vocab=vocab)
+            given.update(columns, vocab=vocab)
 
     spacy = types.SimpleNamespace(vocab=types.SimpleNamespace(Vocab=lambda: "new"))
     monkeypatch.setitem(sys.modules, "spacy", spacy)
     monkeypatch.setitem(sys.modules, "spacy.tokens", types.SimpleNamespace(Doc=Doc))
+    return given
+
+
+def spacy_text(made):
+    pairs = zip(made["words"], made["spaces"], strict=True)
+    return "".join(word + " " * space for word, space in pairs)
+
+
+def check_spacy_trees(made):
+    """Heads are in the sentence of their tokens, and lead to one root each."""
+    sentence = [sum(made["sent_starts"][: k + 1]) for k in range(len(made["words"]))]
+    for place, head in enumerate(made["heads"]):
+        assert sentence[head] == sentence[place]
+        way = [place]
+        while (above := made["heads"][way[-1]]) != way[-1]:
+            assert above not in way
+            way.append(above)
+        assert made["deps"][way[-1]] == "ROOT"
+
+
+def test_gives_spacy_what_it_takes(nlp, made):
     nlp.parse(TEXT).to_spacy()
     assert made["vocab"] == "new"
-    assert made["words"][:6] == ["They", "did", "n't", "see", "it", "."]
-    assert made["spaces"][:6] == [True, False, True, True, False, True]
-    assert made["heads"] == [3, 3, 3, 3, 3, 3, 7, 7, 7, 10, 10, 10, 11, 10][: len(made["words"])]
-    assert made["deps"][:6] == ["nsubj", "aux", "advmod", "ROOT", "obj", "punct"]
-    assert made["sent_starts"] == [k in (0, 6, 9) for k in range(14)]
-    assert {len(column) for name, column in made.items() if name != "vocab"} == {14}
+    assert made["words"][:7] == ["They", "did", "n't", "see", "it", ".", " "]
+    assert made["spaces"][:7] == [True, False, True, True, False, True, False]
+    assert made["heads"] == [3, 3, 3, 3, 3, 3, 5, 8, 8, 8, 9, 12, 12, 12, 13, 12]
+    assert made["deps"][:7] == ["nsubj", "aux", "advmod", "ROOT", "obj", "punct", "dep"]
+    assert made["sent_starts"] == [k in (0, 7, 11) for k in range(16)]
+    assert {len(column) for name, column in made.items() if name != "vocab"} == {16}
     assert "_" not in made["morphs"]
     nlp.parse(TEXT).to_spacy("own")
     assert made["vocab"] == "own"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TEXT, f" \t{TEXT}\n", "They  didn't\nsee it.\n\n\nWhy not? ", "DIDN'T", "\r\nit \u00a0 .", ""],
+)
+def test_spacy_has_the_text_with_all_its_blanks(nlp, made, text):
+    nlp.parse(text).to_spacy()
+    assert spacy_text(made) == (text if text.strip() else "")
+    check_spacy_trees(made)
+
+
+FRENCH = """\
+# text = Il sort du  parc.
+1\tIl\til\tPRON\tCLS\tNumber=Sing\t2\tnsubj\t_\t_
+2\tsort\tsortir\tVERB\tV\t_\t0\troot\t_\t_
+3-4\tdu\t_\t_\t_\t_\t_\t_\t_\tSpacesAfter=\\s\\s
+3\tde\tde\tADP\tP\tCase=Gen\t5\tcase\t_\t_
+4\tle\tle\tDET\tD\tGender=Masc|Number=Sing\t5\tdet\t_\t_
+5\tparc\tparc\tNOUN\tNC\tGender=Masc\t2\tobl\t_\tSpaceAfter=No
+6\t.\t.\tPUNCT\tPONCT\t_\t2\tpunct\t_\tSpacesAfter=\\n
+
+# text = au
+1-2\tau\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+1\tà\tà\tADP\t_\t_\t2\tcase\t_\t_
+2\tle\tle\tDET\tD\t_\t0\troot\t_\t_
+
+"""
+
+
+def test_spacy_has_tokens_whose_words_are_not_their_parts(made):
+    Document._of(read_conllu(io.BytesIO(FRENCH.encode()))._text).to_spacy()
+    assert spacy_text(made) == "Il sort du  parc.\nau"
+    check_spacy_trees(made)
+    assert made["words"] == ["Il", "sort", "du", " ", "parc", ".", "\n", "au"]
+    assert made["heads"] == [1, 1, 4, 2, 1, 1, 5, 7]
+    assert made["deps"] == ["nsubj", "ROOT", "case", "dep", "obl", "punct", "dep", "ROOT"]
+    assert made["pos"][2:4] == ["ADP", "SPACE"]
+    assert made["pos"][7] == "DET"  # its topmost word
+    assert made["lemmas"][2] == "de le"
+    assert made["tags"][2] == "P_D"
+    assert made["morphs"][2] == "Case=Gen|Gender=Masc|Number=Sing"
+
+
+def test_spacy_itself_takes_it(nlp):
+    pytest.importorskip("spacy")
+    for bank in (nlp.parse(f" {TEXT}\n\n"), Document._of(read_conllu(io.BytesIO(FRENCH.encode()))._text)):
+        doc = bank.to_spacy()
+        assert doc.text == bank.text
+        assert len(list(doc.sents)) == len(bank)
+        assert [doc.text[token.idx : token.idx + len(token)] for token in doc] == [t.text for t in doc]
 
 
 def test_says_what_is_missing_for_spacy(nlp, monkeypatch):

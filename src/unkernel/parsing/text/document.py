@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from unkernel.data.text.conll import Sentence, Treebank
-from unkernel.parsing.text.gold_text import gold_tokens, original_text
+from unkernel.data.text.conll import Treebank
+from unkernel.parsing.text.gold_text import original_text
+from unkernel.parsing.text.spacy_columns import spacy_columns
 
 
 class Document(Treebank):
@@ -45,9 +46,11 @@ class Document(Treebank):
     def to_spacy(self, vocab: Any = None) -> Any:
         """Convert the document to a ``spacy.tokens.Doc``.
 
-        The tokens of the ``Doc`` are the words. A multiword token becomes several of them, without spaces
-        between, so the text can differ where words are not parts of their token (French ``du``). Sequences of
-        blanks and line breaks become one space.
+        The ``Doc`` has the text of the document, with all its blanks, so the offsets of its tokens are those
+        of the text. Its tokens are the words. Where the words of a multiword token are not parts of it
+        (French ``du``: ``de le``), the multiword token is one token of the ``Doc``, with the head, the
+        dependency and the part of speech of its topmost word, and with the lemmas (``de le``), tags (``P_D``)
+        and features of all. Blanks other than a single space are tokens of their own, as in spaCy.
 
         Parameters
         ----------
@@ -69,37 +72,4 @@ class Document(Treebank):
             tokens: Any = importlib.import_module("spacy.tokens")
         except ImportError as error:
             raise ImportError("to_spacy needs spaCy: pip install spacy") from error
-        columns: dict[str, list[Any]] = {name: [] for name in _SPACY_COLUMNS}
-        for sentence in self:
-            before = len(columns["words"])
-            for name, values in _spacy_values(sentence, before).items():
-                columns[name] += values
-        return tokens.Doc(spacy.vocab.Vocab() if vocab is None else vocab, **columns)
-
-
-_SPACY_COLUMNS = ("words", "spaces", "pos", "tags", "morphs", "lemmas", "heads", "deps", "sent_starts")
-
-
-def _spacy_values(sentence: Sentence, before: int) -> dict[str, list[Any]]:
-    """The columns of a sentence as spaCy takes them; `before` it, the text has so many words."""
-    blanks: list[bool] = []  # after the last word of a token only
-    for token in gold_tokens(sentence):
-        blanks += [False] * (len(token.words) - 1) + [token.blank_follows]
-    return {
-        "words": sentence.forms,
-        "spaces": blanks,
-        "pos": _given(sentence.upos),
-        "tags": _given(sentence.xpos),
-        "morphs": _given(sentence.feats),
-        "lemmas": _given(sentence.lemmas),
-        "heads": [before + (head - 1 if head > 0 else own) for own, head in enumerate(sentence.heads)],
-        "deps": [
-            relation if head else "ROOT"  # as spaCy calls it
-            for head, relation in zip(sentence.heads, _given(sentence.deprels), strict=True)
-        ],
-        "sent_starts": [number == 0 for number in range(len(sentence))],
-    }
-
-
-def _given(column: list[str]) -> list[str]:
-    return ["" if value == "_" else value for value in column]
+        return tokens.Doc(spacy.vocab.Vocab() if vocab is None else vocab, **spacy_columns(self))

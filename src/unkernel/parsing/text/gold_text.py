@@ -245,19 +245,32 @@ def original_text(bank: Treebank) -> str:
     >>> original_text(Treebank.from_words([["Dogs", "bark"]]))
     'Dogs bark '
     """
-    pieces = []
-    for sentence in bank:
-        until = 0
-        for line in str(sentence).split("\n"):
-            columns = line.split("\t")
-            first, _, last = columns[0].partition("-")
-            if line.startswith("#") or len(columns) < 2 or "." in first or (not last and int(first) <= until):
-                continue
-            until = int(last) if last else until
-            misc = dict(one.partition("=")[::2] for one in columns[-1].split("|"))
-            after = "" if misc.get("SpaceAfter") == "No" else _unescaped(misc.get("SpacesAfter", " "))
-            pieces += [_unescaped(misc.get("SpacesBefore", "")), columns[1], after]
-    return "".join(pieces)
+    tokens = (token for sentence in bank for token in text_tokens(sentence))
+    return "".join(token.before + token.form + token.after for token in tokens)
+
+
+class TextToken(NamedTuple):
+    """A token with the blanks around it, and the places of its words in the sentence."""
+
+    before: str
+    form: str
+    after: str
+    words: range
+
+
+def text_tokens(sentence: Sentence) -> Iterator[TextToken]:
+    """Yield the tokens of a sentence, with the blanks of the text."""
+    until = 0
+    for line in str(sentence).split("\n"):
+        columns = line.split("\t")
+        first, _, last = columns[0].partition("-")
+        if line.startswith("#") or len(columns) < 2 or "." in first or (not last and int(first) <= until):
+            continue
+        until = int(last or first)
+        misc = dict(one.partition("=")[::2] for one in columns[-1].split("|"))
+        after = "" if misc.get("SpaceAfter") == "No" else _unescaped(misc.get("SpacesAfter", " "))
+        before = _unescaped(misc.get("SpacesBefore", ""))
+        yield TextToken(before, columns[1], after, range(int(first) - 1, until))
 
 
 def _unescaped(blanks: str) -> str:

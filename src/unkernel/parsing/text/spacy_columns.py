@@ -1,0 +1,121 @@
+"""The columns of a ``spacy.tokens.Doc`` whose text is that of the sentences, to the last blank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from unkernel.data.text.conll import Sentence
+from unkernel.parsing.text.gold_text import TextToken, text_tokens
+
+_ROOT = "ROOT"  # as spaCy calls it
+
+
+@dataclass
+class _Entry:
+    """A token of the ``Doc``."""
+
+    words: str
+    spaces: bool = False
+    pos: str = ""
+    tags: str = ""
+    morphs: str = ""
+    lemmas: str = ""
+    heads: int = 0
+    deps: str = ""
+    sent_starts: bool = False
+
+    @classmethod
+    def of_blanks(cls, blanks: str, head: int) -> _Entry:
+        return cls(blanks, pos="SPACE", tags="_SP", lemmas=blanks, heads=head, deps="dep")
+
+
+def spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
+    """Return the columns that make a ``Doc``, by their names there."""
+    entries: list[_Entry] = []
+    for sentence in sentences:
+        begin = len(entries)
+        _add_sentence(sentence, entries)
+        if len(entries) > begin:
+            entries[begin].sent_starts = True
+    return {name: [getattr(entry, name) for entry in entries] for name in _Entry.__dataclass_fields__}
+
+
+def _add_sentence(sentence: Sentence, entries: list[_Entry]) -> None:
+    rows = _Rows(sentence)
+    place_of: dict[int, int] = {}  # of each word, among the entries
+    made: list[tuple[_Entry, int]] = []  # entries of words, and the word that has the head of each
+    for token in text_tokens(sentence):
+        if token.before:
+            entries.append(_Entry.of_blanks(token.before, len(entries) + 1))
+        for words in rows.parts_of(token):
+            entry, top = rows.entry(token.form, words)
+            place_of |= dict.fromkeys(words, len(entries))
+            made.append((entry, top))
+            entries.append(entry)
+        last = len(entries) - 1
+        entries[last].spaces = token.after.startswith(" ")
+        if blanks := token.after.removeprefix(" "):
+            entries.append(_Entry.of_blanks(blanks, last))
+    for entry, top in made:
+        head = sentence.heads[top]
+        entry.heads = place_of[head - 1] if head else place_of[top]
+
+
+class _Rows:
+    """The words of a sentence, with what is known of each."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        self._forms = sentence.forms
+        self._heads = sentence.heads
+        self._tags = {
+            "pos": _given(sentence.upos),
+            "tags": _given(sentence.xpos),
+            "morphs": _given(sentence.feats),
+            "lemmas": _given(sentence.lemmas),
+            "deps": _given(sentence.deprels),
+        }
+
+    def parts_of(self, token: TextToken) -> list[range]:
+        """The words of a token: each for itself if they are its parts, else all of them together."""
+        if "".join(self._forms[word] for word in token.words) != token.form:
+            return [token.words]
+        return [range(word, word + 1) for word in token.words]
+
+    def entry(self, form: str, words: range) -> tuple[_Entry, int]:
+        """An entry for words, and the word that has its head: the topmost, so that heads make no circle."""
+        top = min(words, key=self._depth)
+        values = {name: column[top] for name, column in self._tags.items()}
+        if len(words) > 1:
+            values["tags"] = "_".join(self._all("tags", words))
+            values["lemmas"] = " ".join(self._all("lemmas", words))
+            values["morphs"] = _united(self._all("morphs", words))
+        else:
+            form = self._forms[top]
+        if not self._heads[top]:
+            values["deps"] = _ROOT
+        return _Entry(form, **values), top
+
+    def _all(self, name: str, words: range) -> list[str]:
+        return [self._tags[name][word] for word in words if self._tags[name][word]]
+
+    def _depth(self, word: int) -> int:
+        depth = 0
+        while (head := self._heads[word]) and depth <= len(self._heads):
+            word, depth = head - 1, depth + 1
+        return depth
+
+
+def _united(features: list[str]) -> str:
+    """Features of several words: each name once, with the values of all."""
+    values: dict[str, set[str]] = {}
+    for feature in "|".join(features).split("|"):
+        name, _, several = feature.partition("=")
+        if name:
+            values.setdefault(name, set()).update(several.split(","))
+    return "|".join(f"{name}={','.join(sorted(values[name]))}" for name in sorted(values))
+
+
+def _given(column: list[str]) -> list[str]:
+    return ["" if value == "_" else value for value in column]
