@@ -31,7 +31,7 @@ STUB := src/unkernel/_core.pyi
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-python test-hostile test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
+.PHONY: help demo test test-all test-python test-hostile test-other test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
 	campaign-memory campaign-numerical campaign-reloads native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
 
 help: ## show this list
@@ -157,6 +157,17 @@ build/sanitized/.configured: $(STAMPS)/cmake
 	@$(CMAKE) -S . -B $(@D) $(GENERATOR) -DUNKERNEL_TESTS=ON -DUNKERNEL_PYTHON=OFF -DUNKERNEL_DEVELOPER=ON \
 		-DUNKERNEL_UNITY=ON -DUNKERNEL_SANITIZE=ON -DUNKERNEL_OTHER_CHAR_SIGN=ON > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
 	@touch $@
+
+# Nightly work: Debian's cross compiler and qemu-user. Emulation takes ten times as long as the machine itself, so
+# the Python tests are those of files, records and text: whatever reads bytes or must give the same numbers.
+OTHER := OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/other_architecture.py
+OTHER_TESTS ?= tests/models/test_golden_files.py tests/parsing/test_golden_parsers.py tests/serve/test_plain_json.py \
+	tests/engines/test_golden_engines.py tests/engines/test_tree_golden.py tests/records/test_encoder.py
+test-other: $(STAMPS)/package $(STAMPS)/test ## native tests, golden models and text on the other architecture, under emulation
+	$(OTHER) prepare
+	$(OTHER) native
+	$(OTHER) answers
+	$(OTHER) pytest -q $(OTHER_TESTS)
 
 # Coverage-guided; needs Clang. RUNS are in sum over the targets; inputs that fail are kept in build/fuzz/failures.
 RUNS ?= 100000000
