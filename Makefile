@@ -170,12 +170,11 @@ test-other: $(STAMPS)/package $(STAMPS)/test ## native tests, golden models and 
 	$(OTHER) pytest -q $(OTHER_TESTS)
 
 # Coverage-guided; needs Clang. RUNS are in sum over the targets; inputs that fail are kept in build/fuzz/failures.
-RUNS ?= 100000000
 fuzz: ## two million inputs to the readers under libFuzzer and sanitizers (needs Clang)
 	$(PYTHON) tools/fuzz.py run --runs 2000000 --jobs $(JOBS)
 
 fuzz-long: ## as many as RUNS, a hundred million by default, and the lines of the readers that the corpus reaches
-	$(PYTHON) tools/fuzz.py run --runs $(RUNS) --jobs $(JOBS)
+	$(PYTHON) tools/fuzz.py run --runs $(or $(RUNS),100000000) --jobs $(JOBS)
 	$(PYTHON) tools/fuzz.py coverage --least 95
 
 # --- The Python tests under sanitizers -----------------------------------------------------------------
@@ -236,7 +235,9 @@ campaign-numerical: $(STAMPS)/package $(STAMPS)/test ## generated problems: cert
 campaign-reloads: $(STAMPS)/package $(STAMPS)/test ## new model files of a server under load
 	$(CAMPAIGN).reloads --reloads $(RELOADS)
 
-fuzz-python: $(STAMPS)/package $(STAMPS)/test ## mutations of model files, read and asked by Python
+# RUNS are in sum over the kinds of model files; 10^7 once, and far fewer in a night: each takes some milliseconds.
+fuzz-python: $(STAMPS)/package $(STAMPS)/test ## changed model files with right digests, as many as RUNS, and other files that Python reads
+	$(BIN)/python tools/fuzz_models.py --runs $(or $(RUNS),50000)
 	$(BIN)/python tools/fuzz_python.py --runs 2000
 
 $(STAMPS)/cmake: $(STAMPS)/venv

@@ -2,6 +2,7 @@
 
     python tools/fuzz.py run --runs 200000           # in sum over the targets; `make fuzz`
     python tools/fuzz.py run --runs 100000000        # `make fuzz-long RUNS=100000000`
+    python tools/fuzz.py run --targets models --runs 10000000      # arrays of models alone
     python tools/fuzz.py merge                       # keep what reaches new code: cpp/tests/corpus
     python tools/fuzz.py coverage --least 95         # lines of the readers that the corpus reaches
 
@@ -35,6 +36,9 @@ COVERAGE = ROOT / "build" / "coverage"
 # Bytes of an input at most; short inputs run fast, and few faults need long ones.
 LONGEST = 128
 LONGEST_OF = {"fuzz_conll": 256, "fuzz_chunks": 192, "fuzz_numbers": 48, "fuzz_plans": 160}
+# Targets whose inputs are changed arrays of a model, as a file with right digests may have them.
+MODELS = ("fuzz_bunsetsu_files", "fuzz_chunker_files", "fuzz_parser_files", "fuzz_plans", "fuzz_tables")
+MODELS += ("fuzz_tagger_files", "fuzz_tokenizer_files", "fuzz_tree_models", "fuzz_vectors", "fuzz_weights")
 # Between two lines of the log, so that an interrupted campaign has counted most of what it did.
 RUNS_AT_ONCE = 2_000_000
 FIRST_RUNS = 10_000
@@ -107,6 +111,12 @@ def build(folder: Path, *options: str) -> None:
 def all_targets() -> list[str]:
     sources = (ROOT / "cpp" / "tests").rglob("fuzz_*.cpp")
     return sorted(source.stem for source in sources if source.stem not in ("fuzz_driver", "fuzz_libfuzzer"))
+
+
+def chosen_targets(names: Sequence[str] | None) -> list[str]:
+    """Return the targets of these names, of which "models" stands for several."""
+    listed = [one for name in names or all_targets() for one in (MODELS if name == "models" else (name,))]
+    return list(dict.fromkeys(listed))
 
 
 def program(target: str, folder: Path = BUILD) -> Path:
@@ -224,7 +234,7 @@ def shares(counts: dict[str, Count], runs: int) -> dict[str, int]:
 def run(arguments: argparse.Namespace) -> int:
     build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
     log = Path(arguments.log) if arguments.log else None
-    counts = {target: Count() for target in arguments.targets or all_targets()}
+    counts = {target: Count() for target in chosen_targets(arguments.targets)}
     seed = arguments.seed or int(time.time())
     with ThreadPoolExecutor(arguments.jobs) as pool:
         first = min(FIRST_RUNS, arguments.runs // (2 * len(counts)))
@@ -256,7 +266,7 @@ def table(counts: dict[str, Count], seed: int) -> str:
 def merge(arguments: argparse.Namespace) -> int:
     """Replace the corpus by as few and as short inputs as reach the same code."""
     build(BUILD, "-DUNKERNEL_LIBFUZZER=ON")
-    for target in arguments.targets or all_targets():
+    for target in chosen_targets(arguments.targets):
         merged = BUILD / "merged" / target
         shutil.rmtree(merged, ignore_errors=True)
         merged.mkdir(parents=True)
@@ -280,7 +290,7 @@ def merge(arguments: argparse.Namespace) -> int:
 def coverage(arguments: argparse.Namespace) -> int:
     """The lines of the readers that the corpus and the seeds reach, without any mutation."""
     build(COVERAGE, "-DUNKERNEL_COVERAGE=ON", "-DUNKERNEL_LIBFUZZER=OFF")
-    targets = arguments.targets or all_targets()
+    targets = chosen_targets(arguments.targets)
     for target in targets:
         profile = {"LLVM_PROFILE_FILE": str(COVERAGE / f"{target}.profraw")}
         folders = [CORPUS / target] if (CORPUS / target).is_dir() else []
@@ -328,7 +338,9 @@ def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
     for name, function in (("run", run), ("merge", merge), ("coverage", coverage)):
         command = commands.add_parser(name)
         command.set_defaults(function=function)
-        command.add_argument("--targets", nargs="*", help="such as fuzz_svmlight; all of them by default")
+        command.add_argument(
+            "--targets", nargs="*", help="such as fuzz_svmlight, or models; all of them by default"
+        )
         if name == "run":
             command.add_argument("--runs", type=int, default=200_000, help="in sum over the targets")
             command.add_argument("--jobs", type=int, default=os.cpu_count(), help="targets at the same time")

@@ -250,6 +250,11 @@ class Campaign:
     def run(self) -> int:
         """Return 1 if an input failed."""
         FAILURES.mkdir(parents=True, exist_ok=True)
+        for one in (
+            signal.SIGINT,
+            signal.SIGTERM,
+        ):  # also where a shell ignores them for work in the background
+            signal.signal(one, signal.default_int_handler)
         try:
             for begin in range(0, self.each, BATCH):
                 for specimen in self.chosen:
@@ -299,6 +304,8 @@ class Campaign:
         def keep(number: int, problem: str) -> None:
             os.write(writer, (json.dumps({"number": number, "problem": problem}) + "\n").encode())
 
+        for one in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(one, signal.SIG_DFL)
         try:
             run_batch(trial, numbers, self.tally, keep)
             os._exit(0)

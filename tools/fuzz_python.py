@@ -1,19 +1,19 @@
 """Fuzz what Python reads: models of other programs, `.uk` files, records, texts and templates.
 
-    python tools/fuzz_python.py --runs 20000           # for each target
+    python tools/fuzz_python.py --runs 20000           # for each target; `make fuzz-python`
     python tools/fuzz_python.py --targets uk --seed 7
 
-Guided by coverage: an input that takes a new step from one line of unkernel's rooms to
-another is kept and mutated further. Files of `.uk` are damaged with their digests and without, so that damage
-gets past these. What is read is asked for scores and explanations. Anything but an answer or a ValueError is
-a failure, and so is an input that takes more than a second of the processor's time; both are kept in
-build/fuzz_python. Native readers are fuzzed by tools/fuzz.py, a hundred times as fast and with sanitizers.
+Guided by coverage: an input that takes a new step from one line of unkernel's rooms to another is kept and
+mutated further. Files of `.uk` are damaged with their digests, without, and with digests that are computed
+afterwards, so that damage gets past these; tools/fuzz_models.py does more of the last. What is read is asked
+for scores and explanations. Anything but an answer or a ValueError is a failure, and so is an input that
+takes more than a second of the processor's time; both are kept in build/fuzz_python. Native readers are
+fuzzed by tools/fuzz.py, a hundred times as fast and with sanitizers.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import resource
 import sys
@@ -35,6 +35,7 @@ import unkernel  # noqa: E402
 from fuzz_readers import readers  # noqa: E402
 from reference import damage  # noqa: E402
 from reference.parser_damage import change_a_setting  # noqa: E402
+from reference.resigned_files import Parts, change  # noqa: E402
 from reference.small_models import SOUND  # noqa: E402
 
 ROOMS = ("data", "models", "engines", "records", "parsing")
@@ -137,14 +138,16 @@ def mutated_header(content: bytes, pool: Sequence[bytes], rng: random.Random) ->
 
 
 def mutated_file(content: bytes, pool: Sequence[bytes], rng: random.Random) -> bytes:
-    """A `.uk` file with a changed header, changed arrays or settings, or any changed byte."""
+    """A `.uk` file with a changed header, changed arrays or settings (signed or not), or any changed byte."""
     numbers = np.random.default_rng(rng.getrandbits(32))
-    kind = rng.choice([mutated_header, *damage.KINDS, change_a_setting])
+    kind = rng.choice([mutated_header, *damage.KINDS, change_a_setting, change, change, change])
     if kind is mutated_header:
         return mutated_header(content, pool, rng)
     try:
+        if kind is change:
+            return change(Parts.of(content), rng)[1].content()
         return bytes(kind(content, numbers)[1])
-    except (KeyError, ValueError, TypeError, IndexError, json.JSONDecodeError, UnicodeDecodeError):
+    except (LookupError, AttributeError, ValueError, TypeError):
         return mutated_header(content, pool, rng)  # that damage needs a file of another kind, or a sound one
 
 
@@ -284,6 +287,17 @@ def fuzz(target: Target, name: str, runs: int, rng: random.Random, folder: Path)
     return len(pool)
 
 
+def show_progress(name: str, runs: int, failures: Sequence[str]) -> None:
+    """Say what has begun, on a terminal alone: elsewhere the table tells."""
+    if sys.stderr.isatty():
+        print(
+            f"\r\033[K{runs:,} inputs, {len(failures)} failures: {name}\r",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -302,6 +316,7 @@ def main() -> int:
             if not name.startswith(tuple(arguments.targets)):
                 continue
             rng = random.Random(arguments.seed)
+            show_progress(name, total, failures)
             kept = fuzz(target, name, arguments.runs, rng, Path(folder))
             total += target.runs
             failures += target.failures
