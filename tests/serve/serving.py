@@ -8,6 +8,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -92,11 +94,19 @@ class Server:
 
 
 @contextmanager
-def started(*arguments: str | Path) -> Iterator[Server]:
-    """``unkernel serve`` with a free port, once it listens and its models are loaded."""
+def started(*arguments: str | Path, patch: str = "") -> Iterator[Server]:
+    """``unkernel serve`` with a free port, once it listens and its models are loaded.
+
+    All of its processes run `patch` before anything else.
+    """
     command = [sys.executable, "-m", "unkernel", "serve", *map(str, arguments), "--port", "0"]
     environment = os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=environment | _patched(Path(folder), patch)
+        ) as process,
+    ):
         try:
             assert process.stderr is not None
             line = process.stderr.readline()
@@ -105,3 +115,12 @@ def started(*arguments: str | Path) -> Iterator[Server]:
             yield Server(process, address[0])
         finally:
             process.terminate()  # and not killed: its workers would stay
+
+
+def _patched(folder: Path, patch: str) -> dict[str, str]:
+    """The environment in which Python runs some code when it starts."""
+    if not patch:
+        return {}
+    (folder / "sitecustomize.py").write_text(textwrap.dedent(patch))
+    others = filter(None, [os.environ.get("PYTHONPATH")])
+    return {"PYTHONPATH": os.pathsep.join([str(folder), *others])}

@@ -8,10 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-import textwrap
+import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,6 +44,15 @@ def answers(server: Server) -> bool:
     with connected(server) as connection:
         connection.sendall(HEAD + b"connection: close\r\ncontent-length: %d\r\n\r\n" % len(ONE) + ONE)
         return read_all(connection).startswith(b"HTTP/1.1 200")
+
+
+def wait_for_answers(server: Server) -> None:
+    """Wait until a server that has just been started answers."""
+    while server.process.poll() is None:
+        with contextlib.suppress(ConnectionRefusedError):
+            assert answers(server)
+            break
+        time.sleep(0.1)
 
 
 # --- Slow clients -------------------------------------------------------------------------------------
@@ -189,40 +197,123 @@ def test_a_full_disk_for_the_log_fails_no_request(files):
         Path("/dev/full").open("w") as full,
         subprocess.Popen([*command, "--port", str(port)], stderr=full, text=True) as process,
     ):
-        server = Server(process, f"http://127.0.0.1:{port}")
-        while process.poll() is None:
-            with contextlib.suppress(ConnectionRefusedError):
-                assert answers(server)
-                break
-            time.sleep(0.1)
+        wait_for_answers(Server(process, f"http://127.0.0.1:{port}"))
         process.terminate()
         assert process.wait(PATIENCE) == 0
 
 
 # --- Work that does not end ---------------------------------------------------------------------------
 
-SLOW = """
-    import sys, time
-    from unkernel.serve import Limits, Settings, serve
+PATIENT = """
+    from unkernel.serve import asking, watchdog
     from unkernel.serve.answering.records import RecordAnswerer
-    RecordAnswerer.explain = lambda *_: time.sleep(600)
-    settings = Settings({"people": sys.argv[1]}, port=0, drain=1, limits=Limits(seconds=0.5))
-    serve(settings, lambda address: print(address, flush=True))
-    print("ended", flush=True)
+    asking._GRACE_SECONDS = watchdog._GRACE_SECONDS = {grace}
+    RecordAnswerer.explain = lambda *_: {work}
 """
+WITH_THE_LOCK = "__import__('ctypes').PyDLL(None).sleep(600)"  # so that no other thread can run
+WITHOUT_THE_LOCK = "__import__('time').sleep(600)"
+EXPLAIN = HEAD.replace(b"predict", b"explain") + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
 
 
 def test_work_that_was_given_up_does_not_keep_the_server_from_ending(files: dict[str, Path]):
-    command = [sys.executable, "-c", textwrap.dedent(SLOW), str(files["people"])]
-    options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
-    with subprocess.Popen(command, **options) as process:
-        assert process.stdout is not None
-        server = Server(process, process.stdout.readline().strip())
-        request = HEAD.replace(b"predict", b"explain") + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
+    patch = PATIENT.format(grace=600, work=WITHOUT_THE_LOCK)
+    options = ("--max-seconds", "0.5", "--drain", "1")
+    with started(files["people"], *options, patch=patch) as server, connected(server) as connection:
+        connection.sendall(EXPLAIN)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 504")
+        connection.sendall(EXPLAIN)  # and one that is being answered
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0
+
+
+def test_a_worker_whose_work_does_not_end_is_replaced(files: dict[str, Path]):
+    patch = PATIENT.format(grace=0.5, work=WITHOUT_THE_LOCK)
+    with started(files["people"], "--max-seconds", "0.5", "--drain", "1", patch=patch) as server:
         with connected(server) as connection:
-            connection.sendall(request)
+            connection.sendall(EXPLAIN)
             assert connection.recv(65536).startswith(b"HTTP/1.1 504")
-            connection.sendall(request)  # and one that is being answered
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(PATIENCE) == 0
-        assert process.stdout.read() == "ended\n"
+        assert answers(server)
+        stuck = server.log("request does not end")["process"]
+        assert server.log("worker replaced")["worker"] == stuck
+        assert answers(server)
+
+
+def test_a_worker_that_is_held_up_is_replaced(files: dict[str, Path]):
+    """No thread of its process can run, so that nothing is answered, not even the health check."""
+    patch = PATIENT.format(grace=0.5, work=WITH_THE_LOCK)
+    with started(files["people"], "--max-seconds", "0.5", patch=patch) as server:
+        held_up = server.log("model loaded")["process"]
+        with connected(server) as connection, connected(server) as waiting:
+            connection.sendall(EXPLAIN)
+            with contextlib.suppress(ConnectionError):
+                assert connection.recv(65536) == b""
+            with contextlib.suppress(ConnectionError):  # whoever was connected to it must connect again
+                waiting.sendall(HEAD)
+        report = server.log("worker did not answer")
+        assert report["worker"] == held_up
+        assert "explain" in report["stack"] or "<lambda>" in report["stack"]
+        assert server.log("worker replaced")["worker"] == held_up
+        assert answers(server)
+
+
+def test_a_worker_that_cannot_start_ends_the_server(files: dict[str, Path]):
+    patch = """
+        import sys
+        if "-m" in sys.orig_argv and "unkernel.serve.worker" in sys.orig_argv:
+            raise SystemExit(3)
+    """
+    with started(files["people"], patch=patch) as server:
+        assert server.process.wait(PATIENCE) == 2
+        assert server.process.stderr is not None
+        told = server.process.stderr.read().splitlines()[-1]
+        assert told == "unkernel: error: a worker could not start; the log says why"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_no_connection_is_reset_when_the_server_ends(files: dict[str, Path], kept: bool):
+    """Requests that are on their way are answered, on new connections and on those that are kept."""
+    answered, faults = threading.Semaphore(0), []
+    request = HEAD + b"content-length: %d\r\n\r\n" % len(ONE) + ONE
+
+    def ask_until_refused() -> None:
+        while True:
+            try:
+                connection = connected(server)
+            except OSError:
+                return
+            with connection:
+                try:
+                    ask_until_told_to_close(connection)
+                except Exception as fault:
+                    faults.append(fault)
+
+    def ask_until_told_to_close(connection: socket.socket) -> None:
+        while True:
+            connection.sendall(request)
+            answer = connection.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 200"), answer
+            answered.release()
+            if not kept or b"connection: close" in answer:
+                return
+
+    with started(files["people"], "--workers", "2") as server:
+        clients = [threading.Thread(target=ask_until_refused) for _ in range(8)]
+        for client in clients:
+            client.start()
+        for _ in range(200):
+            answered.acquire()
+        server.process.send_signal(signal.SIGTERM)
+        for client in clients:
+            client.join(PATIENCE)
+        assert server.process.wait(PATIENCE) == 0
+    assert faults == []
+
+
+def test_quiet_servers_log_errors_alone(files: dict[str, Path]):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "unkernel", "serve", str(files["people"]), "--port", str(port)]
+    with subprocess.Popen([*command, "--quiet"], stderr=subprocess.PIPE, text=True) as process:
+        wait_for_answers(Server(process, f"http://127.0.0.1:{port}"))
+        process.terminate()
+        assert process.communicate(timeout=PATIENCE)[1] == ""

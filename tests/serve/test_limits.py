@@ -168,12 +168,6 @@ def test_slow_models_do_not_hold_up_the_event_loop(files, monkeypatch, path, bod
     assert threading.main_thread() not in threads
 
 
-def test_requests_that_are_answered_at_once_count_as_those_that_are_not(files):
-    with served({"people": files["people"]}, limits=Limits(concurrency=0)) as client:
-        reply = client.app.answer_at_once(PREDICT.encode(), [], b"{}")
-        assert (reply.status, client.post(PREDICT, json={}).status_code) == (429, 429)
-
-
 def test_a_body_that_does_not_come_is_given_up():
     async def waited() -> None:
         patience = Patience(0.001)

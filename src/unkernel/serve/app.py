@@ -105,14 +105,11 @@ class Application:
         began = time.perf_counter()
         route, given = self.short_ways[url], dict(headers)
         request_id = self._id(given)
-        self._answering += 1
         try:
             self._check(url.decode(), given)
             reply = self._asking.answer_at_once(route, Head(given), body)
         except Exception as error:
             reply = _refusal_of(error, request_id)
-        finally:
-            self._answering -= 1
         if reply is None:
             return None
         seconds = time.perf_counter() - began

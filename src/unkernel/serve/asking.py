@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
@@ -16,6 +17,7 @@ from unkernel.serve import protocol
 from unkernel.serve.answering import Answerer, ItemError
 from unkernel.serve.bodies import Patience, from_json, lines_of, to_json, whole_body
 from unkernel.serve.errors import RequestError, bad_input
+from unkernel.serve.logs import log
 from unkernel.serve.messages import JSON, SHORT, Endpoint, Head, HeaderList, Receive, Reply, Route
 from unkernel.serve.models import Models, Served
 from unkernel.serve.settings import Limits
@@ -25,6 +27,7 @@ _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
 _TOP, _MOST_TOP = 10, 1000
+_GRACE_SECONDS = 5.0  # beyond the time that a request may take
 _MOST_DIGITS = 18  # of a number of bytes
 _decode = msgspec.json.Decoder().decode
 
@@ -38,10 +41,19 @@ class Asking:
     limits : Limits
     threads : int
         Of requests that take longer than others should wait.
+    on_stuck : callable, optional
+        Called when a request does not end some seconds after it was given up.
     """
 
-    def __init__(self, models: Models, limits: Limits, threads: int) -> None:
+    def __init__(
+        self,
+        models: Models,
+        limits: Limits,
+        threads: int,
+        on_stuck: Callable[[], object] = lambda: None,
+    ) -> None:
         self._models = models
+        self._on_stuck = on_stuck
         self._limits = limits
         self.patience = Patience(limits.seconds)
         self._pool = AbandonableThreads(threads)
@@ -82,11 +94,18 @@ class Asking:
         return route.endpoint.answer(served, head, body)
 
     async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
-        future = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        future = self._pool.submit(work)
         try:
-            return await asyncio.wait_for(future, self._limits.seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
+            asyncio.get_running_loop().call_later(_GRACE_SECONDS, self._check_ended, future)
             raise RequestError(504, f"there was no answer within {self._limits.seconds:g} s") from None
+
+    def _check_ended(self, future: Future[Any]) -> None:
+        """Tell of work that goes on after it was given up: it keeps a thread and a processor busy."""
+        if future.running():
+            log("request does not end", level="error", seconds=self._limits.seconds + _GRACE_SECONDS)
+            self._on_stuck()
 
     async def _streamed(self, served: Served, receive: Receive) -> AsyncIterator[bytes]:
         """The answers to JSON lines. The answer to an invalid line is an error object.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -121,12 +122,28 @@ def from_json(body: bytes) -> Any:
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
+        if (found := _with_surrogates(body)) is not None:
+            return found
         hint = "" if body.lstrip()[:1] in (b"{", b"[") else "; a text is sent in double quotes"
         raise RequestError(400, f"the body is not JSON: {error}{hint}") from None
     except UnicodeDecodeError:
         raise RequestError(400, f"the body is not UTF-8: byte {_first_fault(body)} is invalid") from None
     except RecursionError:
         raise RequestError(400, "the body is nested too deeply") from None
+
+
+def _with_surrogates(body: bytes) -> Any:
+    """JSON whose strings have lone surrogates, which models refuse by column; None for any other fault."""
+    if b"\\u" not in body:
+        return None
+    try:
+        return json.loads(body, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(word)
 
 
 def _first_fault(body: bytes) -> int:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from http import HTTPStatus
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from unkernel.serve.app import Application, refusal
 from unkernel.serve.errors import RequestError
+from unkernel.serve.logs import log
 from unkernel.serve.messages import SHORT, HeaderList, Reply
 
 _STATUS_LINES = {
@@ -18,6 +22,7 @@ _STATUS_LINES = {
 _LARGEST_HEAD = 1 << 16  # bytes, beside those that come together with its last ones
 _LINGER = 5.0  # seconds
 _MOST_AHEAD = 1000  # requests of a connection that wait for the answers to earlier ones
+_LAST_REQUEST_SECONDS = 1.0  # in which a client may send one more request when the server ends
 _MOST_REFUSED = 100  # connections that wait for the client to read why
 
 
@@ -77,10 +82,11 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         return (
             self.url in self.app.short_ways
             and self.parser.get_method() == b"POST"
-            and (self.cycle is None or self.cycle.response_complete)  # else answers would overtake each other
+            and self._is_idle()  # else answers would overtake each other
             and self.parser.should_keep_alive()
             and self.parser.get_http_version() == "1.1"  # others must be told that the connection stays
             and not self.expect_100_continue
+            and not self.app.guard.is_ending  # others must be told that the connection ends
             and not self.flow.write_paused
             and not self.transport.is_closing()
         )
@@ -112,16 +118,36 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
         super().connection_made(transport)
         guard = self.app.guard
         guard.connections = self.connections
+        if guard.is_ending:  # it waited to be accepted
+            self.shutdown()
         if len(self.connections) > guard.most + _MOST_REFUSED:
             transport.abort()
         elif len(self.connections) > guard.most:
             self._refuse(503, "the server has too many connections: try again in a second")
 
+    def shutdown(self) -> None:
+        """End the connection after the request that is being answered, or one that comes within a second.
+
+        A request may be on its way to a connection that seems idle: it is answered, and the client told that
+        the connection ends.
+        """
+        self.app.guard.is_ending = True
+        if self._is_idle():
+            self.loop.call_later(_LAST_REQUEST_SECONDS, self._close_if_idle)
+        else:
+            super().shutdown()
+
+    def _close_if_idle(self) -> None:
+        if self._is_idle():
+            self.transport.close()
+
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
     def waits_for(self) -> object | None:
         """The request whose head has not come, or None while one is answered or the client may rest."""
-        is_idle = self.cycle is None or self.cycle.response_complete
         rests = self.timeout_keep_alive_task is not None or self._is_done
-        return (self.scope or self) if is_idle and not rests else None
+        return (self.scope or self) if self._is_idle() and not rests else None
 
     def give_up(self) -> None:
         """Close a connection whose request did not come in time."""
@@ -171,6 +197,8 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
             return
         super().on_headers_complete()
         self.cycle.transport = _Lingering(self, self.cycle)
+        if self.app.guard.is_ending:
+            self.cycle.keep_alive = False
 
     def _refuse(self, status: int, reason: str) -> None:
         self._write(refusal(RequestError(status, reason, close=True)), [])
@@ -191,3 +219,48 @@ class _Lingering:
             self._connection.end()
         else:
             self._connection.transport.close()
+
+
+_OF_PROTOCOL = (
+    "connections",
+    "cycle",
+    "expect_100_continue",
+    "flow",
+    "headers",
+    "loop",
+    "parser",
+    "pipeline",
+)
+_OF_PROTOCOL += ("on_response_complete", "scope", "send_400_response", "server_state", "shutdown")
+_OF_PROTOCOL += ("timeout_keep_alive_task", "_unset_keepalive_if_required")
+_OF_CYCLE = ("keep_alive", "more_body", "response_complete", "transport")
+
+
+def protocol() -> type[asyncio.Protocol] | str:
+    """The class of connections for uvicorn: ours, or its own if it is not made as ours expects."""
+    differs = difference(HttpToolsProtocol, RequestResponseCycle)
+    if not differs:
+        return Connection
+    reason = f"uvicorn {uvicorn.__version__} has {differs}"
+    log("requests take the ordinary way", level="warning", reason=reason, remedy="install unkernel[serve]")
+    return "httptools"
+
+
+async def _never_asked(scope: Any, receive: Any, send: Any) -> None: ...
+
+
+def difference(connections: Any, cycles: Any) -> str:
+    """How uvicorn's classes differ from those that :class:`Connection` changes; empty if they do not."""
+    config = uvicorn.Config(_never_asked, http=connections, log_config=None, ws="none", lifespan="off")
+    loop = asyncio.new_event_loop()
+    try:
+        config.load()
+        made = connections(config, ServerState(), {}, loop)
+        options = dict.fromkeys(inspect.signature(cycles).parameters)
+        parts = [(made, name) for name in _OF_PROTOCOL] + [(cycles(**options), name) for name in _OF_CYCLE]
+    except Exception as error:
+        return f"another way to make connections: {error}"
+    finally:
+        loop.close()
+    missing = next((name for part, name in parts if not hasattr(part, name)), None)
+    return "" if missing is None else f"no {missing}"

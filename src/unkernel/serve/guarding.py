@@ -35,6 +35,7 @@ class Guard:
         self._seconds = seconds
         self.most = min(connections, max(_open_files() - _RESERVED_FILES, 1))
         self.connections: Iterable[Waiting] = ()
+        self.is_ending = False  # whether connections end after one more request
         self._since: dict[Waiting, tuple[object, float]] = {}
 
     async def give_up(self) -> None:

@@ -29,12 +29,16 @@ def log(message: str, *, level: str = "info", exc_info: Any = None, **facts: Any
     )
 
 
-def start_log() -> None:
-    """Make this process log to stderr. A disk that is full costs lines, and never a request."""
+def start_log(*, quiet: bool = False) -> None:
+    """Make this process log to stderr. A disk that is full costs lines, and never a request.
+
+    With `quiet`, it logs errors and warnings only.
+    """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines())
-    for name, level in (("unkernel.serve", logging.INFO), ("uvicorn", logging.WARNING)):
+    levels = {"unkernel.serve": logging.WARNING if quiet else logging.INFO, "uvicorn": logging.WARNING}
+    for name, level in levels.items():
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

@@ -22,6 +22,7 @@ from unkernel.serve.messages import Route as ModelRoute
 from unkernel.serve.metrics import Metrics
 from unkernel.serve.models import Models
 from unkernel.serve.openapi import document
+from unkernel.serve.watchdog import Watchdog
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
@@ -36,11 +37,20 @@ class Pages:
     asking : Asking
     metrics : Metrics
     guard : Guard
+    watchdog : Watchdog or None
     """
 
-    def __init__(self, models: Models, asking: Asking, metrics: Metrics, guard: Guard) -> None:
+    def __init__(
+        self,
+        models: Models,
+        asking: Asking,
+        metrics: Metrics,
+        guard: Guard,
+        watchdog: Watchdog | None = None,
+    ) -> None:
         self._models = models
         self._guard = guard
+        self._watchdog = watchdog
         self._asking = asking
         self._metrics = metrics
         self._files = {
@@ -81,7 +91,9 @@ class Pages:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        works = (self._models.watch(), self._asking.patience.give_up(), self._guard.give_up())
+        works = [self._models.watch(), self._asking.patience.give_up(), self._guard.give_up()]
+        if self._watchdog is not None:
+            works.append(self._watchdog.beat())
         tasks = [asyncio.create_task(work) for work in works]
         try:
             yield

@@ -7,6 +7,7 @@ tells.
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 from collections.abc import Mapping
@@ -171,7 +172,7 @@ def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
     kinds = _JSON_TYPES.get(datatype, (int, float) if datatype.startswith("FP") else (int,))
     for value in data:
         if type(value) not in kinds and value is not None:
-            reason = f"{place}.data: {value!r:.60} is no {datatype}"
+            reason = f"{place}.data: {_shown(value)} is no {datatype}"
             raise RequestError(400, reason, field=f"{place}.data")
     if datatype == _BYTES or None in data:
         found = np.empty(len(data), dtype=object)
@@ -183,6 +184,11 @@ def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
         raise RequestError(
             400, f"{place}.data: a value does not fit {datatype}", field=f"{place}.data"
         ) from None
+
+
+def _shown(value: Any) -> str:
+    """The beginning of a value, in the words of JSON."""
+    return json.dumps(value)[:60]
 
 
 def _from_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:

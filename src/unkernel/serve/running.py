@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import os
-import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from unkernel.errors import FormatError
 from unkernel.serve.metrics import share_counts
-from unkernel.serve.settings import STORED, Settings
-
-_APPLICATION = "unkernel.serve.worker:application"
-_KEEP_ALIVE = 75  # seconds: longer than those of the usual proxies
-_LONGEST_START = 60  # seconds in which a new worker must say something
-_BACKLOG = 2048
+from unkernel.serve.settings import BACKLOG, Settings
 
 
 def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None) -> None:
@@ -34,7 +26,7 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
     FormatError
         If a file is damaged or not a model.
     OSError
-        If a file cannot be read, or the port is in use.
+        If a file cannot be read, the port is in use, or a worker cannot start.
 
     See Also
     --------
@@ -47,6 +39,8 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
     http://127.0.0.1:8080
     """
     from unkernel.serve.depot import Depot, new_depot
+    from unkernel.serve.logs import start_log
+    from unkernel.serve.supervisor import Supervisor
 
     with new_depot() as folder:
         depot = Depot(folder, settings.models)
@@ -56,52 +50,12 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
         listening = _listen(settings.host, settings.port)
         stored = folder / "settings.json"
         dataclasses.replace(settings, depot=str(folder)).write(stored)
-        os.environ[STORED] = str(stored)
         if settings.workers > 1:
             share_counts(folder)
         with listening:
             on_start(_address(listening))
-            _run(settings, listening)
-
-
-def _run(settings: Settings, listening: socket.socket) -> None:
-    import uvicorn
-    from uvicorn.supervisors import Multiprocess
-
-    from unkernel.serve.connection import Connection
-
-    config = uvicorn.Config(
-        _APPLICATION,
-        factory=True,
-        workers=settings.workers,
-        http=Connection,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=max(1, round(settings.drain)),
-        timeout_worker_healthcheck=_LONGEST_START,
-        backlog=_BACKLOG,
-    )
-    if settings.workers > 1:
-        Multiprocess(config, [listening]).run()
-        return
-    with _obeyed_once():
-        uvicorn.Server(config).run([listening])
-
-
-@contextlib.contextmanager
-def _obeyed_once() -> Iterator[None]:
-    """Uvicorn raises the signals that ended it again: those must not end the process before it cleans up."""
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+            start_log(quiet=settings.quiet)
+            Supervisor(settings, stored, listening).run()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -111,7 +65,7 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(_BACKLOG)
+        listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
         words = (

@@ -12,6 +12,7 @@ from pathlib import Path
 STORED = "UNKERNEL_SERVE_SETTINGS"  # the environment variable that names the file of a server's settings
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of models, as addresses have them
 _SUFFIX = ".uk"
+BACKLOG = 2048  # connections that wait to be accepted
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class Settings:
         Seconds that running requests have to finish when the server stops.
     log_requests : bool, default=False
         Whether to log every request.
+    quiet : bool, default=False
+        Whether to log errors and warnings only.
     limits : Limits, default=Limits()
         Limits of one request.
 
@@ -96,6 +99,7 @@ class Settings:
     watch: float = 1.0
     drain: float = 10.0
     log_requests: bool = False
+    quiet: bool = False
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:

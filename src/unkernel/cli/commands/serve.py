@@ -123,6 +123,7 @@ def serve(
         watch=watch,
         drain=drain,
         log_requests=log_requests,
+        quiet=quiet,
         limits=Limits(
             int(parse_bytes(max_body, "--max-body")), max_batch, max_seconds, max_requests, max_connections
         ),

@@ -117,6 +117,15 @@ class Answerer(ABC):
         """The outputs for inputs, both by name: arrays, with the items along the first axis."""
 
 
+def check_characters(text: str) -> None:
+    """Raise a ValueError if a text has a lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        words = f"character {error.start} of the text is a lone surrogate, which is no character"
+        raise ValueError(words) from None
+
+
 def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:
     """Answers as JSON of a shape."""
     if shape == JsonShape.LINES:

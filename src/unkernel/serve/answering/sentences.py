@@ -14,7 +14,7 @@ from unkernel.data.text.sentence_json import sentence_to_json
 from unkernel.parsing import ChunkModel, Parsed, TextParserModel, TokenizerModel, parse_stream
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.serve.answering.base import Answerer, FieldError, Json, Tensor
+from unkernel.serve.answering.base import Answerer, FieldError, Json, Tensor, check_characters
 
 _EXAMPLES = {
     "text": "They didn't see it. Why not?",
@@ -76,6 +76,7 @@ class SentenceAnswerer(Answerer):
             raise ValueError(
                 f"expected a string: {'a text' if self.input == 'text' else 'sentences in columns'}"
             )
+        check_characters(item)
         return parse_stream(self._model, _Body(item.encode()), n_jobs=1)
 
     def _decisions(self, part: Parsed, top: int) -> Iterator[Json]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines import TreeClassifier
-from unkernel.serve.answering.base import Json, Tensor
+from unkernel.serve.answering.base import Json, Tensor, check_characters
 from unkernel.serve.answering.classifying import Answers, ScoreAnswerer
 
 _MOST_NODES = 10_000  # kernels take time with the square of nodes: no request may hold up all others
@@ -70,6 +70,7 @@ class TreeAnswerer(ScoreAnswerer):
 def _tree(item: Any) -> str:
     if not isinstance(item, str):
         raise ValueError('a tree is a string of brackets, such as "(S (NP dogs) (VP bark))"')
+    check_characters(item)
     if item.count("(") > _MOST_NODES:
         raise ValueError(f"a tree has more than {_MOST_NODES:,} nodes, the server's limit")
     return item
