@@ -2,40 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
+#include <cstdlib>
+#include <string>
 #include <version>
 
-#if !defined(__cpp_lib_to_chars)
-#include <locale>
-#include <sstream>
-#include <string>
-#endif
-
 namespace unkernel::data {
-namespace {
-
-// Tells overflow from underflow, for which from_chars reports the same error. A nonzero number is written as
-// 0.d1d2d3... times ten to the power `magnitude`, with d1 > 0.
-bool is_large(const char* begin, const char* end) {
-  std::int64_t magnitude = 0;
-  bool in_fraction = false;
-  bool significant = false;
-  const char* at = begin;
-  for (; at < end && (is_digit(*at) || *at == '.'); ++at) {
-    if (*at == '.') {
-      in_fraction = true;
-      continue;
-    }
-    significant = significant || *at != '0';
-    if (significant && !in_fraction) ++magnitude;
-    if (!significant && in_fraction) --magnitude;
-  }
-  std::int64_t exponent = 0;
-  if (at < end) (void)read_exponent(at, exponent);
-  return significant && magnitude + exponent > 0;
-}
-
-}  // namespace
 
 const char* read_exponent(const char* at, std::int64_t& exponent) {
   ++at;
@@ -51,16 +22,40 @@ const char* read_exponent(const char* at, std::int64_t& exponent) {
 }
 
 double nearest_double(const char* begin, const char* end) {
-  double value = 0;
 #if defined(__cpp_lib_to_chars)
+  double value = 0;
   if (std::from_chars(begin, end, value).ec == std::errc()) return value;
-#else
-  // Slower than from_chars, but correctly rounded too.
-  std::istringstream text(std::string(begin, end));
-  text.imbue(std::locale::classic());
-  if (text >> value) return value;
 #endif
-  return is_large(begin, end) ? std::numeric_limits<double>::infinity() : 0.0;
+  return nearest_double_by_strtod(begin, end);  // which tells overflow from underflow
+}
+
+// strtod rounds correctly, but takes the decimal point from the locale of the process. So it gets digits
+// without a point, and an exponent that makes up for it: 12.5e3 is read as 125e2.
+double nearest_double_by_strtod(const char* begin, const char* end) {
+  std::string digits;
+  std::int64_t exponent = 0;
+  bool in_fraction = false;
+  const char* at = begin;
+  for (; at < end && (is_digit(*at) || *at == '.'); ++at) {
+    if (*at == '.') {
+      in_fraction = true;
+    } else {
+      digits += *at;
+      exponent -= in_fraction ? 1 : 0;
+    }
+  }
+  if (at < end) {
+    std::int64_t written = 0;
+    (void)read_exponent(at, written);
+    exponent += written;
+  }
+  return std::strtod((digits + 'e' + std::to_string(exponent)).c_str(), nullptr);
+}
+
+bool read_decimal(std::string_view text, double& value) {
+  const std::string ended(text);  // in a null byte, which is no part of a number
+  const char* const end = ended.data() + ended.size();
+  return read_long_decimal(ended.data(), end, value) == end;
 }
 
 }  // namespace unkernel::data

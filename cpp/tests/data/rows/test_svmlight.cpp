@@ -60,6 +60,25 @@ void test_decimals_that_are_none() {
   for (const std::string text : {"\n", "+\n", ".\n", "-.e1\n", "1e\n", "1e+\n", "e5\n", "nan\n", "1e400\n"}) {
     double value = 0;
     CHECK(read_decimal(text.data(), text.data() + text.size(), value) == nullptr);
+    CHECK(!read_decimal(text.substr(0, text.size() - 1), value));
+  }
+  for (const std::string_view text : {"1 ", " 1", "1x", "1e5e5", "+-1"}) {
+    double value = 0;
+    CHECK(!read_decimal(text, value));
+  }
+}
+
+void test_both_ways_to_the_nearest_double_agree() {
+  Random random(2);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text;
+    for (std::uint32_t j = 1 + random.below(60); j > 0; --j)
+      text += static_cast<char>('0' + random.below(10));
+    text.insert(random.below(static_cast<std::uint32_t>(text.size())) + 1, ".");
+    if (random.below(2) == 0) text += "e" + std::to_string(static_cast<int>(random.below(700)) - 370);
+    const char* const end = text.data() + text.size();
+    CHECK(nearest_double_by_strtod(text.data(), end) == nearest_double(text.data(), end));
+    CHECK(nearest_double_by_strtod(text.data(), end) == std::strtod(text.c_str(), nullptr));
   }
 }
 
@@ -160,6 +179,7 @@ void test_format_refuses_a_broken_matrix() {
 int main() {
   test_decimals_are_correctly_rounded();
   test_decimals_that_are_none();
+  test_both_ways_to_the_nearest_double_agree();
   test_extreme_exponents();
   test_wide_indices_are_kept();
   test_the_first_bad_line_is_reported();

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <utility>
 
 #include "unkernel/base/error.hpp"
+#include "unkernel/data/decimal.hpp"
 
 namespace unkernel::data {
 namespace {
@@ -47,8 +47,7 @@ Mark mark_at(std::string_view text, std::size_t at) {
   return mark;
 }
 
-template <class Number>
-bool read_number(std::string_view text, Number& value) {
+bool read_whole_number(std::string_view text, std::int64_t& value) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
@@ -122,7 +121,7 @@ std::size_t TreeLines::read_query(std::string_view text, std::size_t at) {
   if (!has_query) return at;
   const std::string_view token = token_at(text, at);
   std::int64_t query = 0;
-  if (!read_number(token.substr(prefix.size()), query)) fail(at, "qid: is followed by a whole number");
+  if (!read_whole_number(token.substr(prefix.size()), query)) fail(at, "qid: is followed by a whole number");
   examples_.queries.push_back(query);
   return skip_blanks(text, at + token.size());
 }
@@ -217,13 +216,13 @@ std::size_t TreeLines::read_entry(std::string_view text, std::size_t at, bool na
   const std::size_t colon = token.rfind(':');
   double value = 0.0;
   if (colon == std::string_view::npos || colon == 0) fail(at, "a feature is index:value");
-  if (!read_number(token.substr(colon + 1), value) || !std::isfinite(value)) {
+  if (!read_decimal(token.substr(colon + 1), value)) {
     fail(at + colon + 1, "the value of a feature is a finite number");
   }
   std::int64_t index = 0;
   if (named) {
     index = examples_.features.add(token.substr(0, colon));
-  } else if (!read_number(token.substr(0, colon), index) || index < 1 || index > largest_index) {
+  } else if (!read_whole_number(token.substr(0, colon), index) || index < 1 || index > largest_index) {
     fail(at, "the index of a feature is a whole number from 1 to 2147483646");
   } else if (examples_.indices.size() > vector_begin_ && index <= examples_.indices.back()) {
     fail(at, "the indices of a vector ascend");
