@@ -1,5 +1,3 @@
-#include <sys/resource.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "posix.hpp"
 #include "unkernel/base/parallel.hpp"
 
 #if defined(__has_feature)
@@ -155,7 +154,7 @@ void test_a_failing_turn_does_not_block_those_behind() {
 
 // If the system provides no more threads, the existing ones do the work.
 void test_too_few_threads_are_no_error() {
-#ifndef UNDER_SANITIZER
+#if !defined(UNDER_SANITIZER) && !defined(_WIN32)
   rlimit before{};
   CHECK(getrlimit(RLIMIT_AS, &before) == 0);
   rlimit tight = before;

@@ -1,8 +1,6 @@
 // A row file whose index or blocks are changed as the input says: it is refused with a FormatError, or every
 // block has rows whose columns and offsets are inside. Checksums are made anew, so that changes get past
 // them.
-#include <unistd.h>
-
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "data/rows/packed_example.hpp"
 #include "fuzz.hpp"
 #include "fuzz_bytes.hpp"
+#include "temporary_file.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/data/rows/block_file.hpp"
@@ -51,15 +50,9 @@ const std::vector<Packed>& sound_files() {
   return all;
 }
 
-int scratch_file() {
-  static std::FILE* const file = std::tmpfile();
-  CHECK(file != nullptr);
-  return fileno(file);
-}
-
-void write_over(const std::vector<unsigned char>& bytes) {
-  CHECK(ftruncate(scratch_file(), static_cast<off_t>(bytes.size())) == 0);
-  CHECK(pwrite(scratch_file(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
+const TemporaryFile& scratch_file() {
+  static const TemporaryFile file;
+  return file;
 }
 
 void damage(FuzzBytes& input, Packed& file) {
@@ -127,9 +120,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     damage(input, file);
   }
   if (anew) sum_anew(file);
-  write_over(file.bytes);
+  scratch_file().write(file.bytes);
   try {
-    read_all(BlockFile({"fuzz", scratch_file(), file.end}, file.features, file.index));
+    read_all(BlockFile({"fuzz", scratch_file().descriptor(), file.end}, file.features, file.index));
   } catch (const FormatError& error) { CHECK(!error.reason.empty()); }
   return 0;
 }

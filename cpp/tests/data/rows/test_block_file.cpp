@@ -1,8 +1,6 @@
 // Rows in a file give the same results as rows in memory, and no file causes reads outside of it.
 #include "unkernel/data/rows/block_file.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +13,7 @@
 
 #include "check.hpp"
 #include "random_rows.hpp"
+#include "temporary_file.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/random.hpp"
@@ -27,24 +26,6 @@ using namespace unkernel;
 using namespace unkernel::data;
 using unkernel::cutplane::Passes;
 using Examples = Rows<std::int32_t>;
-
-// A file that is removed when the test ends, however it ends.
-class TemporaryFile {
- public:
-  TemporaryFile() : file_(std::tmpfile()) { CHECK(file_ != nullptr); }
-  ~TemporaryFile() { std::fclose(file_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  int descriptor() const { return fileno(file_); }
-  void write(const std::vector<unsigned char>& bytes) const {
-    CHECK(::write(descriptor(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-  }
-  void shorten(std::int64_t size) const { CHECK(ftruncate(descriptor(), size) == 0); }
-
- private:
-  std::FILE* file_;
-};
 
 struct Blocks {
   std::vector<unsigned char> bytes;  // from the beginning of the file on

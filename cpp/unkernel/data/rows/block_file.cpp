@@ -1,16 +1,10 @@
 #include "unkernel/data/rows/block_file.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <limits>
-#include <system_error>
 
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/error.hpp"
@@ -99,7 +93,10 @@ std::shared_ptr<BlockBuffers::Buffer> BlockBuffers::take(std::size_t size) {
 }
 
 BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index)
-    : file_(region.file), features_(features), version_(version_of(region.descriptor)) {
+    : file_(region.file),
+      features_(features),
+      handle_(region.descriptor, region.file),
+      version_(handle_.version()) {
   if (features > std::numeric_limits<std::uint32_t>::max()) {
     throw FormatError(file_, 0, 0, std::string("there are more columns than 32-bit numbers") + remedy);
   }
@@ -118,11 +115,7 @@ BlockFile::BlockFile(const BlockRegion& region, std::size_t features, std::span<
   if (end != region.end)
     throw FormatError(file_, 0, 0, std::string("the blocks do not fill their place") + remedy);
   checked_ = std::make_unique<std::atomic<bool>[]>(places_.size());
-  descriptor_ = fcntl(region.descriptor, F_DUPFD_CLOEXEC, 0);
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), file_);
 }
-
-BlockFile::~BlockFile() { close(descriptor_); }
 
 // The checks are ordered such that none of them overflows.
 void BlockFile::add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end) {
@@ -159,29 +152,16 @@ BlockLease BlockFile::block(std::int64_t k) const {
 
 void BlockFile::read(std::int64_t position, std::span<unsigned char> bytes) const {
   while (!bytes.empty()) {
-    const ssize_t count = pread(descriptor_, bytes.data(), bytes.size(), position);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw std::system_error(errno, std::generic_category(), file_);
+    const std::size_t count = handle_.read(position, bytes);
     if (count == 0) check_unchanged();
     if (count == 0) throw FormatError(file_, 0, 0, std::string("the file has been cut short") + remedy);
-    position += count;
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    position += static_cast<std::int64_t>(count);
+    bytes = bytes.subspan(count);
   }
 }
 
-BlockFile::Version BlockFile::version_of(int descriptor) {
-  struct stat found{};
-  if (fstat(descriptor, &found) != 0) throw std::system_error(errno, std::generic_category(), "fstat");
-#ifdef __APPLE__
-  const timespec& modified = found.st_mtimespec;
-#else
-  const timespec& modified = found.st_mtim;
-#endif
-  return {found.st_size, modified.tv_sec, modified.tv_nsec};
-}
-
 void BlockFile::check_unchanged() const {
-  if (version_of(descriptor_) == version_) return;
+  if (handle_.version() == version_) return;
   throw FormatError(file_, 0, 0, std::string("the file was changed while it was in use") + remedy);
 }
 

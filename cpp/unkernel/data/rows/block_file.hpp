@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "unkernel/base/file_handle.hpp"
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/data/rows/row_store.hpp"
 
@@ -65,9 +66,6 @@ class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
 class BlockFile final : public RowStore {
  public:
   BlockFile(const BlockRegion& region, std::size_t features, std::span<const BlockEntry> index);
-  ~BlockFile() override;
-  BlockFile(const BlockFile&) = delete;
-  BlockFile& operator=(const BlockFile&) = delete;
 
   std::int64_t rows() const override { return rows_; }
   std::size_t features() const override { return features_; }
@@ -84,15 +82,7 @@ class BlockFile final : public RowStore {
     Layout layout;
     std::uint64_t checksum;
   };
-  // Tells whether the file has been written to since it was opened.
-  struct Version {
-    std::int64_t size;
-    std::int64_t seconds;
-    std::int64_t nanoseconds;
-    bool operator==(const Version&) const = default;
-  };
 
-  static Version version_of(int descriptor);
   void add_place(const BlockEntry& entry, std::int64_t expected_position, std::int64_t region_end);
   void read(std::int64_t position, std::span<unsigned char> bytes) const;
   void check_unchanged() const;
@@ -101,13 +91,13 @@ class BlockFile final : public RowStore {
 
   std::string file_;
   std::size_t features_;
+  FileHandle handle_;
+  FileVersion version_;  // when it was opened
   std::int64_t rows_ = 0;
   std::int64_t entries_ = 0;
   std::vector<Place> places_;
   std::unique_ptr<std::atomic<bool>[]> checked_;
   std::shared_ptr<BlockBuffers> buffers_ = std::make_shared<BlockBuffers>();
-  int descriptor_ = -1;
-  Version version_;
 };
 
 }  // namespace unkernel::data

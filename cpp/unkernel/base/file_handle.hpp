@@ -1,0 +1,39 @@
+// An open file that is read at positions, on POSIX systems and on Windows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace unkernel {
+
+// Tells whether a file has been written to: two equal versions of a file hold the same bytes.
+struct FileVersion {
+  std::int64_t size;
+  std::int64_t seconds;
+  std::int64_t nanoseconds;
+  bool operator==(const FileVersion&) const = default;
+};
+
+// Owns a duplicate of a descriptor. Several threads may read at once. Errors are std::system_error with the
+// name of the file.
+class FileHandle {
+ public:
+  // The descriptor stays the caller's, who may close it.
+  FileHandle(int descriptor, std::string file);
+  ~FileHandle();
+  FileHandle(const FileHandle&) = delete;
+  FileHandle& operator=(const FileHandle&) = delete;
+
+  // Reads bytes from a position on, and returns how many: fewer than asked for are possible, none only at the
+  // end of the file.
+  std::size_t read(std::int64_t position, std::span<unsigned char> bytes) const;
+  FileVersion version() const;
+
+ private:
+  std::string file_;
+  int descriptor_;
+};
+
+}  // namespace unkernel
