@@ -12,6 +12,7 @@
 #include "bindings.hpp"
 #include "csr_rows.hpp"
 #include "options.hpp"
+#include "tables.hpp"
 #include "unkernel/base/checksum.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/cutplane/dual.hpp"
@@ -34,7 +35,6 @@ using cutplane::Oracle;
 using data::PackedRows;
 using data::RowStore;
 using solve::Bundle;
-using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
 constexpr std::int64_t many_entries = 1 << 22;  // some milliseconds
 

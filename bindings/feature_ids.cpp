@@ -9,7 +9,7 @@ namespace {
 
 namespace nb = nanobind;
 
-constexpr const char* expected = "a row is a list of feature ids, or a buffer of 32- or 64-bit ints";
+constexpr const char* expected_row = "a row is a list of feature ids, or a buffer of 32- or 64-bit ints";
 
 [[noreturn]] void fail_negative(long long id) {
   throw std::invalid_argument("feature ids are column numbers and not negative, got " + std::to_string(id));
@@ -84,7 +84,7 @@ FeatureIds::FeatureIds(nb::handle ids, std::vector<std::int64_t>& room) {
   if (PyList_CheckExact(object)) {
     from_list(object, room);
   } else if (!PyObject_CheckBuffer(object) || !from_buffer(object)) {
-    if (PyUnicode_Check(object) || !PySequence_Check(object)) throw nb::type_error(expected);
+    if (PyUnicode_Check(object) || !PySequence_Check(object)) throw nb::type_error(expected_row);
     const nb::object list = nb::steal(PySequence_List(object));
     if (!list.is_valid()) throw nb::python_error();
     from_any_list(list.ptr());
@@ -128,7 +128,7 @@ bool FeatureIds::from_buffer(PyObject* object) {
   const bool in_place = PyBuffer_IsContiguous(&buffer_, 'C') != 0;
   try {
     if (buffer_.ndim != 1) throw std::invalid_argument("a row has one dimension");
-    if (!raw && !is_signed_integer(buffer_.format)) throw nb::type_error(expected);
+    if (!raw && !is_signed_integer(buffer_.format)) throw nb::type_error(expected_row);
     if (in_place) from_contiguous(raw);
   } catch (...) {
     PyBuffer_Release(&buffer_);

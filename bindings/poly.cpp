@@ -10,6 +10,7 @@
 #include "csr_rows.hpp"
 #include "options.hpp"
 #include "sparse_options.hpp"
+#include "tables.hpp"
 #include "unkernel/poly/mapped_rows.hpp"
 #include "unkernel/poly/sparse_train.hpp"
 #include "unkernel/poly/train.hpp"
@@ -56,8 +57,6 @@ solve::Loss loss_named(const std::string& name) {
   if (name == "squared_hinge") return solve::Loss::squared_hinge;
   throw std::invalid_argument("loss must be 'hinge', 'squared_hinge' or 'logistic'");
 }
-
-using Table = nb::typed<nb::dict, nb::str, nb::any>;
 
 bool is_logistic(const Options& given) { return given.text("loss") == "logistic"; }
 

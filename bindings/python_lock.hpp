@@ -7,9 +7,12 @@
 
 #include <nanobind/nanobind.h>
 
-#include <cxxabi.h>
 #include <chrono>
 #include <thread>
+
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
 
 namespace unkernel::bindings {
 

@@ -147,7 +147,7 @@ class RankedBits {
 
   // Thread-safe: a bit that is already set is only read.
   void insert(Key key) {
-    const std::atomic_ref word(words_[key / 64]);
+    std::atomic<std::uint64_t>& word = words_[key / 64];
     const std::uint64_t bit = std::uint64_t{1} << (key % 64);
     if ((word.load(std::memory_order_relaxed) & bit) == 0) word.fetch_or(bit, std::memory_order_relaxed);
   }
@@ -155,17 +155,17 @@ class RankedBits {
     std::uint32_t total = 0;
     for (std::size_t w = 0; w < words_.size(); ++w) {
       smaller_[w] = total;
-      total += static_cast<std::uint32_t>(std::popcount(words_[w]));
+      total += static_cast<std::uint32_t>(std::popcount(word(w)));
     }
   }
   std::uint32_t rank(Key key) const {
     const std::uint64_t before = (std::uint64_t{1} << (key % 64)) - 1;
-    return smaller_[key / 64] + static_cast<std::uint32_t>(std::popcount(words_[key / 64] & before));
+    return smaller_[key / 64] + static_cast<std::uint32_t>(std::popcount(word(key / 64) & before));
   }
   std::vector<Key> members() const {
     std::vector<Key> keys;
     for (std::size_t w = 0; w < words_.size(); ++w) {
-      for (std::uint64_t rest = words_[w]; rest != 0; rest &= rest - 1) {
+      for (std::uint64_t rest = word(w); rest != 0; rest &= rest - 1) {
         keys.push_back(64 * w + static_cast<Key>(std::countr_zero(rest)));
       }
     }
@@ -173,7 +173,9 @@ class RankedBits {
   }
 
  private:
-  LargeVector<std::uint64_t> words_;
+  std::uint64_t word(std::size_t w) const { return words_[w].load(std::memory_order_relaxed); }
+
+  LargeVector<std::atomic<std::uint64_t>> words_;
   LargeVector<std::uint32_t> smaller_;
 };
 

@@ -162,8 +162,8 @@ CountedNumbers ColumnSummary::all_hours(bool with_texts) const {
   CountedNumbers all = joined(counted(hours), joined_hours, SIZE_MAX);
   CountedNumbers of_texts;
   for (std::size_t k = 0; with_texts && k < texts.size(); ++k) {
-    const double hour = hour_of(parse_moment(texts.text(k)).value());
-    of_texts.ranges.push_back({hour, hour, texts.count(k)});
+    const double begin = hour_of(parse_moment(texts.text(k)).value());
+    of_texts.ranges.push_back({begin, begin, texts.count(k)});
   }
   std::sort(of_texts.ranges.begin(), of_texts.ranges.end(),
             [](const auto& a, const auto& b) { return a.low < b.low; });

@@ -14,7 +14,7 @@ namespace unkernel::solve {
 namespace {
 
 constexpr int longest_idleness = 25;
-constexpr std::int64_t grain = 1 << 15;
+constexpr std::int64_t coordinates_per_task = 1 << 15;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void Bundle::fit_masses(double C) {
 }
 
 void Bundle::weights(std::span<double> result, int threads) const {
-  parallel_ranges(threads, static_cast<std::int64_t>(dimension_), grain,
+  parallel_ranges(threads, static_cast<std::int64_t>(dimension_), coordinates_per_task,
                   [&](std::int64_t begin, std::int64_t end) {
                     std::fill(result.begin() + begin, result.begin() + end, 0.0);
                     for (std::size_t k = 0; k < size(); ++k) {

@@ -126,7 +126,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
     scratch.overlaps.resize(64 * words_);
     std::uint8_t* overlaps = scratch.overlaps.data();
     Block plane[planes];
-    const std::size_t used_planes = std::bit_width(scratch.sets.size());
+    const auto used_planes = static_cast<std::size_t>(std::bit_width(scratch.sets.size()));
     for (std::size_t word = 0; word < words_; word += block_words) {
       count_block(scratch.sets.data(), scratch.sets.size(), word, plane);
       write_counts(plane, used_planes, overlaps + 64 * word);

@@ -49,7 +49,9 @@ std::size_t run_end(const CharacterWindow& text, std::size_t at) {
   return end;
 }
 
-std::uint64_t bucket(std::size_t count) { return std::bit_width(std::min<std::size_t>(count, 64)); }
+std::uint64_t bucket(std::size_t count) {
+  return static_cast<std::uint64_t>(std::bit_width(std::min<std::size_t>(count, 64)));
+}
 
 // Adds features, each with a number of its own.
 class List {
