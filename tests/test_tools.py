@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from reference.model_zoo import family_of
 from unkernel import PolySVC
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,6 +24,7 @@ def tool(name: str, folder: str = "tools") -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # where dataclasses look for it
     spec.loader.exec_module(module)
     return module
 
@@ -281,3 +287,55 @@ def test_members_of_a_class_are_those_of_the_package() -> None:
     names = [where.rpartition(".")[2] for where, _ in check.members(PolySVC)]
     assert {"fit", "predict", "path", "save", "coef_"} <= set(names)
     assert not {"get_params", "set_fit_request", "_train"} & set(names)
+
+
+# --- Fuzzing of model files ---------------------------------------------------------------------------------
+
+
+def hang() -> None:
+    while True:
+        pass
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def take_memory() -> None:
+    assert bytes(b"x" * (90 << 20))[-1] == ord("x")
+
+
+def raise_error() -> None:
+    raise KeyError("of no kind that a file may raise")
+
+
+@pytest.mark.hostile
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (hang, "took more than 0.2 s of the processor's time"),
+        (die, "ended the process: SIGKILL"),
+        (take_memory, "bytes, and the file has"),
+        (raise_error, "KeyError"),
+    ],
+)
+def test_inputs_that_do_harm_are_found_and_kept(
+    harm: Callable[[], None], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fuzz_models = tool("fuzz_models")
+    monkeypatch.setattr(fuzz_models, "ROOT", tmp_path)
+    monkeypatch.setattr(fuzz_models, "FAILURES", tmp_path)
+    monkeypatch.setattr(fuzz_models, "MOST_SECONDS", 0.2)
+    run = fuzz_models.Trial.run
+
+    def run_or_harm(self: Any, number: int, tally: Any) -> None:
+        run(self, number, tally)
+        if number == 3:
+            harm()
+
+    monkeypatch.setattr(fuzz_models.Trial, "run", run_or_harm)
+    campaign = fuzz_models.Campaign(family_of("clusters"), seed=1, runs=8, log=None)
+    campaign.run_kind(family_of("clusters")[0], range(8))
+    count = campaign.counts["word clusters"]
+    assert count.runs == 8 and len(count.failures) == 1 and said in count.failures[0]
+    assert (tmp_path / "word-clusters-1-3.uk").read_bytes()
