@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import errno
+import gzip
 import io
 import os
 import sys
@@ -13,6 +14,8 @@ import pytest
 
 from reference.parse_corpora import bunsetsu, chunks, treebank
 from unkernel.cli.inputs.contents import data_in
+from unkernel.data import Treebank
+from unkernel.parsing import ArcEagerParser, WordClusters
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TREES = "1 |BT| (S (NP dogs) (VP bark)) |ET|\n-1 |BT| (S (NP cats) (VP sleep)) |ET|\n" * 5
@@ -444,3 +447,51 @@ def test_names_that_are_no_utf8(run, tmp_path):
     assert run("predict", model, rows).code == 0
     rows.write_text("1 1:nonsense\n", encoding="utf-8")
     assert "caf" in run("predict", model, rows).error()
+
+
+@pytest.mark.parametrize("name", ["q.tsv", "q.txt", "q.dat.gz"])
+@pytest.mark.parametrize("kind", ["tree", "poly"])
+def test_a_label_and_a_tree_without_marks(run, tmp_path, name, kind):
+    """Such a table is no table of records: its first line names no columns."""
+    text = b"DESC\t(S (NP a) (VP b))\nABBR\t(S (NP c) (VP d))\n" * 5
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
+    told = run("train", kind, tmp_path / name, "-o", tmp_path / "m.uk").error()
+    assert told == (
+        f"{tmp_path / name}: has a label and a tree on each line; put the trees between |BT| and |ET|, "
+        "as in: DESC |BT| (S (NP a) (VP b)) |ET|"
+    )
+
+
+def test_headers_with_brackets_are_no_trees(run, tmp_path):
+    (tmp_path / "d.csv").write_text("height (in cm),rich\n180,yes\n150,no\n" + "170,yes\n160,no\n" * 9)
+    train = ("train", "linear", tmp_path / "d.csv", "--target", "rich", "-o", tmp_path / "m.uk", "-q")
+    assert run(*train).code == 0
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_a_kind_that_is_missing_or_misspelt(run, command):
+    for kind, words in (((), "Say what to learn: one of poly, "), (("polly",), "No such command 'polly'")):
+        told = run(command, *kind).error()
+        assert told.startswith(words)
+        assert f"as in: unkernel {command} poly train.svm -o model.uk (see unkernel {command} --help)" in told
+
+
+def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for kind in ("poly", "logistic"):
+        assert "features in a conjunction, from 1 to 3." in run("train", kind, "--help").out
+
+
+def test_who_takes_a_parser_is_said_in_full(run, tmp_path):
+    words = [["They", "saw", "it"], ["Dogs", "bark"]] * 4
+    tags = [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]] * 4
+    bank = Treebank.from_words(
+        words, tags, heads=[[2, 0, 2], [2, 0]] * 4, deprels=[["a", "root", "a"], ["a", "root"]] * 4
+    )
+    ArcEagerParser(min_count=1, min_updates=1).fit(bank).save(tmp_path / "p.uk")
+    WordClusters.learn(bank).save(tmp_path / "c.uk")
+    (tmp_path / "rows").write_text("1 1:1\n")
+    told = run("predict", tmp_path / "p.uk", tmp_path / "rows").error()
+    assert "the commands unkernel parse, evaluate, explain, report, serve and inspect take it" in told
+    told = run("predict", tmp_path / "c.uk", tmp_path / "rows").error()
+    assert told.endswith("unkernel train text --clusters takes it")

@@ -336,3 +336,9 @@ def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypat
     was_stopped = stopped.is_set()
     stopped.set()
     assert was_stopped
+
+
+@pytest.mark.parametrize("name", ["auc", "roc_auc"])
+def test_the_area_under_the_curve_has_other_names(run, train_file, name):
+    ran = run("tune", "poly", train_file, "--C", "1,2", "--cv", 2, "--by", name, "--json")
+    assert ran.json["criterion"] == "roc_area"

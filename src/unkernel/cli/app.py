@@ -23,6 +23,7 @@ BROKEN_PIPE = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 
+_NO_KIND = ("Missing command", "No such command")
 # Newer Typers have a copy of Click inside and older ones need Click itself: this is the base of
 # all their errors in either case.
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
@@ -106,7 +107,7 @@ def run(arguments: Sequence[str]) -> int:
             raise ValueError(spelled)
         code = _run(arguments)
     except _CommandLineError as error:
-        _report(f"{error.format_message()} ({_where_help_is(error)})")
+        _report(f"{_command_line_words(error)} ({_where_help_is(error)})")
         return BAD_INPUT
     except BrokenPipeError:
         _forget(sys.stdout)
@@ -151,6 +152,19 @@ def _report(reason: str) -> None:
     from unkernel.cli.render.console import report_error
 
     report_error(reason)
+
+
+def _command_line_words(error: Any) -> str:
+    """What is wrong with a command line; of ``train`` and ``tune`` without a kind, which kinds there are."""
+    words = str(error.format_message())
+    context = getattr(error, "ctx", None)
+    if context is None or context.command_path == "unkernel" or not words.startswith(_NO_KIND):
+        return words
+    kinds = context.command.list_commands(context)
+    first = "Say what to learn" if words.startswith(_NO_KIND[0]) else words.rstrip(".")
+    return (
+        f"{first}: one of {', '.join(kinds)}, as in: {context.command_path} {kinds[0]} train.svm -o model.uk"
+    )
 
 
 def _where_help_is(error: Any) -> str:

@@ -127,7 +127,7 @@ def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def _train(learner_type: Any, given: dict[str, Any]) -> None:
-    from unkernel.cli.inputs.contents import check_no_model
+    from unkernel.cli.inputs.contents import check_no_bare_trees, check_no_model
     from unkernel.cli.inputs.records import looks_like_records
     from unkernel.cli.learners.records import are_records, check_options, of_records, train_records
     from unkernel.cli.learners.training import Request, train
@@ -136,6 +136,7 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.render.training import print_training
 
     check_no_model(given["data"][0], f"{learner_type.unit}s")
+    check_no_bare_trees(given["data"][0])
     if not learner_type.takes_records and looks_like_records(given["data"][0]):
         raise ValueError(
             f"{given['data'][0]}: holds records, and train {learner_type.name} learns from "

@@ -17,6 +17,7 @@ from unkernel.cli.options.grids import grid_parts
 from unkernel.cli.options.help import flowing
 from unkernel.cli.options.signatures import REQUIRED, Parts, given_options, make_command
 
+_OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area"}  # of measures
 _HELP = """Choose parameters of a model by cross-validation.
 
     Each kind has its own options: see unkernel tune KIND --help.
@@ -74,7 +75,8 @@ def _not_loaded() -> None:
 
 
 def _parts(learner: Any) -> Parts:
-    criteria: Any = choices_of("criteria", learner.criteria)
+    others = [other for other, name in _OTHER_NAMES.items() if name in learner.criteria]
+    criteria: Any = choices_of("criteria", [*learner.criteria, *others])
     by = typer.Option("--by", help="Measure to optimise.", show_default=learner.criteria[0])
     plot = typer.Option(
         "--plot",
@@ -126,7 +128,8 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
         learner = of_records(learner) if records else learner
     search = Search.of(learner, options)
     _check_places(given)
-    given["by"] = None if given["by"] is None else given["by"].value
+    if given["by"] is not None:
+        given["by"] = _OTHER_NAMES.get(given["by"].value, given["by"].value)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
         result = tune(search, given["data"], given, shared.threads(given["jobs"]), display)
     result["plot"] = _draw(given["plot"], result)

@@ -15,6 +15,8 @@ from unkernel.records.files import format_of
 
 _SNIFFED_BYTES = 1 << 16
 _TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
+_BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # with its label, without marks
+_SHOWN_TREE = 60  # characters of a tree in a message
 _NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
 _LINES_OF_ROWS = 5  # that tell
@@ -69,6 +71,19 @@ def check_no_model(file: str, expected: str) -> None:
     else:
         return
     raise ValueError(f"{file} is a model of {whose}, not {expected}; name the file with the {expected}")
+
+
+def check_no_bare_trees(file: str) -> None:
+    """Refuse lines of a label and a tree without marks, which look like records."""
+    lines = [line for line in lines_of(beginning(file))[:-1] if line.strip()][:_LINES_OF_ROWS]
+    first = _BARE_TREE.fullmatch(lines[0]) if lines else None
+    if first is None or not all(map(_BARE_TREE.fullmatch, lines)):
+        return
+    label, tree = (part.decode(errors="replace") for part in first.groups())
+    raise ValueError(
+        f"{file}: has a label and a tree on each line; put the trees between |BT| and |ET|, as in: "
+        f"{label} |BT| {tree if len(tree) <= _SHOWN_TREE else '(S (NP dogs) (VP bark))'} |ET|"
+    )
 
 
 def check_holds_sentences(file: str) -> None:

@@ -9,6 +9,8 @@ from unkernel.errors import FormatError
 from unkernel.models import container, registry
 
 RECORDS = "records"
+CLUSTERS = "word_clusters"
+UNEXPLAINED = ("tokenizer",)  # kinds of parsers whose decisions cannot be shown
 MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree", RECORDS})
 
 
@@ -25,6 +27,16 @@ def parser_words(path: Path) -> str | None:
         return None
     known = registry.registered().get(kind)
     return None if known is None or kind in MODEL_KINDS else known.description
+
+
+def users_of(path: Path) -> str:
+    """Which commands take a file of a parser, in words."""
+    kind = container.read(path)[0]
+    if kind == CLUSTERS:
+        return "unkernel train text --clusters takes it"
+    explain = [] if kind in UNEXPLAINED else ["explain"]
+    commands = ["parse", "evaluate", *explain, "report", "serve", "inspect"]
+    return f"the commands unkernel {', '.join(commands[:-1])} and {commands[-1]} take it"
 
 
 def is_parser(path: Path) -> bool:

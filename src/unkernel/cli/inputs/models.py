@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.cli.inputs.contents import data_told
-from unkernel.cli.inputs.kinds import parser_words
+from unkernel.cli.inputs.kinds import parser_words, users_of
 from unkernel.cli.render.console import note, size
 from unkernel.cli.render.progress import Display
 from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
@@ -90,10 +90,7 @@ def open_model(path: Path, command: str) -> Opened | OpenedTrees:
 def _check_no_parser(path: Path) -> None:
     words = parser_words(path)
     if words is not None:
-        reason = (
-            f"{words}, and not a model of rows or trees: the commands unkernel parse, evaluate and inspect "
-            "use it"
-        )
+        reason = f"{words}, and not a model of rows or trees: {users_of(path)}"
         raise FormatError(os.fspath(path), 0, 0, reason)
 
 

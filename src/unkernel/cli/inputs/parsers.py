@@ -8,7 +8,7 @@ from typing import Any
 
 from unkernel import load
 from unkernel.cli.inputs.contents import data_told
-from unkernel.cli.inputs.kinds import parser_words
+from unkernel.cli.inputs.kinds import parser_words, users_of
 from unkernel.cli.options.wording import in_words_of_options
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines.tables import CONJUNCTIONS
@@ -40,10 +40,11 @@ def _loaded(path: Path, command: str) -> Parser:
         loaded = load(path)
     if isinstance(loaded, Parser):
         return loaded
-    words, user = parser_words(path), "train text --clusters takes it"
-    if words is None:
-        words, user = f"a model of {_asked_about(loaded)}", "unkernel predict answers with it"
-    raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {user}")
+    words = parser_words(path)
+    if words is not None:  # clusters of words
+        raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {users_of(path)}")
+    words = f"a model of {_asked_about(loaded)}"
+    raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: unkernel predict answers with it")
 
 
 def _asked_about(model: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from unkernel import load
-from unkernel.cli.inputs.contents import beginning, check_no_model, holds_rows
+from unkernel.cli.inputs.contents import beginning, check_no_bare_trees, check_no_model, holds_rows
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, stdin_path
 from unkernel.cli.render.console import many
 from unkernel.cli.render.progress import Display
@@ -89,6 +89,7 @@ def looks_like_records(file: str) -> bool:
 
 def check_no_records(file: str, path: Path) -> None:
     """Where a model of rows or trees is asked."""
+    check_no_bare_trees(file)
     if looks_like_records(file):
         raise ValueError(
             f"{file}: holds records, and the model {path} does not read them; train one that does: "

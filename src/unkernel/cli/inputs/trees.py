@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.contents import beginning, check_no_model
+from unkernel.cli.inputs.contents import beginning, check_no_bare_trees, check_no_model
 from unkernel.cli.inputs.contents import holds_trees as _begins_with_trees
 from unkernel.cli.inputs.files import class_labels
 from unkernel.cli.render.progress import Display
@@ -118,6 +118,7 @@ class TreeExamples:
 def read(file: str, display: Display) -> TreeExamples:
     """Read a file into memory."""
     check_no_model(file, "trees")
+    check_no_bare_trees(file)
     began = time.perf_counter()
     with display.reading(file) as stream:
         data = read_trees(stream)

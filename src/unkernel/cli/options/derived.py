@@ -108,11 +108,21 @@ def _derived(
     return DerivedOption(
         parameter=name,
         kind=kind,
-        help=in_words_of_options(first_sentence(description), parameters),
+        help=in_words_of_options(_with_limits(first_sentence(description), allowed), parameters),
         default=_default_words(name, default),
         metavar=_METAVARS.get(name, metavar),
         convert=convert,
     )
+
+
+def _with_limits(sentence: str, allowed: Any) -> str:
+    """A description of a whole number that can only be one of a few, with the first and the last of them."""
+    from sklearn.utils._param_validation import Interval
+
+    for rule in allowed if isinstance(allowed, list) else []:
+        if isinstance(rule, Interval) and rule.type is Integral and None not in (rule.left, rule.right):
+            return f"{sentence.removesuffix('.')}, from {rule.left} to {rule.right}."
+    return sentence
 
 
 def _default_words(name: str, default: Any) -> str:
