@@ -31,8 +31,9 @@ STUB := src/unkernel/_core.pyi
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test test-all test-python test-hostile test-other test-sanitized test-threads campaign-kills campaign-disks campaign-threads \
-	campaign-memory campaign-numerical campaign-reloads native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
+.PHONY: help demo test test-all test-python test-hostile test-other test-clang test-char test-musl test-windows test-pythons \
+	test-sanitized test-threads campaign-kills campaign-disks campaign-threads campaign-memory campaign-numerical \
+	campaign-reloads native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +74,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, imports and
 	$(BIN)/python tools/check_names.py
 	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/python tools/pipelines_page.py --check
+	$(BIN)/python tools/platforms_page.py --check
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
 	@rm -rf site docs/api/generated  # pages that are no longer made
@@ -168,6 +170,28 @@ test-other: $(STAMPS)/package $(STAMPS)/test ## native tests, golden models and 
 	$(OTHER) native
 	$(OTHER) answers
 	$(OTHER) pytest -q $(OTHER_TESTS)
+
+# Nightly work: each compiles the core anew. What ran is recorded in docs/trust/platforms, of which a page is made.
+PLATFORM = $(BIN)/python tools/platforms.py
+test-clang: $(STAMPS)/package $(STAMPS)/test ## native tests and a part of the others, with Clang and libc++
+	$(PLATFORM) clang-libcxx
+
+test-char: $(STAMPS)/package $(STAMPS)/test ## the same with the other sign of char
+	$(PLATFORM) other-char-sign
+
+test-musl: $(STAMPS)/package $(STAMPS)/zig ## native tests as static programs for musl
+	$(PLATFORM) musl
+
+test-windows: $(STAMPS)/package $(STAMPS)/zig ## native tests compiled for Windows, and run where Wine can
+	$(PLATFORM) windows
+
+test-pythons: $(STAMPS)/package $(STAMPS)/build-system ## one wheel on other Pythons: PYTHONS="python3.12 python3.13" make test-pythons
+	$(PLATFORM) pythons $(PYTHONS)
+
+$(STAMPS)/zig: $(STAMPS)/venv
+	@echo "installing a compiler for other systems ..."
+	@$(PIP) install ziglang
+	@touch $@
 
 # Coverage-guided; needs Clang. RUNS are in sum over the targets; inputs that fail are kept in build/fuzz/failures.
 fuzz: ## two million inputs to the readers under libFuzzer and sanitizers (needs Clang)

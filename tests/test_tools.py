@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import signal
 import sys
@@ -206,6 +207,38 @@ def test_docstrings_words_and_lower_rooms_may_be_named(tmp_path: Path, file: str
 
 def test_the_page_of_pipelines_is_current() -> None:
     assert tool("pipelines_page").main(["--check"]) == 0
+
+
+def test_the_page_of_platforms_is_current() -> None:
+    assert tool("platforms_page").main(["--check"]) == 0
+
+
+def test_the_page_of_platforms_has_what_ran_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tool("platforms_page")
+    monkeypatch.setattr(page, "FOLDER", tmp_path)
+    facts = {"target": "musl", "commit": "0123456789ab", "date": "2026-11-18", "machine": "aarch64"}
+    facts |= {"compiler": "zig 1", "python": "", "compiled": ["core"], "seconds": {}}
+    facts |= {"native_tests": {"passed": 3, "failed": 1}, "python_tests": None}
+    facts |= {"verdict": "failed", "reason": "ctest ended with 8"}
+    (tmp_path / "platforms").mkdir()
+    (tmp_path / "platforms" / "page.txt").write_text("@results@", encoding="utf-8")
+    (tmp_path / "platforms" / "musl.json").write_text(json.dumps(facts), encoding="utf-8")
+    text = page.page()
+    assert "| zig 1 | 3 passed, 1 failed | not run | aarch64, 2026-11-18, commit 0123456789ab | fail" in text
+    assert "No run is recorded of `suite-x86_64`, `suite-aarch64`, `clang-libcxx`, " in text
+    (tmp_path / "platforms" / "moon.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match="moon"):
+        page.page()
+
+
+def test_counts_of_test_programs_are_read() -> None:
+    platforms = tool("platforms")
+    said = "97% tests passed, 2 tests failed out of 57\n"
+    assert platforms.counts_of_ctest(said) == {"passed": 55, "failed": 2}
+    report = '<testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.0">'
+    assert platforms.counts_of_pytest(report) == {"passed": 4, "failed": 3, "skipped": 3}
 
 
 check_release = tool("check_release")

@@ -1,0 +1,357 @@
+"""Compile and test unkernel for other compilers, systems and Pythons, and record what ran.
+
+    python tools/platforms.py suite              # all fast tests on this machine, after `make test`
+    python tools/platforms.py clang-libcxx       # Clang and its standard library: core, tests, extension
+    python tools/platforms.py other-char-sign    # char unsigned where it is signed here, or the reverse
+    python tools/platforms.py musl               # static programs for musl; needs `pip install ziglang`
+    python tools/platforms.py windows            # compiled and linked for Windows; needs ziglang, too
+    python tools/platforms.py pythons python3.12 python3.13     # the same wheel on other Pythons
+
+Each ends with 0 if all held, and writes docs/trust/platforms/<target>.json: the commit, the date, the
+compiler, what was compiled, and the tests that passed and failed. docs/trust/platforms.md is made of these
+files (tools/platforms_page.py), so that it claims nothing that did not run. What is built stays in
+build/platforms.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "platforms"
+RESULTS = ROOT / "docs" / "trust" / "platforms"
+MACHINE = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
+
+# Optimised a little: warnings and results are the same, and compiling takes half the time. Assertions hold.
+NATIVE = (
+    *("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1", "-DUNKERNEL_TESTS=ON"),
+    *("-DUNKERNEL_DEVELOPER=ON", "-DUNKERNEL_UNITY=ON"),
+)
+FAST = "not slow and not docs and not hostile"
+# Files, training, engines, records and models of earlier versions.
+PYTHON_TESTS = (
+    *("tests/test_package.py", "tests/data/rows/test_read_svmlight.py", "tests/data/test_replacing.py"),
+    *("tests/engines/test_golden_engines.py", "tests/engines/test_score_one.py"),
+    *("tests/engines/test_daemon_threads.py", "tests/models/test_golden_files.py", "tests/poly/test_svc.py"),
+    *(
+        "tests/records/test_binding.py",
+        "tests/records/test_dates.py",
+        "tests/records/test_record_classifier.py",
+    ),
+)
+
+
+class FailedError(Exception):
+    """A step that did not end with 0."""
+
+
+@dataclass
+class Result:
+    """Record of one run, as it is written to the file of the target."""
+
+    target: str
+    commit: str
+    date: str
+    machine: str
+    compiler: str = ""
+    python: str = ""
+    compiled: list[str] = field(default_factory=list)
+    native_tests: dict[str, int] | None = None
+    python_tests: dict[str, int] | None = None
+    seconds: dict[str, int] = field(default_factory=dict)
+    verdict: str = "failed"
+    reason: str = ""
+
+
+# --- Steps --------------------------------------------------------------------------------------------
+
+
+def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | None = None) -> str:
+    """Run a command and return its output, which is also added to a log; FailedError shows the end of it."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        env=os.environ | (environment or {}),
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"$ {' '.join(map(str, command))}\n{done.stdout}\n")
+    if done.returncode != 0:
+        words = " ".join(map(str, command[:4])).replace(f"{ROOT}/", "")
+        end = f"{log.relative_to(ROOT)} ends:\n{done.stdout[-4000:]}"
+        raise FailedError(f"{words} ended with {done.returncode}; {end}")
+    return done.stdout
+
+
+def new_result(target: str) -> Result:
+    """Return a result of this commit and this day; a plus stands for changes that are not committed."""
+    commit = output_of("git", "-C", str(ROOT), "rev-parse", "HEAD")[:12]
+    changes = ("status", "--porcelain", "--untracked-files=no", "--", ":!docs/trust")
+    changed = output_of("git", "-C", str(ROOT), *changes)
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Result(target, commit + ("+" if changed else ""), day, MACHINE)
+
+
+def output_of(*command: str) -> str:
+    """Return what a command prints."""
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def first_line(*command: str) -> str:
+    """Return the first line that a command prints, such as the version of a compiler."""
+    return output_of(*command).splitlines()[0].strip()
+
+
+def compile_native(result: Result, options: Sequence[str], programs: Sequence[str] = ("all",)) -> Path:
+    """Configure and compile in a folder of the target; return the folder."""
+    folder = BUILD / result.target
+    log = folder / "log.txt"
+    log.unlink(missing_ok=True)
+    generator = ["-G", "Ninja"] if shutil.which("ninja") else []
+    started = time.monotonic()
+    run(["cmake", "-S", ROOT, "-B", folder, *generator, *NATIVE, *options], log)
+    run(["cmake", "--build", folder, "--target", *programs, "--parallel", jobs()], log)
+    result.seconds["compiling"] = round(time.monotonic() - started)
+    return folder
+
+
+def jobs() -> str:
+    return os.environ.get("JOBS") or str(os.cpu_count() or 1)
+
+
+def run_native_tests(result: Result, folder: Path | None = None) -> None:
+    """Run the native tests in the folder of the target, or another one; record how many passed."""
+    log = BUILD / result.target / "log.txt"
+    started = time.monotonic()
+    try:
+        said = run(["ctest", "--test-dir", folder or log.parent, "--output-on-failure", "-j", jobs()], log)
+    except FailedError as error:
+        result.native_tests = counts_of_ctest(str(error))
+        raise
+    result.native_tests = counts_of_ctest(said)
+    result.seconds["native tests"] = round(time.monotonic() - started)
+
+
+def counts_of_ctest(said: str) -> dict[str, int]:
+    """Return how many tests passed and failed, from the last lines of ctest."""
+    found = re.search(r"(\d+) tests? failed out of (\d+)", said)
+    if found is None:
+        raise FailedError("ctest does not say how many tests ran")
+    failed, total = int(found[1]), int(found[2])
+    return {"passed": total - failed, "failed": failed}
+
+
+def run_python_tests(
+    result: Result,
+    python: Path | str,
+    environment: dict[str, str] | None = None,
+    tests: Sequence[str] = PYTHON_TESTS,
+) -> None:
+    """Run Python tests, of which a part stands for all on other platforms; add their numbers."""
+    report = BUILD / result.target / "pytest.xml"
+    started = time.monotonic()
+    command = [python, "-m", "pytest", "-q", "-m", FAST, "--junitxml", report, *tests]
+    try:
+        run(command, BUILD / result.target / "log.txt", environment)
+    finally:
+        if report.exists():
+            found = counts_of_pytest(report.read_text(encoding="utf-8"))
+            before = result.python_tests or dict.fromkeys(found, 0)
+            result.python_tests = {name: before[name] + count for name, count in found.items()}
+    spent = round(time.monotonic() - started)
+    result.seconds["Python tests"] = result.seconds.get("Python tests", 0) + spent
+
+
+def counts_of_pytest(report: str) -> dict[str, int]:
+    """Return how many tests passed, failed and were skipped, from a JUnit report."""
+    counts = re.findall(r'(errors|failures|skipped|tests)="(\d+)"', report)
+    found = {name: int(count) for name, count in counts}
+    failed = found["errors"] + found["failures"]
+    passed = found["tests"] - failed - found["skipped"]
+    return {"passed": passed, "failed": failed, "skipped": found["skipped"]}
+
+
+def package_beside(folder: Path) -> dict[str, str]:
+    """Copy the package next to the extension of a build; return the environment in which Python finds it."""
+    package = folder / "python" / "unkernel"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(
+        ROOT / "src" / "unkernel", package, ignore=shutil.ignore_patterns("_core.*", "__pycache__")
+    )
+    (extension,) = folder.glob("_core.*.so")
+    shutil.copy(extension, package)
+    return {"PYTHONPATH": str(package.parent)}
+
+
+# --- Targets ------------------------------------------------------------------------------------------
+
+
+def check_clang_libcxx(result: Result, _arguments: Sequence[str]) -> None:
+    """Clang with libc++: the nearest thing to macOS. nanobind's runtime is compiled in, as it asks for."""
+    compiler = os.environ.get("CLANG", "clang++-19")
+    options = ["-DCMAKE_CXX_FLAGS=-stdlib=libc++", "-DUNKERNEL_BACKEND=OFF"]
+    result.compiler = f"{first_line(compiler, '--version')}, libc++"
+    check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", *options])
+
+
+def check_other_char_sign(result: Result, _arguments: Sequence[str]) -> None:
+    """The sign of char that this machine does not have."""
+    compiler = os.environ.get("CXX", "g++")
+    macros = output_of(compiler, "-dM", "-E", "-x", "c++", os.devnull)
+    option = "-fsigned-char" if "__CHAR_UNSIGNED__" in macros else "-funsigned-char"
+    result.compiler = f"{first_line(compiler, '--version')}, {option}"
+    check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={option}"])
+
+
+def check_extension(result: Result, options: Sequence[str]) -> None:
+    """Compile everything for this Python, and run native tests and a part of the Python tests."""
+    result.python = platform.python_version()
+    folder = compile_native(result, [*options, f"-DPython_EXECUTABLE={sys.executable}"])
+    result.compiled = ["core", "native tests", "extension"]
+    run_native_tests(result)
+    run_python_tests(result, sys.executable, package_beside(folder))
+
+
+def check_musl(result: Result, arguments: Sequence[str]) -> None:
+    """Static programs for musl; the tests run where the processor is this machine's, or MACHINE is given."""
+    machine = arguments[0] if arguments else MACHINE
+    if machine != MACHINE:
+        result.target += f"-{machine}"
+    compile_native(result, [*zig_options(result, f"{machine}-linux-musl"), "-DUNKERNEL_PYTHON=OFF"])
+    result.compiled = ["core", "native tests"]
+    if machine == MACHINE:
+        run_native_tests(result)
+
+
+def check_windows(result: Result, _arguments: Sequence[str]) -> None:
+    """Programs for Windows, compiled and linked. They run under Wine, on x86-64, where it is installed."""
+    options = [*zig_options(result, "x86_64-windows-gnu"), "-DCMAKE_SYSTEM_NAME=Windows"]
+    wine = shutil.which("wine") if MACHINE == "x86_64" else None
+    if wine:
+        options.append(f"-DCMAKE_CROSSCOMPILING_EMULATOR={wine}")
+    compile_native(result, [*options, "-DUNKERNEL_PYTHON=OFF"])
+    result.compiled = ["core", "native tests"]
+    if wine:
+        run_native_tests(result)
+
+
+def check_pythons(result: Result, arguments: Sequence[str]) -> None:
+    """One wheel, made by this Python, installed and tested in a fresh environment of each Python."""
+    pythons = [found for name in arguments or default_pythons() if (found := shutil.which(name))]
+    if not pythons:
+        raise FailedError("there is no other Python: name some, or set PYTHONS")
+    folder = BUILD / result.target
+    log = folder / "log.txt"
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = ["-m", "pip", "--disable-pip-version-check", "-q"]
+    run([sys.executable, *pip, "wheel", ROOT, "--no-deps", "--no-build-isolation", "-w", folder], log)
+    (wheel,) = folder.glob("*.whl")
+    versions = []
+    for python in pythons:
+        version = first_line(python, "-c", "import platform; print(platform.python_version())")
+        environment = folder / version
+        run([python, "-m", "venv", environment], log)
+        inside = environment / "bin" / "python"
+        needed = ["pytest", "hypothesis", "pandas", "pyarrow"]
+        run([inside, *pip, "install", f"{wheel}", *needed], log)
+        run_python_tests(result, inside)
+        versions.append(version)
+        result.python = ", ".join(versions)
+    result.compiled = [wheel.name]
+
+
+def default_pythons() -> list[str]:
+    """Return the Pythons of the variable PYTHONS, or the usual names of those that there may be."""
+    return os.environ.get("PYTHONS", "python3.12 python3.13 python3.14").split()
+
+
+def zig_options(result: Result, triple: str) -> list[str]:
+    """Return the options by which CMake compiles with zig for another system, after making its programs."""
+    zig = os.environ.get("ZIG", f"{sys.executable} -m ziglang")
+    result.compiler = f"zig {first_line(*zig.split(), 'version')} (Clang, libc++), {triple}"
+    folder = BUILD / "zig"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, tool in {"clang++": "c++", "ar": "ar", "ranlib": "ranlib", "rc": "rc"}.items():
+        program = folder / name
+        program.write_text(f'#!/bin/sh\nexec {zig} {tool} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+    machine = triple.partition("-")[0]
+    return [
+        *(f"-DCMAKE_CXX_COMPILER={folder}/clang++", f"-DCMAKE_CXX_FLAGS=-target {triple}"),
+        *(f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib", f"-DCMAKE_RC_COMPILER={folder}/rc"),
+        *("-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"),
+    ]
+
+
+def check_suite(result: Result, _arguments: Sequence[str]) -> None:
+    """The whole suite with the installed package, as `make test` runs it."""
+    result.target += f"-{MACHINE}"
+    result.compiler = first_line(os.environ.get("CXX", "g++"), "--version")
+    result.python = platform.python_version()
+    log = BUILD / result.target / "log.txt"
+    log.unlink(missing_ok=True)
+    package = ROOT / "build" / "package"
+    run(["cmake", "--build", package, "--target", "native_tests", "--parallel", jobs()], log)
+    result.compiled = ["core", "native tests", "extension"]
+    run_native_tests(result, package)
+    run_python_tests(result, sys.executable, tests=["tests", "-n", jobs(), "--dist", "loadfile"])
+
+
+# Another target is another function here, and a line in the table of tools/platforms_page.py.
+TARGETS: dict[str, Callable[[Result, Sequence[str]], None]] = {
+    "suite": check_suite,
+    "clang-libcxx": check_clang_libcxx,
+    "other-char-sign": check_other_char_sign,
+    "musl": check_musl,
+    "windows": check_windows,
+    "pythons": check_pythons,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check a target and write its file; return 0 if all held."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("target", choices=TARGETS)
+    parser.add_argument("rest", nargs="*", help="a machine for musl; Pythons for pythons")
+    given = parser.parse_args(arguments)
+    result = new_result(given.target)
+    try:
+        TARGETS[given.target](result, given.rest)
+        result.verdict = "passed"
+    except (FailedError, OSError, subprocess.CalledProcessError) as error:
+        result.reason = str(error).partition(";")[0].partition("\n")[0]
+        print(error, file=sys.stderr)
+    write(result)
+    print(f"{result.target}: {result.verdict}")
+    return 0 if result.verdict == "passed" else 1
+
+
+def write(result: Result) -> None:
+    """Write the file of a target, and the page that is made of all files."""
+    from platforms_page import PAGE, page
+
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(asdict(result), indent=2, ensure_ascii=False)
+    (RESULTS / f"{result.target}.json").write_text(text + "\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

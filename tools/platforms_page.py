@@ -1,0 +1,89 @@
+"""Write docs/trust/platforms.md from the files in docs/trust/platforms, or check that it is current.
+
+python tools/platforms_page.py            # writes the page
+python tools/platforms_page.py --check    # fails if the page is not what would be written
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "trust"
+PAGE = FOLDER / "platforms.md"
+# The targets of tools/platforms.py in the order of the page, and what each of them stands for.
+TARGETS = {
+    "suite-x86_64": "Linux with glibc, x86-64: the whole suite, as `make test` runs it",
+    "suite-aarch64": "Linux with glibc, aarch64: the whole suite, as `make test` runs it",
+    "clang-libcxx": "Clang and libc++, as on macOS: core, native tests and extension, warnings as errors",
+    "other-char-sign": "The other sign of `char`: core, native tests and extension",
+    "other-architecture": "The other of x86-64 and aarch64, under emulation: native tests and golden models",
+    "musl": "Linux with musl (Alpine): core and native tests, linked statically",
+    "musl-x86_64": "Linux with musl, x86-64: core and native tests, linked statically",
+    "musl-aarch64": "Linux with musl, aarch64: core and native tests, linked statically",
+    "windows": "Windows, x86-64: core and native tests, compiled and linked",
+    "pythons": "The same wheel on other Pythons: a core part of the tests",
+}
+
+
+def results() -> dict[str, dict[str, Any]]:
+    """Return the recorded results by target; a ValueError if a target is not in the table above."""
+    found = {
+        path.stem: json.loads(path.read_text(encoding="utf-8"))
+        for path in sorted((FOLDER / "platforms").glob("*.json"))
+    }
+    if unknown := found.keys() - TARGETS.keys():
+        raise ValueError(f"tools/platforms_page.py does not say what {', '.join(sorted(unknown))} stands for")
+    return found
+
+
+def page() -> str:
+    """Return the page: a line per target that has been run, and the names of those that have not."""
+    found = results()
+    lines = [line(target, found[target]) for target in TARGETS if target in found]
+    missing = [f"`{target}`" for target in TARGETS if target not in found and not target.startswith("musl-")]
+    if missing:
+        lines.append(f"\nNo run is recorded of {', '.join(missing)}.\n")
+    words = (FOLDER / "platforms" / "page.txt").read_text(encoding="utf-8")
+    return words.replace("@results@", "".join(lines))
+
+
+def line(target: str, result: dict[str, Any]) -> str:
+    """Return the line of a target."""
+    python = f"Python {result['python']}" if result["python"] else ""
+    by = ", ".join(filter(None, [result["compiler"], python]))
+    said = result["verdict"] + (f": {result['reason']}" if result["reason"] else "")
+    cells = [
+        f"`{target}`",
+        TARGETS[target],
+        by,
+        count_words(result["native_tests"]),
+        count_words(result["python_tests"]),
+        f"{result['machine']}, {result['date']}, commit {result['commit']}",
+        said,
+    ]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+def count_words(counts: dict[str, int] | None) -> str:
+    """Return the numbers of tests that passed, failed and were skipped, in words."""
+    if counts is None:
+        return "not run"
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count or name == "passed")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or check it."""
+    if arguments == ["--check"]:
+        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page():
+            return 0
+        print(f"{PAGE} is not current: run python tools/platforms_page.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
