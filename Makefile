@@ -160,17 +160,6 @@ build/sanitized/.configured: $(STAMPS)/cmake
 		-DUNKERNEL_UNITY=ON -DUNKERNEL_SANITIZE=ON -DUNKERNEL_OTHER_CHAR_SIGN=ON > $(@D)/log.txt 2>&1 || { cat $(@D)/log.txt; exit 1; }
 	@touch $@
 
-# Nightly work: Debian's cross compiler and qemu-user. Emulation takes ten times as long as the machine itself, so
-# the Python tests are those of files, records and text: whatever reads bytes or must give the same numbers.
-OTHER := OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/other_architecture.py
-OTHER_TESTS ?= tests/models/test_golden_files.py tests/parsing/test_golden_parsers.py tests/serve/test_plain_json.py \
-	tests/engines/test_golden_engines.py tests/engines/test_tree_golden.py tests/records/test_encoder.py
-test-other: $(STAMPS)/package $(STAMPS)/test ## native tests, golden models and text on the other architecture, under emulation
-	$(OTHER) prepare
-	$(OTHER) native
-	$(OTHER) answers
-	$(OTHER) pytest -q $(OTHER_TESTS)
-
 # Nightly work: each compiles the core anew. What ran is recorded in docs/trust/platforms, of which a page is made.
 PLATFORM = $(BIN)/python tools/platforms.py
 test-clang: $(STAMPS)/package $(STAMPS)/test ## native tests and a part of the others, with Clang and libc++
@@ -178,6 +167,9 @@ test-clang: $(STAMPS)/package $(STAMPS)/test ## native tests and a part of the o
 
 test-char: $(STAMPS)/package $(STAMPS)/test ## the same with the other sign of char
 	$(PLATFORM) other-char-sign
+
+test-other: $(STAMPS)/package $(STAMPS)/test ## the other architecture under emulation: native tests, golden models, text
+	$(PLATFORM) other-architecture
 
 test-musl: $(STAMPS)/package $(STAMPS)/zig ## native tests as static programs for musl
 	$(PLATFORM) musl

@@ -1,20 +1,17 @@
-"""Build unkernel for the architecture that this machine is not, and test it there under emulation.
-
-    python tools/other_architecture.py prepare     # compile, and unpack a Python with its packages
-    python tools/other_architecture.py native      # run the native tests
-    python tools/other_architecture.py answers     # compare scores with those of this machine
-    python tools/other_architecture.py pytest -q tests/records tests/engines
+"""Build unkernel for the architecture that this machine is not, and run it under emulation.
 
 On x86-64 the other architecture is aarch64, and the other way round. A cross compiler builds the extension
 and the native tests; qemu-user runs them. Python for the other architecture comes from Debian's packages, and
 numpy, scipy and scikit-learn come from wheels; both are unpacked into build/other, and nothing is installed
 on this machine. Needed on Debian and Ubuntu: g++-aarch64-linux-gnu (or g++-x86-64-linux-gnu), qemu-user,
 cmake and ninja-build.
+
+`python tools/platforms.py other-architecture` runs the tests. After that, build/other/python is a Python of
+the other architecture that has the package: build/other/python -m pytest tests/records
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -70,7 +67,9 @@ OTHER_OF = {"x86_64": "aarch64", "aarch64": "x86_64", "arm64": "x86_64"}
 def other_architecture() -> Architecture:
     machine = platform.machine()
     if machine not in OTHER_OF:
-        sys.exit(f"this machine is {machine}: only x86_64 and aarch64 have an other architecture here")
+        raise RuntimeError(
+            f"this machine is {machine}: only x86_64 and aarch64 have an other architecture here"
+        )
     return ARCHITECTURES[OTHER_OF[machine]]
 
 
@@ -92,7 +91,7 @@ def run(command: Sequence[str | Path], log: Path | None = None, **options: objec
     if done.returncode != 0:
         if log is not None:
             sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-8000:])
-        sys.exit(f"failed ({done.returncode}): {' '.join(words)}")
+        raise RuntimeError(f"failed ({done.returncode}): {' '.join(words)}")
 
 
 def check_tools() -> None:
@@ -104,7 +103,7 @@ def check_tools() -> None:
     if missing:
         compiler = f"g++-{OTHER.processor.replace('_', '-')}-linux-gnu"
         packages = f"{compiler} qemu-user cmake ninja-build"
-        sys.exit(f"not installed: {', '.join(missing)} (Debian and Ubuntu: apt install {packages})")
+        raise RuntimeError(f"not installed: {', '.join(missing)} (Debian and Ubuntu: apt install {packages})")
 
 
 def unpack_debian_packages() -> None:
@@ -145,7 +144,7 @@ def python_program() -> Path:
     """Return the one Python of `ROOT`."""
     found = sorted(path for path in (ROOT / "usr" / "bin").glob("python3.*") if path.suffix[1:].isdigit())
     if not found:
-        sys.exit(f"no Python in {ROOT}: remove {FOLDER} and begin again")
+        raise RuntimeError(f"no Python in {ROOT}: remove {FOLDER} and begin again")
     return found[-1]
 
 
@@ -209,22 +208,14 @@ def build() -> None:
     shutil.copy(BUILD / "_core.abi3.so", site)
 
 
-def prepare(_: argparse.Namespace) -> None:
+def prepare() -> None:
+    """Unpack a Python with its packages, and compile for it."""
     check_tools()
     FOLDER.mkdir(parents=True, exist_ok=True)
     unpack_debian_packages()
     install_wheels()
     write_python()
     build()
-
-
-def test_native(_: argparse.Namespace) -> None:
-    jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count()))
-    run(["ctest", "--test-dir", BUILD, "--output-on-failure", "--parallel", jobs])
-
-
-def run_pytest(arguments: argparse.Namespace) -> None:
-    run([PYTHON, "-m", "pytest", "-p", "no:cacheprovider", *arguments.rest], cwd=PROJECT)
 
 
 def largest_difference(here: dict[str, list[str]], there: dict[str, list[str]]) -> float:
@@ -237,7 +228,7 @@ def largest_difference(here: dict[str, list[str]], there: dict[str, list[str]]) 
     return max(abs(a - b) / max(1.0, abs(a)) for a, b in pairs)
 
 
-def compare_answers(_: argparse.Namespace) -> None:
+def compare_answers() -> None:
     """Score golden models and models trained from a seed on both architectures, and compare the scores."""
     script = [PROJECT / "tests" / "campaigns" / "architectures.py"]
     answers = []
@@ -253,7 +244,7 @@ def compare_answers(_: argparse.Namespace) -> None:
     failed = False
     for kind, tolerance in (("stored", 0.0), ("trained", TRAINED_TOLERANCE)):
         if here[kind].keys() != there[kind].keys():
-            sys.exit(f"the two machines scored different {kind} models")
+            raise RuntimeError(f"the two machines scored different {kind} models")
         for name in here[kind]:
             difference = largest_difference({name: here[kind][name]}, {name: there[kind][name]})
             if difference > tolerance:
@@ -266,26 +257,4 @@ def compare_answers(_: argparse.Namespace) -> None:
             f"{equal}; largest difference {largest:.3g}"
         )
     if failed:
-        sys.exit(1)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
-    )
-    commands = parser.add_subparsers(required=True)
-    for name, function in (
-        ("prepare", prepare),
-        ("native", test_native),
-        ("answers", compare_answers),
-        ("pytest", run_pytest),
-    ):
-        command = commands.add_parser(name)
-        command.set_defaults(run=function)
-    arguments, rest = parser.parse_known_args()
-    arguments.rest = rest
-    arguments.run(arguments)
-
-
-if __name__ == "__main__":
-    main()
+        raise RuntimeError("the scores of models differ between the architectures")

@@ -6,6 +6,7 @@
     python tools/platforms.py musl               # static programs for musl; needs `pip install ziglang`
     python tools/platforms.py windows            # compiled and linked for Windows; needs ziglang, too
     python tools/platforms.py pythons python3.12 python3.13     # the same wheel on other Pythons
+    python tools/platforms.py other-architecture # aarch64 on x86-64 and the other way round, under emulation
 
 Each ends with 0 if all held, and writes docs/trust/platforms/<target>.json: the commit, the date, the
 compiler, what was compiled, and the tests that passed and failed. docs/trust/platforms.md is made of these
@@ -49,9 +50,15 @@ PYTHON_TESTS = (
         "tests/records/test_record_classifier.py",
     ),
 )
+# Emulation takes ten times as long: tests of whatever reads bytes, or must give the same numbers.
+EMULATED_TESTS = (
+    *("tests/models/test_golden_files.py", "tests/parsing/test_golden_parsers.py"),
+    *("tests/engines/test_golden_engines.py", "tests/engines/test_tree_golden.py"),
+    *("tests/serve/test_plain_json.py", "tests/records/test_encoder.py"),
+)
 
 
-class FailedError(Exception):
+class FailedError(RuntimeError):
     """A step that did not end with 0."""
 
 
@@ -212,10 +219,8 @@ def check_clang_libcxx(result: Result, _arguments: Sequence[str]) -> None:
 def check_other_char_sign(result: Result, _arguments: Sequence[str]) -> None:
     """The sign of char that this machine does not have."""
     compiler = os.environ.get("CXX", "g++")
-    macros = output_of(compiler, "-dM", "-E", "-x", "c++", os.devnull)
-    option = "-fsigned-char" if "__CHAR_UNSIGNED__" in macros else "-funsigned-char"
-    result.compiler = f"{first_line(compiler, '--version')}, {option}"
-    check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", f"-DCMAKE_CXX_FLAGS={option}"])
+    result.compiler = f"{first_line(compiler, '--version')}, UNKERNEL_OTHER_CHAR_SIGN"
+    check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", "-DUNKERNEL_OTHER_CHAR_SIGN=ON"])
 
 
 def check_extension(result: Result, options: Sequence[str]) -> None:
@@ -312,6 +317,24 @@ def check_suite(result: Result, _arguments: Sequence[str]) -> None:
     run_python_tests(result, sys.executable, tests=["tests", "-n", jobs(), "--dist", "loadfile"])
 
 
+def check_other_architecture(result: Result, arguments: Sequence[str]) -> None:
+    """The other architecture under emulation; the scores of models must be the same bits on both."""
+    import other_architecture as other
+
+    result.target += f"-{other.OTHER.processor}"
+    result.compiler = (
+        f"{first_line(other.OTHER.compiler, '--version')}, {first_line(other.OTHER.emulator, '--version')}"
+    )
+    started = time.monotonic()
+    other.prepare()
+    result.seconds["compiling"] = round(time.monotonic() - started)
+    result.compiled = ["core", "native tests", "extension"]
+    result.python = first_line(str(other.PYTHON), "-c", "import platform; print(platform.python_version())")
+    other.compare_answers()
+    run_native_tests(result, other.BUILD)
+    run_python_tests(result, other.PYTHON, {"OPENBLAS_NUM_THREADS": "1"}, arguments or EMULATED_TESTS)
+
+
 # Another target is another function here, and a line in the table of tools/platforms_page.py.
 TARGETS: dict[str, Callable[[Result, Sequence[str]], None]] = {
     "suite": check_suite,
@@ -320,6 +343,7 @@ TARGETS: dict[str, Callable[[Result, Sequence[str]], None]] = {
     "musl": check_musl,
     "windows": check_windows,
     "pythons": check_pythons,
+    "other-architecture": check_other_architecture,
 }
 
 
@@ -329,13 +353,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("target", choices=TARGETS)
-    parser.add_argument("rest", nargs="*", help="a machine for musl; Pythons for pythons")
+    parser.add_argument(
+        "rest", nargs="*", help="a machine for musl; Pythons for pythons; tests for other-architecture"
+    )
     given = parser.parse_args(arguments)
     result = new_result(given.target)
     try:
         TARGETS[given.target](result, given.rest)
         result.verdict = "passed"
-    except (FailedError, OSError, subprocess.CalledProcessError) as error:
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
         result.reason = str(error).partition(";")[0].partition("\n")[0]
         print(error, file=sys.stderr)
     write(result)

@@ -2,7 +2,7 @@
 
     python tests/campaigns/architectures.py scores.json
 
-`tools/other_architecture.py answers` runs this on two architectures and compares the files.
+`make test-other` runs this on two architectures and compares the files.
 """
 
 from __future__ import annotations
