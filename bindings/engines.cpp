@@ -275,7 +275,7 @@ nb::ndarray<nb::numpy, double> softmax_of(const ScoreTable& scores) {
   std::vector<double> shares(rows * classes);
   for (std::size_t row = 0; row < rows; ++row) {
     const std::span own = std::span(shares).subspan(row * classes, classes);
-    std::copy_n(scores.data() + row * given, given, own.end() - static_cast<std::ptrdiff_t>(given));
+    for (std::size_t k = 0; k < given; ++k) own[classes - given + k] = scores.data()[row * given + k];
     softmax(own);
   }
   return to_numpy(std::move(shares), {rows, classes});

@@ -29,7 +29,10 @@ def stored_scores() -> Iterator[tuple[str, Any]]:
         yield path.stem, golden_models.opened(path).decision_function(asked)
     for path in sorted((golden_models.TESTS / "golden").glob("lib*.model")):
         rows = golden_models.rows("multi" if "multi" in path.name else "binary")
-        yield path.stem, unkernel.compile(unkernel.read_model(path), measure=False).decision_function(rows.X)
+        compiled = unkernel.compile(unkernel.read_model(path), measure=False)
+        yield path.stem, compiled.decision_function(rows.X)
+        if "prob" in path.name and "svr" not in path.name:
+            yield f"{path.stem}-probabilities", compiled.predict_proba(rows.X)
 
 
 def binary_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -53,6 +56,7 @@ def trained_scores() -> Iterator[tuple[str, Any]]:
     }
     for name, estimator in estimators.items():
         yield name, estimator.fit(X, y).decision_function(unseen)
+    yield "probabilities", estimators["PolyLogisticRegression"].predict_proba(unseen)
     for kernel in ("st", "sst", "ptk"):
         forest = TREES * 10
         machine = unkernel.TreeSVC(kernel, random_state=0).fit(forest, [0, 1, 0, 1] * 10)

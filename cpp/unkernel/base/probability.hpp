@@ -1,15 +1,19 @@
-// Probabilities of scores. Every way to an answer takes them from here, so that all agree to the last bit.
+// Probabilities of scores. Every way to an answer takes them from here, so that all agree to the last bit. So
+// do all machines: the exponential is our own, since those of C libraries differ in the last digit.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <span>
 
+#include "unkernel/base/exponential.hpp"
+
 namespace unkernel {
 
 // 1 / (1 + exp(exponent)). No power overflows.
 inline double sigmoid(double exponent) {
-  const double small = std::exp(-std::abs(exponent));
+  double small = -std::abs(exponent);
+  exponentials(1.0, &small, 1);
   return (exponent >= 0 ? small : 1.0) / (1.0 + small);
 }
 
@@ -18,8 +22,10 @@ inline double sigmoid(double exponent) {
 inline void softmax(std::span<double> scores) {
   if (scores.empty()) return;
   const double largest = *std::max_element(scores.begin(), scores.end());
+  for (double& score : scores) score -= largest;
+  exponentials(1.0, scores.data(), scores.size());
   double total = 0.0;
-  for (double& score : scores) total += score = std::exp(score - largest);
+  for (const double score : scores) total += score;
   for (double& score : scores) score /= total;
 }
 
