@@ -126,6 +126,19 @@ class BoundPlan {
   // Whether any step reads a column.
   bool reads(std::size_t column) const { return rules_[column].read; }
 
+  // The names of the columns that steps read, null for all others.
+  std::vector<const std::string*> names_read() const {
+    std::vector<const std::string*> names;
+    for (std::size_t k = 0; k < rules_.size(); ++k)
+      names.push_back(rules_[k].read ? &plan_.columns()[k] : nullptr);
+    return names;
+  }
+
+  // A value of a column of texts has another type.
+  [[noreturn]] void fail_text(std::size_t column, const std::string& type) const {
+    fail(column, "expected a text, got a value of type " + type);
+  }
+
   // Whether texts of a column that are not ASCII are analysed by Python.
   bool analyses(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
 
@@ -273,8 +286,7 @@ class BoundPlan {
     } else if (value.is_none()) {
       cell = records::Cell::none();
     } else if (PyList_Check(object) != 0 || PyTuple_Check(object) != 0 || PyAnySet_Check(object) != 0) {
-      if (!rules_[column].analyzer.is_none())
-        fail(column, "expected a text, got a value of type " + python_type(value));
+      if (!rules_[column].analyzer.is_none()) fail_text(column, python_type(value));
       read_strings(nb::list(nb::borrow(value)), column, room);
     } else if (PyDict_Check(object) != 0) {
       read_pairs(value, column, room);

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -56,7 +57,8 @@ nb::list summarize_stream(const nb::capsule& capsule, const nb::list& names) {
       if (all[k] == nullptr) continue;
       const std::string name = nb::cast<std::string>(names[k]);
       const records::ArrowSchema& own = *schema.children[k];
-      const std::vector<records::Column> column = records::arrow_columns(schema, batch->value, {&name, 1});
+      const std::vector<records::Column> column =
+          records::arrow_columns(schema, batch->value, std::array{&name});
       all[k]->add_cells(column[0], static_cast<std::size_t>(batch->value.length),
                         type_object(records::arrow_type(own)));
     }

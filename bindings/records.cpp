@@ -13,6 +13,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "arrow_stream.hpp"
@@ -49,11 +50,20 @@ nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record)
   });
 }
 
+// A list of Arrow's must not be taken for the n-grams of a text.
+void check_texts(const BoundPlan& plan, const records::Column& column, std::size_t k, std::size_t rows) {
+  if (std::holds_alternative<records::CellColumn>(column)) return;  // which was checked when it was read
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (records::cell_at(column, row).kind() == CellKind::strings) plan.fail_text(k, "list");
+  }
+}
+
 // Texts that are not ASCII are analysed by Python.
 void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::size_t rows,
              TableRoom& room) {
   for (std::size_t k = 0; k < columns.size(); ++k) {
     if (!plan.analyses(k)) continue;
+    check_texts(plan, columns[k], k, rows);
     nb::list texts;
     bool ascii = true;
     for (std::size_t row = 0; ascii && row < rows; ++row) {
@@ -137,11 +147,12 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
   using namespace records;
   ArrowStream stream(capsule);
   plan.check_columns(stream.schema());
+  const std::vector<const std::string*> names = plan.names_read();
   EncodedRows all;
   all.offsets.push_back(0);
   while (const ArrowBatch batch = stream.next()) {
     const auto rows = static_cast<std::size_t>(batch->value.length);
-    std::vector<Column> columns = arrow_columns(stream.schema(), batch->value, plan.plan().columns());
+    std::vector<Column> columns = arrow_columns(stream.schema(), batch->value, names);
     TableRoom room;
     analyse(plan, columns, rows, room);
     EncodedRows encoded;

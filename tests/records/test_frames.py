@@ -108,3 +108,29 @@ def test_none_is_no_record() -> None:
 def test_truth_values_are_called_so() -> None:
     names = RecordEncoder(min_count=1).fit({"member": [True, False, None]}).get_feature_names_out()
     assert names.tolist()[:2] == ["member = False", "member = True"]
+
+
+def test_lists_of_arrow_are_no_texts() -> None:
+    pa = pytest.importorskip("pyarrow")
+    notes = ["red tea", "milk", "été", "blue tea"] * 5
+    pipeline = make_pipeline(RecordEncoder(kinds={"note": "text"}, min_count=1), LinearSVC())
+    fast = unkernel.compile(pipeline.fit({"note": notes}, LABELS[:20]), measure=False)
+    with pytest.raises(ValueError, match="column 'note': expected a text, got a value of type list"):
+        fast.predict_one({"note": ["red", "tea"]})
+    for rows in ([["red", "tea"]], [[]]):
+        with pytest.raises(ValueError, match="column 'note': expected a text, got a value of type list"):
+            fast.predict(pa.table({"note": rows}))
+    assert fast.predict(pa.table({"note": pa.array([None], pa.list_(pa.string()))})).tolist() == [
+        fast.predict_one({"note": None})
+    ]
+
+
+def test_columns_of_arrow_that_no_step_reads_may_be_of_any_type() -> None:
+    pa = pytest.importorskip("pyarrow")
+    X = frame("str")
+    columns = make_column_transformer((StandardScaler(), ["number"]))
+    pipeline = make_pipeline(columns, LogisticRegression()).fit(X, LABELS)
+    fast = unkernel.compile(pipeline, measure=False)
+    for unread in ([[1]], [{"a": 1}], [b"x"]):
+        table = pa.table({"number": [3.0], "word": unread})
+        assert fast.predict(table).tolist() == [fast.predict_one({"number": 3.0, "word": unread[0]})]

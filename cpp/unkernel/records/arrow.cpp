@@ -147,11 +147,11 @@ bool has_column(const ArrowSchema& schema, const std::string& name) {
 }
 
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
-                                  std::span<const std::string> names) {
+                                  std::span<const std::string* const> names) {
   std::vector<Column> columns(names.size(), EmptyColumn{});
   for (std::int64_t k = 0; k < schema.n_children; ++k) {
     for (std::size_t place = 0; place < names.size(); ++place) {
-      if (names[place] != schema.children[k]->name) continue;
+      if (names[place] == nullptr || *names[place] != schema.children[k]->name) continue;
       const ArrowArray& child = *batch.children[k];
       const Source source{*schema.children[k], child, static_cast<std::size_t>(child.offset + batch.offset)};
       columns[place] = source.schema.dictionary == nullptr ? plain_column(source) : dictionary_column(source);

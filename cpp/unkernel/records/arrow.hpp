@@ -58,10 +58,11 @@ class Released {
   Structure value{};
 };
 
-// The columns of these names in a batch, which is an array of structures; a column that there is not is
-// empty. Throws std::invalid_argument for types that cells do not have. The batch must outlive the columns.
+// The columns of these names in a batch, which is an array of structures; a column that there is not, or
+// whose name is null, is empty. Throws std::invalid_argument for types that cells do not have. The batch must
+// outlive the columns.
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
-                                  std::span<const std::string> names);
+                                  std::span<const std::string* const> names);
 
 // A column that is an array of its own.
 Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
