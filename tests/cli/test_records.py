@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import subprocess
@@ -15,9 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC, LinearSVC
 
 import unkernel
-from unkernel import load
+from unkernel import RecordEncoder, load
 from unkernel.records.files import open_records
 
 RUN = [sys.executable, "-m", "unkernel"]
@@ -153,6 +157,35 @@ def test_scores_and_probabilities_read_back(run, people_model, people_file, peop
     assert lines[0] == {"prediction": rows[0]["prediction"], "score": float(rows[0]["score"])}
     run("predict", people_model, people_file, "-o", tmp_path / "a.txt")
     assert (tmp_path / "a.txt").read_text().splitlines() == [row["prediction"] for row in rows]
+
+
+@pytest.mark.parametrize("learner", ["pairs", "pairs by class", "calibrated"])
+def test_scores_have_the_names_of_what_they_are_about(run, people_records, learner, tmp_path):
+    last = {
+        "pairs": SVC(kernel="linear", decision_function_shape="ovo"),
+        "pairs by class": SVC(kernel="linear"),
+        "calibrated": CalibratedClassifierCV(LinearSVC(), cv=2),
+    }[learner]
+    y = ["abcd"[number % 4] for number in range(len(people_records))]
+    fast = unkernel.compile(make_pipeline(RecordEncoder(), last).fit(people_records, y), measure=False)
+    fast.save(tmp_path / "m.uk")
+    (tmp_path / "people.jsonl").write_text("".join(json.dumps(one) + "\n" for one in people_records))
+    names = [f"score {name}" for name in "abcd"]
+    if learner == "pairs":
+        names = [f"score {i} : {j}" for i, j in itertools.combinations("abcd", 2)]
+    for output in ("a.jsonl", "a.csv"):
+        ran = run(
+            "predict", tmp_path / "m.uk", tmp_path / "people.jsonl", "-o", tmp_path / output, "--scores"
+        )
+        assert ran.code == 0, ran.err
+        rows = (
+            [json.loads(line) for line in (tmp_path / output).read_text().splitlines()]
+            if output == "a.jsonl"
+            else list(csv.DictReader((tmp_path / output).open()))
+        )
+        assert list(rows[0]) == ["prediction", *names]
+        found = [[float(row[name]) for name in names] for row in rows]
+        np.testing.assert_array_equal(found, fast.decision_function(people_records))
 
 
 def test_remembered_answers(run, people_model, people_file, tmp_path):

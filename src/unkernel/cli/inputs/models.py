@@ -250,6 +250,13 @@ def score_names(decision: Decision) -> list[str]:
     return ["value" if decision.scheme == "regression" else "score"]
 
 
+def decision_names(decision: Decision) -> list[str]:
+    """What each number of ``decision_function`` is about: not the scores where it sums them up by class."""
+    if decision.decides_by_scores:
+        return score_names(decision)
+    return [str(label) for label in decision.classes.tolist()]
+
+
 def strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
     """The weight that is largest in size, and what it speaks for."""
     place = max(range(len(weights)), key=lambda i: abs(weights[i]))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
-from unkernel.cli.inputs.models import score_names
+from unkernel.cli.inputs.models import decision_names
 from unkernel.data.files import writing
 from unkernel.models import Decision
 from unkernel.records.files import format_of
@@ -50,7 +50,7 @@ class Answers:
     def _columns(self) -> list[str]:
         named = []
         if self.scores:
-            names = score_names(self.decision)
+            names = decision_names(self.decision)
             named += ["score"] if len(names) == 1 else [f"score {name}" for name in names]
         if self.probability:
             named += [f"probability {name}" for name in self.decision.classes.tolist()]
