@@ -6,10 +6,12 @@ also be written as ``NA`` or ``NaN``; numbers that begin with a zero, as postal 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+TOO_LARGE = "the number is larger than any float"  # as models say of whole numbers
 TYPES = ("number", "boolean", "string")
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False, "TRUE": True, "FALSE": False}
@@ -54,7 +56,10 @@ def value_of(cell: str, kind: str) -> Any:
         return None
     if not _NUMBER.fullmatch(cell):
         raise ValueError(f"expected a number, got {shown(cell)}")
-    return float(cell)
+    value = float(cell)
+    if math.isinf(value) and "inf" not in cell.lower():
+        raise ValueError(TOO_LARGE)
+    return value
 
 
 def shown(cell: str) -> str:

@@ -160,7 +160,7 @@ def _decoded(piece: Piece, file: str) -> str:
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
     """The columns that `types` names, as values of these types."""
     table = _by_arrow(piece, header, types, threads)
-    if table is None:
+    if table is None or any(_has_infinity(table[name]) for name, kind in types.items() if kind == "number"):
         return _by_csv(piece, header, types, first)
     return Block(header.file, table, table.num_rows, lambda row: _lines(piece, header)[row], first)
 
@@ -193,6 +193,12 @@ def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: i
         )
     except pa.ArrowInvalid:
         return None
+
+
+def _has_infinity(column: Any) -> bool:
+    """Whether a number may be infinite: pyarrow does not tell those that are written so from 1e999."""
+    numbers = (chunk.buffers()[1] for chunk in column.chunks)
+    return any(found is not None and np.isinf(np.frombuffer(found)).any() for found in numbers)
 
 
 @cache

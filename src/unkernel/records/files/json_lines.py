@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from unkernel.errors import FormatError, not_utf8
 from unkernel.records.files.blocks import Block
+from unkernel.records.files.cells import TOO_LARGE
 
 _LARGEST_RECORD = 1 << 28  # bytes
 _BOM = b"\xef\xbb\xbf"
@@ -55,4 +57,14 @@ def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
     if not isinstance(record, dict):
         kind = type(record).__name__
         raise FormatError(file, line, 0, f'expected an object such as {{"age": 39}}, got a {kind}')
+    if math.inf in record.values() or -math.inf in record.values():
+        _check_infinities(record, text, file, line)
     return record
+
+
+def _check_infinities(record: dict[str, Any], text: bytes | str, file: str, line: int) -> None:
+    """Raise a FormatError if an infinite value was not written as one: Python reads 1e999 as infinity."""
+    if "Infinity" in (text if isinstance(text, str) else text.decode()):
+        return
+    name = next(name for name, value in record.items() if value in (math.inf, -math.inf))
+    raise FormatError(file, line, 0, f"column {name!r}: {TOO_LARGE}")
