@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ import unkernel
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-SCRIPTS = [*WORKFLOWS, ROOT / ".ci" / "run"]
+CI_SCRIPTS = [ROOT / ".ci" / "run", ROOT / ".ci" / "nightly"]
+SCRIPTS = [*WORKFLOWS, *CI_SCRIPTS]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 if not WORKFLOWS:
@@ -73,8 +75,47 @@ def test_tested_pythons_are_those_promised() -> None:
     assert set(classifiers) <= set(matrix["python"])
 
 
-def test_ci_script_may_be_executed() -> None:
-    assert (ROOT / ".ci" / "run").stat().st_mode & 0o111
+@pytest.mark.parametrize("script", CI_SCRIPTS, ids=lambda script: script.name)
+def test_ci_scripts_may_be_executed(script: Path) -> None:
+    assert script.stat().st_mode & 0o111
+
+
+def nightly_steps() -> list[str]:
+    return re.findall(
+        r'^step "([^"]*)"', (ROOT / ".ci" / "nightly").read_text(encoding="utf-8"), re.MULTILINE
+    )
+
+
+def test_a_job_runs_each_nightly_step() -> None:
+    """The words of the matrix choose every step of .ci/nightly, and none is chosen by two."""
+    jobs = parsed(ROOT / ".github" / "workflows" / "nightly.yml")["jobs"]
+    words = jobs["nightly"]["strategy"]["matrix"]["steps"]
+    assert len(nightly_steps()) > 10
+    for name in nightly_steps():
+        assert sum(word in name for word in words) == 1, name
+
+
+def test_nightly_steps_go_on_after_a_failure_and_tell_it(tmp_path: Path) -> None:
+    """The script itself, with other steps: the last lines say what became of each, and the exit code is 1."""
+    script = (ROOT / ".ci" / "nightly").read_text(encoding="utf-8")
+    script = re.sub(r"^(install_what|is_here clang).*\n", "", script, flags=re.MULTILINE)
+    steps = 'step "bad" eval "false; echo never"\nstep "good" echo fine\nstep "other" false\n'
+    script = re.sub(r'(^step "[^"]*" .*\n)+', steps, script, flags=re.MULTILINE)
+    (tmp_path / ".ci").mkdir()
+    (tmp_path / ".ci" / "nightly").write_text(script)
+    (tmp_path / ".ci" / "common").write_text((ROOT / ".ci" / "common").read_text(encoding="utf-8"))
+    for words, code, told in (
+        ((), 1, ["FAILED bad", "passed good", "FAILED other"]),
+        (("good",), 0, ["passed good"]),
+        (("goo", "ba"), 1, ["FAILED bad", "passed good"]),
+    ):
+        done = subprocess.run(
+            ["bash", tmp_path / ".ci" / "nightly", *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+        assert "never" not in done.stdout
+        assert re.sub(r" +\d+ s +", " ", done.stdout).splitlines()[-len(told) :] == told
+    assert (tmp_path / "build" / "nightly" / "good.txt").read_text() == "fine\n"
 
 
 def test_the_conda_recipe_needs_what_the_package_needs() -> None:
