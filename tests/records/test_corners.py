@@ -66,11 +66,6 @@ def test_what_cannot_be_calibrated() -> None:
     around = CalibratedClassifierCV(inside, cv=2).fit(STRINGS.fillna("z"), LABELS)
     with pytest.raises(ValueError, match="put it at the end of the pipeline"):
         unkernel.compile(around)
-    rows = np.eye(20)
-    with pytest.raises(
-        ValueError, match="of PolySVC is not known here; calibrate a classifier of scikit-learn"
-    ):
-        unkernel.compile(CalibratedClassifierCV(PolySVC(), cv=2).fit(rows, LABELS))
 
 
 def test_columns_without_any_value_are_left_out_by_imputers() -> None:

@@ -13,6 +13,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import build
 from unkernel.engines.build import Head, Machine, is_linear_of_pairs, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+from unkernel.models.joint_conjunctions import squared_constant
 from unkernel.models.numbering import encode
 from unkernel.models.pair_coefficients import PairCoefficients
 
@@ -175,14 +176,14 @@ def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.floa
     if not model.sets:
         return product
     if x.shape[1] > 2:
-        return np.asarray(product * _share(_square(model, 3, 1), _square(model, 3, 1)))
+        return np.asarray(product * _share(squared_constant(model, 3, 1), squared_constant(model, 3, 1)))
     if x.shape[1] == 1:
-        monomials = [_square(model, order, math.factorial(order)) for order in (1, 2, 3)]
+        monomials = [squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3)]
         whole = sum(monomials)
         return np.asarray(
             sum(_share(own, whole) * x[:, 0] ** order for order, own in enumerate(monomials, 1))
         )
-    plain, mixed = _square(model, 2, 1), _square(model, 3, 2)
+    plain, mixed = squared_constant(model, 2, 1), squared_constant(model, 3, 2)
     whole = plain + 2 * mixed
     return np.asarray(product * (_share(plain, whole) + _share(mixed, whole) * x.sum(axis=1)))
 
@@ -190,13 +191,3 @@ def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.floa
 def _share(part: np.float64, whole: np.float64) -> np.float64:
     """The share of a monomial in its set; 0 where the whole set has the constant 0."""
     return part / whole if whole else np.float64(0.0)
-
-
-def _square(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
-    """The map's squared constant of a monomial of `order` factors, its exponents' factorials given."""
-    if order > model.degree:
-        return np.float64(0.0)
-    if model.feature_map == "plain":
-        return np.float64(1.0)
-    powers = np.float64(model.coef0) ** (model.degree - order) * np.float64(model.gamma) ** order
-    return np.float64(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)

@@ -67,6 +67,9 @@ class ConjunctionModel(Model):
         How scores become probabilities: by a log-linear model, or by one calibration curve per score.
     ranking : Decision or None, default=None
         How to read the score of a ranking model; None for a classifier.
+    calibrated : bool, default=False
+        Whether the most probable class wins. The scores may be those of several classifiers, one after the
+        other, whose probabilities are averaged; `probability` has one curve for each.
 
     See Also
     --------
@@ -98,6 +101,7 @@ class ConjunctionModel(Model):
     origin: dict[str, Any] = field(default_factory=dict)
     probability: Softmax | Curves | None = None
     ranking: Decision | None = None
+    calibrated: bool = False
 
     @property
     def n_conjunctions(self) -> int:
@@ -115,6 +119,8 @@ class ConjunctionModel(Model):
         if self.ranking is not None:
             return self.ranking
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
+        if self.calibrated:
+            scheme = "calibrated"
         return Decision(scheme, self.classes, probability=self.probability)
 
     def _arrays(self) -> list[Any]:
@@ -167,6 +173,8 @@ class ConjunctionModel(Model):
             "n_features": self.n_features,
             "origin": self.origin,
         } | ({} if self.probability is None else {"probability": probability_to_json(self.probability)})
+        if self.calibrated:
+            settings["calibrated"] = True
         if self.ranking is None:
             settings["classes"] = classes_to_json(self.classes)
         else:
@@ -209,10 +217,10 @@ class ConjunctionModel(Model):
             origin=container.setting(name, settings, "origin", dict, lambda v: True),
             probability=_probability(name, settings),
             ranking=ranking,
+            calibrated=_is_calibrated(name, settings),
         )
-        _ = model.decision  # which checks that there is a curve for each score
         scores = len(model.intercept)
-        if scores != (1 if len(model.classes) == 2 or ranking is not None else len(model.classes)):
+        if scores != model.decision.n_scores:  # and there is a curve for each
             raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")
@@ -238,6 +246,13 @@ def _ranking(name: str, settings: dict[str, Any]) -> Decision | None:
     found = Decision.from_json(name, settings["ranking"])
     if not found.ranking or found.probability is not None or "probability" in settings:
         raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
+    return found
+
+
+def _is_calibrated(name: str, settings: dict[str, Any]) -> bool:
+    found = settings.get("calibrated", False)
+    if not isinstance(found, bool) or (found and not isinstance(_probability(name, settings), Curves)):
+        raise FormatError(name, 0, 0, "the model's setting 'calibrated' is damaged")
     return found
 
 

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
+from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.curves import Curve, Curves, Interpolated, Sigmoid
 from unkernel.models.decision import Decision, Softmax, pairs
+from unkernel.models.joint_conjunctions import join_conjunctions
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
 
-Model = KernelModel | LinearModel
+Model = KernelModel | LinearModel | ConjunctionModel
 FromEstimator = Callable[[Any], Model]
 
 _LOGISTIC = Sigmoid(-1.0, 0.0)
@@ -95,6 +97,10 @@ def calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
         member = _calibrated_member(part, classes, from_estimator)
         members.append(member)
         curves += [_calibration_curve(calibrator) for calibrator in part.calibrators]
+    conjunctions = [member for member in members if isinstance(member, ConjunctionModel)]
+    if len(conjunctions) == len(members):
+        origin = dict(conjunctions[0].origin) | {"estimator": type(estimator).__name__}
+        return join_conjunctions(conjunctions, Curves(curves), origin)
     decision = Decision("calibrated", classes, probability=Curves(curves))
     linear = [member for member in members if isinstance(member, LinearModel)]
     if len(linear) == len(members):
@@ -122,12 +128,12 @@ def _calibrated_member(part: Any, classes: NDArray[Any], from_estimator: FromEst
             "CalibratedClassifierCV around a Pipeline is not known here; put it at the end of the pipeline: "
             "make_pipeline(..., CalibratedClassifierCV(LinearSVC()))"
         )
-    if hasattr(inside, "to_model"):
+    model = inside.to_model() if hasattr(inside, "to_model") else from_estimator(inside)
+    if not isinstance(model, Model):
         raise ValueError(
             f"CalibratedClassifierCV of {type(inside).__name__} is not known here; calibrate a classifier of "
-            "scikit-learn, or fit a classifier that has probabilities of its own"
+            "rows, such as PolySVC or one of scikit-learn"
         )
-    model = from_estimator(inside)
     if model.decision.scheme not in ("binary", "one_vs_rest"):
         raise ValueError(
             f"CalibratedClassifierCV of a {type(inside).__name__} of {len(classes)} classes is not known: "

@@ -59,7 +59,10 @@ ESTIMATORS: dict[str, Supported] = {
         "labels and probabilities",
         {
             "estimator": stated(
-                "classifiers listed here; of `SVC` for two classes only", "<LinearSVC>", "<RidgeClassifier>"
+                "classifiers listed here, `PolySVC`, `PolyLogisticRegression` and `CuttingPlaneSVC`; of `SVC` "
+                "for two classes only",
+                "<LinearSVC>",
+                "<RidgeClassifier>",
             ),
             "method": among(
                 "sigmoid", "isotonic", refused=["temperature"], why="fit it with 'sigmoid' or 'isotonic'"

@@ -1,0 +1,107 @@
+"""Models of conjunctions side by side: the scores of several as one model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.models.conjunction import ConjunctionModel
+from unkernel.models.curves import Curves
+from unkernel.models.numbering import decode, encode
+
+_Ranks = NDArray[np.int64]  # shape (n, 3), descending, padded with -1
+_Weights = NDArray[np.float64]
+
+
+def join_conjunctions(
+    members: Sequence[ConjunctionModel], probability: Curves, origin: dict[str, Any]
+) -> ConjunctionModel:
+    """Return one calibrated model whose scores are those of all members, one member after the other.
+
+    Where the members' maps differ (``gamma="scale"`` is another number for each training set), sets of
+    features become monomials, whose weights have the constants of the maps in them: so rows that are not
+    binary are scored as the members score them.
+    """
+    first = members[0]
+    if any((one.degree, one.feature_map) != (first.degree, first.feature_map) for one in members):
+        raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
+    sets = all(one.sets and _map_of(one) == _map_of(first) for one in members)
+    columns, place = np.unique(np.concatenate([one.columns for one in members]), return_index=True)
+    columns = columns[np.argsort(place)]  # the frequent ones of the first member stay in front
+    parts = [_renumbered(one, columns, sets=sets) for one in members]
+    keys, where = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
+    weights = np.zeros((len(keys), sum(len(one.intercept) for one in members)))
+    row = column = 0
+    for own_keys, own_weights in parts:
+        rows, width = own_weights.shape
+        weights[where.reshape(-1)[row : row + len(own_keys)], column : column + width] = own_weights
+        row, column = row + rows, column + width
+    return replace(
+        first,
+        sets=sets,
+        columns=columns,
+        keys=keys,
+        weights=weights,
+        intercept=np.concatenate([one.intercept for one in members]),
+        probability=probability,
+        calibrated=True,
+        origin=origin,
+    )
+
+
+def squared_constant(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
+    """Return the map's squared constant of a monomial of `order` factors, its exponents' factorials given.
+
+    Powers that overflow are infinite, as numpy's are.
+    """
+    if order > model.degree:
+        return np.float64(0.0)
+    if model.feature_map == "plain":
+        return np.float64(1.0)
+    powers = np.float64(model.coef0) ** (model.degree - order) * np.float64(model.gamma) ** order
+    return np.float64(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)
+
+
+def _map_of(model: ConjunctionModel) -> tuple[float, float] | None:
+    return None if model.feature_map == "plain" else (model.gamma, model.coef0)
+
+
+def _renumbered(
+    model: ConjunctionModel, columns: NDArray[np.int64], *, sets: bool
+) -> tuple[NDArray[np.uint64], _Weights]:
+    """The numbers of a model's conjunctions where features have the order of `columns`, and their weights."""
+    order = np.argsort(columns)
+    rank_of = np.append(order[np.searchsorted(columns, model.columns, sorter=order)], -1)
+    ranks = rank_of[decode(model.keys, model.degree, model.sets)]
+    ranks = -np.sort(-ranks, axis=1)
+    weights = model.weights
+    if model.sets and not sets:
+        ranks, weights = _monomials(model, ranks)
+    return encode(ranks, model.degree, sets), weights
+
+
+def _monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
+    """The monomials of sets: the weight of each set is divided among those of just its features."""
+    sizes = (ranks >= 0).sum(axis=1)
+    found = [ranks[sizes == 3]]
+    weights = [model.weights[sizes == 3]]
+    singles, pairs = sizes == 1, sizes == 2
+    powers = [squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3)]
+    plain, mixed = squared_constant(model, 2, 1), squared_constant(model, 3, 2)
+    chosen = [
+        (singles, [0] * order + [2] * (3 - order), powers[order - 1], sum(powers)) for order in (1, 2, 3)
+    ]
+    chosen += [
+        (pairs, places, share, plain + 2 * mixed)
+        for places, share in (([0, 1, 2], plain), ([0, 0, 1], mixed), ([0, 1, 1], mixed))
+    ]
+    for these, places, share, total in chosen:
+        if share > 0:
+            found.append(ranks[these][:, places])
+            weights.append(model.weights[these] * (share / total))
+    return np.concatenate(found), np.concatenate(weights)

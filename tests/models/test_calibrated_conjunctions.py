@@ -1,0 +1,143 @@
+"""CalibratedClassifierCV of PolySVC compiles: probabilities as scikit-learn's, saved and loaded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+
+import unkernel
+from unkernel import CuttingPlaneSVC, FormatError, PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
+from unkernel.models import ConjunctionModel, LinearModel, container
+
+ROWS, COLUMNS = 72, 5
+
+
+def rows_of(kind: str, count: int = ROWS) -> np.ndarray:
+    generator = np.random.default_rng(3)
+    numbers = generator.normal(size=(count, COLUMNS))
+    return (numbers > 0).astype(float) if kind == "binary" else numbers
+
+
+def labels(n_classes: int) -> np.ndarray:
+    rows = rows_of("numbers")
+    places = np.argmax(rows[:, :n_classes] + 0.3 * np.random.default_rng(4).normal(size=(ROWS, n_classes)), 1)
+    return np.array(["a", "b", "c"])[places]
+
+
+def check_scores(fast, own, X) -> None:
+    """The scores of all members, one after the other."""
+    members = [part.estimator.decision_function(X) for part in own.calibrated_classifiers_]
+    np.testing.assert_allclose(fast._raw_scores(X, None), np.column_stack(members), rtol=1e-9, atol=1e-12)
+
+
+def check_alike(fast, own, X) -> None:
+    np.testing.assert_allclose(fast.predict_proba(X), own.predict_proba(X), rtol=1e-9, atol=1e-12)
+    assert (fast.predict(X) == own.predict(X)).all()
+
+
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("kind", ["binary", "numbers"])
+def test_probabilities_are_those_of_scikit_learn(tmp_path, kind, n_classes, method, ensemble):
+    X, y = rows_of(kind), labels(n_classes)
+    own = CalibratedClassifierCV(PolySVC(), cv=3, method=method, ensemble=ensemble).fit(X, y)
+    fast = unkernel.compile(own, measure=False)
+    assert isinstance(fast.to_model(), ConjunctionModel)
+    fast.save(tmp_path / "fast.uk")
+    loaded = unkernel.load(tmp_path / "fast.uk")
+    for asked in (X, rows_of("numbers", 40)):  # also rows that are not binary
+        check_scores(fast, own, asked)
+        if method == "sigmoid" or asked is not X:  # steps of isotonic curves lie at the scores of these rows
+            check_alike(fast, own, asked)
+        np.testing.assert_array_equal(loaded.predict_proba(asked), fast.predict_proba(asked))
+        assert (loaded.predict(asked) == fast.predict(asked)).all()
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("options", [{"gamma": 0.5}, {"feature_map": "plain"}, {"coef0": 0.0}])
+def test_degrees_and_maps(degree, options):
+    X, y = rows_of("binary"), labels(2)
+    own = CalibratedClassifierCV(PolySVC(degree=degree, **options), cv=2).fit(X, y)
+    fast = unkernel.compile(own, measure=False)
+    assert fast.to_model().sets == ("coef0" not in options)  # the folds have the same map
+    for asked in (X, rows_of("numbers", 40)):
+        check_alike(fast, own, asked)
+
+
+def test_folds_may_lack_features():
+    """Features of which a fold has none; their numbers differ from fold to fold."""
+    X, y = rows_of("binary"), labels(2)
+    X[: ROWS // 2, 0] = X[ROWS // 2 :, 1] = 0
+    own = CalibratedClassifierCV(PolySVC(degree=3), cv=[(np.arange(36), np.arange(36, 72))] * 2)
+    own.cv += [(np.arange(36, 72), np.arange(36))]
+    check_alike(unkernel.compile(own.fit(X, y), measure=False), own, X)
+
+
+@pytest.mark.parametrize(
+    ("inside", "kind"), [(PolyLogisticRegression(), ConjunctionModel), (CuttingPlaneSVC(), LinearModel)]
+)
+def test_other_classifiers_of_rows(inside, kind):
+    X, y = rows_of("numbers"), labels(2)
+    own = CalibratedClassifierCV(inside, cv=2).fit(X, y)
+    fast = unkernel.compile(own, measure=False)
+    assert isinstance(fast.to_model(), kind)
+    check_alike(fast, own, X)
+
+
+def test_a_classifier_that_was_fitted_before():
+    X, y = rows_of("numbers"), labels(3)
+    own = CalibratedClassifierCV(FrozenEstimator(PolySVC().fit(X, y))).fit(X, y)
+    check_alike(unkernel.compile(own, measure=False), own, X)
+
+
+def test_one_classifier_is_explained():
+    X, y = rows_of("binary"), labels(2)
+    own = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
+    explained = unkernel.compile(own, measure=False).explain(X[0])
+    score = own.calibrated_classifiers_[0].estimator.decision_function(X[:1])[0]
+    assert explained.score == pytest.approx(score, rel=1e-9)
+
+
+def test_classifiers_of_trees_are_refused():
+    trees = ["(A (B x))", "(A (C y))"] * 6
+    own = CalibratedClassifierCV(TreeSVC(), cv=2).fit(trees, [0, 1] * 6)
+    with pytest.raises(ValueError, match="of TreeSVC is not known here; calibrate a classifier of rows"):
+        unkernel.compile(own)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_records(tmp_path, n_classes):
+    frame = pd.DataFrame({"size": rows_of("numbers")[:, 0], "kind": ["u", "v", "w"] * (ROWS // 3)})
+    own = make_pipeline(RecordEncoder(), CalibratedClassifierCV(PolySVC(), cv=2)).fit(
+        frame, labels(n_classes)
+    )
+    fast = unkernel.compile(own, sample=frame, measure=False)
+    fast.save(tmp_path / "fast.uk")
+    for one in (fast, unkernel.load(tmp_path / "fast.uk")):
+        check_alike(one, own, frame)
+        record = frame.iloc[5].to_dict()
+        assert one.predict_one(record) == own.predict(frame.iloc[5:6])[0]
+
+
+@pytest.mark.parametrize("change", [{"calibrated": 1}, {"calibrated": True, "probability": "softmax"}])
+def test_damaged_files_are_refused(tmp_path, change):
+    X, y = rows_of("binary"), labels(2)
+    own = CalibratedClassifierCV(PolySVC(), cv=2, ensemble=False).fit(X, y)
+    unkernel.compile(own, measure=False).save(tmp_path / "fast.uk")
+    kind, arrays, settings = container.read(tmp_path / "fast.uk")[:3]
+    damaged = _with(settings, change)
+    container.write(tmp_path / "damaged.uk", kind, arrays, damaged)
+    with pytest.raises(FormatError, match=r"damaged\.uk"):
+        unkernel.load(tmp_path / "damaged.uk").to_model()
+
+
+def _with(settings, change):
+    """Settings of the model, wherever they stand in those of the file."""
+    if "calibrated" in settings:
+        return settings | change
+    return {k: _with(v, change) if isinstance(v, dict) else v for k, v in settings.items()}
