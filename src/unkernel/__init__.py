@@ -8,18 +8,11 @@ of microseconds.
 >>> from unkernel import compile, load, read_model, read_svmlight, read_trees
 """
 
-from unkernel import _startup  # noqa: F401 (first: Ctrl-C may come during all other imports)
+from unkernel import _startup  # noqa: F401 (before all other imports)
 
 # isort: split
 
-import sys as _sys
 from typing import TYPE_CHECKING
-
-if "free-threading" in _sys.version:  # compiled plans and records are shared under Python's lock
-    raise ImportError(
-        "unkernel needs a Python with the global interpreter lock, and this one is free-threaded; use the "
-        f"ordinary build of Python {_sys.version.split()[0]}"
-    )
 
 from unkernel._lazy import lazy_names
 from unkernel._loading import load

@@ -1,7 +1,8 @@
-"""Ctrl-C while the command ``unkernel`` starts: one line and exit code 130, in the place of a traceback.
+"""Checks and settings before all other imports of the package.
 
-The package imports this before all else. ``unkernel.cli.main`` answers Ctrl-C once it runs; until then,
-Python itself would. Programs that import the package keep their own tracebacks.
+A free-threaded Python is refused. Ctrl-C while the command ``unkernel`` starts ends it with one line and exit
+code 130, in the place of a traceback: ``unkernel.cli.main`` answers Ctrl-C once it runs; until then, Python
+itself would. Programs that import the package keep their own tracebacks.
 """
 
 import os
@@ -10,6 +11,12 @@ from types import TracebackType
 
 _INTERRUPTED = 130
 _NAMES = ("unkernel", "unkernel.exe", "-m")  # argv[0] is -m while Python imports the package for -m unkernel
+
+if "free-threading" in sys.version:  # compiled plans and records are shared under Python's lock
+    raise ImportError(
+        "unkernel needs a Python with the global interpreter lock, and this one is free-threaded; use the "
+        f"ordinary build of Python {sys.version.split()[0]}"
+    )
 
 
 def _is_command() -> bool:

@@ -223,7 +223,7 @@ def test_header_alone_has_no_answers(run, people_model, tmp_path):
 def test_labels_that_the_model_does_not_know(run, people_model, tmp_path):
     (tmp_path / "d.csv").write_text(GOOD + "1,a,true,perhaps\n")
     ran = run("predict", people_model, tmp_path / "d.csv")
-    assert "1 record of 4 have labels that the model does not know (perhaps)" in ran.out
+    assert "1 record of 4 have labels that the model does not know (perhaps)" in ran.err
 
 
 def test_stdout_has_the_answers_before_a_bad_line(run, stdin, people_model):

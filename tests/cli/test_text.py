@@ -395,7 +395,7 @@ def test_clusters_are_no_parser(run, folder, tmp_path, command):
     )
     data = [] if command == "inspect" else [folder / "train.conllu"]
     told = run(command, tmp_path / "words.uk", *data).error()
-    assert "a clustering of words, and no parser: train text --clusters takes it" in told
+    assert "a clustering of words, and no parser: unkernel train text --clusters takes it" in told
 
 
 def test_treebank_reads_what_was_written(run, folder, model):

@@ -114,15 +114,15 @@ def test_labels_that_an_ordinal_model_does_not_know(run, rank_files, tmp_path):
     X, y = read_svmlight(rank_files[1])
     write_svmlight(tmp_path / "other", X, y + 10)
     ran = run("predict", tmp_path / "m.uk", tmp_path / "other")
-    assert "have labels that the model does not know (10, 11, 12, 13)" in ran.out
-    assert "ordered pairs" in ran.out
+    assert "have labels that the model does not know (10, 11, 12, 13)" in ran.err
+    assert "ordered pairs" in ran.err
 
 
 def test_rows_that_have_no_pair(run, rank_files, tmp_path):
     assert run("train", "rank", rank_files[0], "-o", tmp_path / "m.uk").code == 0
     (tmp_path / "same").write_text("1 qid:1 1:1\n2 qid:2 1:2\n")
     ran = run("predict", tmp_path / "m.uk", tmp_path / "same")
-    assert "not known: there is no pair to order" in ran.out
+    assert "not known: there is no pair to order" in ran.err
     assert run("predict", tmp_path / "m.uk", tmp_path / "same", "--json").json["ordered_pairs"] is None
 
 

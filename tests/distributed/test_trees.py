@@ -233,7 +233,7 @@ def test_refusals(client: Any, trees: Trees, tmp_path: Path) -> None:
     refused("at least one non-zero", [tree, other], [0, 1], [0.0, 0.0])
     refused("there are no trees to train on", [dask.delayed(([], []))])
     refused("have vectors", Forest([tree, other], vectors=[[1.0], [2.0]]), [0, 1])
-    refused("no example has a tree", [None] * 20, [0, 1] * 10)
+    refused("no example has a tree", Forest([None] * 20), [0, 1] * 10)
     refused(r"partition \d: a bag of trees has pairs", dask.bag.from_sequence([tree, other]))
     refused("block 0: a block is a tuple", [dask.delayed(3)])
     refused("numbers, and those of others are text", [dask.delayed(([tree], [k])) for k in (1, "a")])

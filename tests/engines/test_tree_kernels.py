@@ -223,7 +223,7 @@ def test_trees_too_large_for_a_table_of_all_pairs(kind):
 @every_kernel
 def test_trees_of_one_leaf_and_no_trees(kind):
     a = ["(A)", "(B)", None, "(A B)", "(A)"]
-    found = TreeKernel(kind, decay=0.5, width_decay=0.5)(a)
+    found = TreeKernel(kind, decay=0.5, width_decay=0.5)(Forest(a))
     parsed = [None if one is None else as_trees([one])[0] for one in a]
     expected = np.array(
         [

@@ -144,7 +144,7 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
         ({"inputs": [GOOD | {"datatype": "FP8"}]}, 400, "inputs[0].datatype must be one of BYTES, BOOL"),
         ({"inputs": [GOOD | {"shape": [2]}]}, 400, "has 2 values, and there are 1"),
         ({"inputs": [GOOD | {"shape": [-1]}]}, 400, "inputs[0].shape must be a list of sizes"),
-        ({"inputs": [GOOD | {"data": ["x"]}]}, 400, "inputs[0].data: 'x' is no FP64"),
+        ({"inputs": [GOOD | {"data": ["x"]}]}, 400, 'inputs[0].data: "x" is no FP64'),
         ({"inputs": [GOOD | {"data": [[1], 2]}]}, 400, "inputs[0].data is nested unevenly"),
         ({"inputs": [GOOD | {"datatype": "INT8", "data": [999]}]}, 400, "does not fit INT8"),
         ({"inputs": [GOOD, tensor("town", ["a", "b"])]}, 400, "different numbers of items"),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from unkernel._core import softmax
 from unkernel.learners.base import Model
 from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
@@ -199,8 +200,7 @@ class PolyLogisticRegression(PolyLearner):
         ndarray of shape (n_samples, n_classes)
             The probabilities, in the order of ``classes_``.
         """
-        probabilities: NDArray[np.float64] = np.exp(self.predict_log_proba(X))
-        return probabilities
+        return np.asarray(softmax(np.ascontiguousarray(self._scores(X))))
 
     def predict_log_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict the logarithm of the probability of each class.
