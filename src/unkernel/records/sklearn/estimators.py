@@ -59,8 +59,8 @@ ESTIMATORS: dict[str, Supported] = {
         "labels and probabilities",
         {
             "estimator": stated(
-                "classifiers listed here, `PolySVC`, `PolyLogisticRegression` and `CuttingPlaneSVC`; of `SVC` "
-                "for two classes only",
+                "classifiers listed here, `PolySVC`, `PolyLogisticRegression` and `CuttingPlaneSVC`; of "
+                "`SVC` for two classes only",
                 "<LinearSVC>",
                 "<RidgeClassifier>",
             ),
