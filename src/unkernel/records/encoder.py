@@ -236,7 +236,11 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not parts:
             raise ValueError("every column is dropped: nothing is left to learn from")
         labels = JoinedNames([made[part].names for part in parts])
-        return Plan(list(names), [*made, steps.concatenate(parts, labels)])
+        usual = {
+            column.name: column.usual_value(self.min_count) for column in columns if column.kind != "drop"
+        }
+        example = {name: value for name, value in usual.items() if value is not None}
+        return Plan(list(names), [*made, steps.concatenate(parts, labels)], example=example)
 
     def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
         """The steps of some columns of one kind, of which the first will have this number."""

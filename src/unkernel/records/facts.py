@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,6 +109,36 @@ class ColumnFacts:
                 "as 2026-11-17 or 2026-11-17T14:05"
             )
 
+    def usual_value(self, min_count: int) -> Any:
+        """The most frequent category or string, the median of numbers, or a date; None if there is none."""
+        if self.kind == "category":
+            value = _most_frequent(self.categories, min_count)
+            return bool(value) if self.is_truth() and value is not None else value
+        if self.kind == "strings":
+            item = _most_frequent(self.items, min_count)
+            return None if item is None else [item]
+        if self.kind in _NUMBERS:
+            return self._median()
+        return self._date() if self.kind == "date" else None
+
+    def _median(self) -> float | None:
+        lows, _, counts, _ = self._summary.counted_numbers()
+        if not len(counts):
+            return None
+        ends = np.cumsum(counts)
+        value = float(lows[np.searchsorted(ends, ends[-1] / 2)])
+        return int(value) if self.is_whole() else float(f"{value:.4g}")
+
+    def _date(self) -> str | None:
+        """A date in the middle of those that are texts; of others, one of middling parts."""
+        if texts := self._summary.frequent_texts(1):
+            return texts[len(texts) // 2]
+        years, months, days = (np.asarray(self._summary.date_edges(part, 2)) for part in range(3))
+        if not len(years):
+            return None
+        month, day = (int(edges[0]) if len(edges) else 1 for edges in (months, days))
+        return f"{int(years[0]):04}-{month:02}-{min(day, 28):02}"
+
     def is_whole(self) -> bool:
         """Whether all numbers are whole."""
         return self._summary.is_whole
@@ -128,6 +158,19 @@ class ColumnFacts:
             )
         if self._summary.has_infinity:
             raise ValueError(f"Input X contains infinity: column {self.name!r}")
+
+
+def _most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
+    """The first of the values that most records have; None if none has `min_count` records."""
+    low, high = min_count, 2 * min_count
+    if not list_frequent(low):
+        return None
+    while list_frequent(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if list_frequent(middle) else (low, middle)
+    return list_frequent(low)[0]
 
 
 @dataclass(frozen=True, eq=False)

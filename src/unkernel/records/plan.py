@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -81,6 +81,9 @@ class Plan:
         Whether records may have other columns. Otherwise these are errors.
     bound : sequence of str, default=()
         Columns that a record must not have, because their values are fixed. Not stored in files.
+    example : mapping of str to object, default={}
+        A usual value of each column, for people who try the model: the most frequent category, the median of
+        numbers, a date. Texts have none.
 
     See Also
     --------
@@ -102,6 +105,7 @@ class Plan:
     whole: bool = False
     ignores_unknown_keys: bool = True
     bound: Sequence[str] = ()
+    example: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def feature_names(self) -> Sequence[str]:
@@ -308,7 +312,7 @@ class Plan:
             "ignores_unknown_keys": self.ignores_unknown_keys,
             "steps": steps,
         }
-        return arrays, settings
+        return arrays, settings | ({"example": dict(self.example)} if self.example else {})
 
     @classmethod
     def from_container(cls, file: str, arrays: Mapping[str, NDArray[Any]], settings: Any) -> Plan:
@@ -345,6 +349,7 @@ class Plan:
                 required=_checked(settings["required"], bool),
                 whole=_checked(settings["whole"], bool),
                 ignores_unknown_keys=_checked(settings["ignores_unknown_keys"], bool),
+                example=_checked(settings.get("example", {}), dict),
             )
             if not plan.steps:
                 raise ValueError("it has no steps")

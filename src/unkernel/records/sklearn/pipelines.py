@@ -58,17 +58,17 @@ def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
         first = kept.pop(0)[1].plan_
         builder = Builder(list(first.columns), list(first.steps))
         source: Source = Vector(len(builder.steps) - 1, first.steps[-1].names)
-        required, whole = first.required, first.whole
+        required, whole, example = first.required, first.whole, first.example
     else:
         columns = _columns(kept, last)
         builder = Builder(columns)
         source = Raw(range(len(columns)))
-        required, whole = True, _takes_values(kept)
+        required, whole, example = True, _takes_values(kept), {}
     source = _pipeline(builder, kept, source, "")
     vector = builder.numbers(source, "before the classifier")
     if vector.step != len(builder.steps) - 1:
         builder.add(steps.concatenate([vector.step], vector.names))
-    return Plan(builder.columns, builder.steps, required=required, whole=whole)
+    return Plan(builder.columns, builder.steps, required=required, whole=whole, example=example)
 
 
 def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:

@@ -68,8 +68,8 @@ class RecordAnswerer(ScoreAnswerer):
 
     @property
     def example(self) -> Any:
-        middles = _middles(self._plan)
-        return {column["name"]: middles.get(column["name"], _example_of(column)) for column in self.columns}
+        known = _middles(self._plan) | dict(self._plan.example)
+        return {column["name"]: known.get(column["name"], _example_of(column)) for column in self.columns}
 
     def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
         scores = [self._score(item) for item in items]
@@ -150,8 +150,9 @@ def _middles(plan: Plan) -> dict[str, float]:
     """A number in the middle of the intervals of each column that has some."""
     found: dict[str, float] = {}
     for step in plan.steps:
-        if step.kind != "bins" or "columns" not in (numbers := plan.steps[int(step.table["input"])].table):
+        if step.kind != "bins" or plan.steps[int(step.table["input"])].kind != "numbers":
             continue
+        numbers = plan.steps[int(step.table["input"])].table
         begins, edges = step.table["begins"].tolist(), step.table["edges"].tolist()
         for place, column in enumerate(numbers["columns"].tolist()):
             own = edges[begins[place] : begins[place + 1]]

@@ -11,6 +11,13 @@ let timer = 0;
 
 // --- The form -----------------------------------------------------------------------------------
 
+// A value as a field has it.
+function written(value) {
+  if (Array.isArray(value)) return value.join(", ");
+  if (typeof value === "boolean") return Number(value);
+  return typeof value === "object" ? "" : value;
+}
+
 function fieldOf(column, number) {
   const id = `field-${number}`;
   const value = model.example[column.name];
@@ -19,7 +26,7 @@ function fieldOf(column, number) {
     id,
     name: column.name,
     type: numeric ? "number" : "text",
-    value: typeof value === "object" ? "" : value,
+    value: written(value),
     autocomplete: "off",
     placeholder: column.type === "array" ? "one, two, three" : "missing",
   });
