@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::ptrdiff_t most_digits = 15;  // of numbers without a point: exact as doubles
 
-// ASCII that stands for itself. `char` is signed on some machines and unsigned on others, so the code says which.
+// ASCII that stands for itself. `char` is signed on some machines and unsigned on others, so the code says
+// which.
 bool is_plain_character(char c) {
   const auto code = static_cast<unsigned char>(c);
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
