@@ -328,7 +328,8 @@ class BoundPlan {
     strings.clear();
     for (const nb::handle item : list) {
       if (PyUnicode_Check(item.ptr()) == 0)
-        fail(column, "a list must hold strings, and has a value of type " + python_type(item));
+        fail(column, "expected one value, or a list of strings, got a list with a value of type " +
+                         python_type(item));
       strings.push_back(utf8(item, column));
     }
     room.kept.push_back(std::move(list));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -30,8 +31,8 @@ class PlainScoring {
         cells_(plan.cells()),
         scores_(engine.scores()) {}
 
-  // Calls `use` with the scores of each record; false if any record is not plain or cannot be encoded, or if
-  // there are more than `most`. Some scores may have been used by then.
+  // Calls `use` with the scores of each record; false if any record is not plain, cannot be encoded or has an
+  // infinite score, or if there are more than `most`. Some scores may have been used by then.
   template <class Use>
   bool score(std::string_view text, JsonShape shape, std::size_t most, Use&& use) {
     reader_.begin(text, shape == JsonShape::lines);
@@ -72,6 +73,8 @@ class PlainScoring {
     if (!reader_.read(cells_) || plan_.lacks_column(cells_)) return false;
     const records::EncodedRow row = encoder_.encode(cells_);
     engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
+    if (!std::all_of(scores_.begin(), scores_.end(), [](double score) { return std::isfinite(score); }))
+      return false;
     use(scores_);
     return true;
   }

@@ -172,7 +172,7 @@ def test_tables_that_cannot_be_answered(predict, data, words):
     [
         ('{"age": 1}\n{"age": "old"}\n', "d.jsonl:2: column 'age': expected a number, got the string 'old'"),
         ('{"age": {"n": 1}}\n', "d.jsonl:1: column 'age': expected a number, got a list or a dict"),
-        ('{"job": [["a"]]}\n', "d.jsonl:1: column 'job': a list must hold strings"),
+        ('{"job": [["a"]]}\n', "d.jsonl:1: column 'job': expected one value, or a list of strings, got"),
         ('{"age": Infinity}\n', "d.jsonl:1: column 'age': the number is infinite"),
         ('{"age": 1}\n7\n', "d.jsonl:2: expected an object such as"),
         ('{"age": 1,}\n', "d.jsonl:1:"),

@@ -256,7 +256,7 @@ def test_damaged_arrays_are_refused_or_answer(plain: RecordClassifier) -> None:
     ("change", "message"),
     [
         ({"age": "old"}, "column 'age': expected a number, got the string 'old'"),
-        ({"age": [1]}, "column 'age': a list must hold strings, and has a value of type int"),
+        ({"age": [1]}, "column 'age': expected one value, or a list of strings, got a list with .* int"),
         (
             {"age": {"a": {"b": 1}}},
             "column 'age': expected a number, a string or a date, got a value of type dict",
@@ -271,7 +271,7 @@ def test_damaged_arrays_are_refused_or_answer(plain: RecordClassifier) -> None:
         ({"note": ["red"]}, "column 'note': expected a text, got a value of type list"),
         ({"note": "\udfff red"}, "column 'note': the string has a lone surrogate"),
         ({"tags": "x"}, "column 'tags': expected a list of strings"),
-        ({"tags": ["x", None]}, "column 'tags': a list must hold strings, and has a value of type NoneType"),
+        ({"tags": ["x", None]}, "column 'tags': .* got a list with a value of type NoneType"),
         ({"gain": 1e308}, "a score is not finite"),
     ],
 )

@@ -37,7 +37,9 @@ PREDICT = "/models/people/predict"
         (b'{"age": {"a": 1}}', "column 'age': expected a number, got a list or an object"),
         (b'{"age": "a dict"}', "column 'age': expected a number, got the string 'a dict'"),
         (b'{"age": "old"}', "column 'age': expected a number, got the string 'old'"),
-        (b'{"age": [1]}', "column 'age'"),
+        (b'{"age": [1]}', "column 'age': expected one value, or a list of strings, got a list with a number"),
+        (b'{"age": ["1"]}', "column 'age': expected a number, got a list or an object"),
+        (b'{"town": "\\ud800"}', "column 'town': the string has a lone surrogate, which is no character"),
         (b'[{"age": 1}, 7]', "[1]: "),
         (b'{"town": {"a": 1}}', "column 'town'"),
     ],
@@ -46,6 +48,38 @@ def test_bad_bodies_are_told_what_is_wrong(client: Client, body, words):
     found = client.post(PREDICT, content=body)
     assert found.status_code == 400
     assert words in found.json()["error"]
+
+
+def test_texts_and_trees_have_no_lone_surrogates(client: Client):
+    for name in ("text", "trees", "arcs"):
+        for endpoint in ("predict", "explain"):
+            found = client.post(f"/models/{name}/{endpoint}", content=b'"(S \\ud800)"')
+            words = "character 3 of the text is a lone surrogate, which is no character"
+            assert (found.status_code, found.json()["error"]) == (400, words)
+
+
+def test_truth_values_are_the_numbers_1_and_0(client: Client):
+    for truth, number in (("true", "1"), ("false", "0")):
+        bodies = [
+            f'{{"age": {value}, "town": "{town}"}}' for town in ("Uji", "é") for value in (truth, number)
+        ]
+        found = [client.post(PREDICT, content=body).json() for body in bodies]
+        assert found[0] == found[1]
+        assert found[2] == found[3]
+
+
+def test_scores_that_are_not_finite_are_refused_by_both_readers(tmp_path):
+    """``predict_one`` refuses them, too."""
+    rows = [{"gain": number} for number in range(20)]
+    encoder = RecordEncoder(kinds={"gain": "number"}, min_count=1)
+    pipeline = make_pipeline(encoder, PolyLogisticRegression(degree=2))
+    unkernel.compile(pipeline.fit(rows, [number > 9 for number in range(20)]), measure=False).save(
+        tmp_path / "m.uk"
+    )
+    with served({"m": tmp_path / "m.uk"}) as client:
+        for body in (b'{"gain": 1e308}', b'{"gain": 1e308, "other": "\xc3\xa9"}', b'[{"gain": 1e308}]'):
+            found = client.post("/models/m/predict", content=body)
+            assert (found.status_code, "a score is not finite" in found.json()["error"]) == (400, True)
 
 
 def test_the_field_is_named(client: Client):

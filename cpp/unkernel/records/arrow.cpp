@@ -56,8 +56,9 @@ Column list_column(const Source& source) {
     for (std::size_t k = begin_of(row); lists.valid(row) && k < begin_of(row + 1); ++k) {
       const Cell cell = cell_at(strings, k);
       if (cell.kind() != CellKind::text)
-        throw std::invalid_argument("column '" + std::string(source.schema.name) +
-                                    "': a list must hold strings");
+        throw std::invalid_argument(
+            "column '" + std::string(source.schema.name) +
+            "': expected one value, or a list of strings, got a list of other values");
       lists.strings.push_back(cell.text());
     }
   }

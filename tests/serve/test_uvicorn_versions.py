@@ -1,0 +1,68 @@
+"""The oldest and the newest uvicorn that we allow, whose internals our connections change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from unkernel.serve import connection
+
+ROOT = Path(__file__).parents[2]
+OLDEST, NEWEST = "oldest", "newest"
+
+
+def allowed() -> dict[str, str]:
+    """What pip is asked for, to get the oldest and the newest version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (words,) = (one for one in project["project"]["optional-dependencies"]["serve"] if "uvicorn" in one)
+    bound = words.removeprefix("uvicorn>=").partition(",")[0]
+    return {OLDEST: f"uvicorn=={bound}.0", NEWEST: words}
+
+
+def test_there_is_an_upper_bound():
+    assert ",<" in allowed()[NEWEST]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [OLDEST, NEWEST])
+def test_connections_work_with(which: str, tmp_path: Path):
+    """Needs a package index."""
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(tmp_path)]
+    subprocess.run([*pip, allowed()[which]], check=True)
+    search = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"PYTHONPATH": search}
+    code = "from unkernel.serve.connection import Connection, protocol; assert protocol() is Connection"
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    tests = [f"tests/serve/test_{name}.py" for name in ("connection", "process", "hostile_clients")]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *tests]
+    subprocess.run(command, check=True, env=environment, cwd=ROOT)
+
+
+class _Other(connection.HttpToolsProtocol):  # type: ignore[misc]
+    """As of a version that keeps no pipeline."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        del self.pipeline
+
+
+def test_other_internals_are_found():
+    own = connection.RequestResponseCycle
+    assert connection.difference(connection.HttpToolsProtocol, own) == ""
+    assert connection.difference(_Other, own) == "no pipeline"
+    assert "another way" in connection.difference(object, own)
+    assert connection.difference(connection.HttpToolsProtocol, lambda: None) == "no keep_alive"
+
+
+def test_other_internals_are_left_alone_and_told_once(monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr(connection, "HttpToolsProtocol", _Other)
+    monkeypatch.setattr(connection, "log", lambda message, **facts: told.append(facts["reason"]))
+    assert connection.protocol() == "httptools"
+    (reason,) = told
+    assert reason.endswith("has no pipeline")
