@@ -84,25 +84,26 @@ class Result:
 
 
 def run(command: Sequence[str | Path], log: Path, environment: dict[str, str] | None = None) -> str:
-    """Run a command and return its output, which is also added to a log; FailedError shows the end of it."""
-    done = subprocess.run(
-        [str(part) for part in command],
-        env=os.environ | (environment or {}),
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    """Run a command, add its output to a log, and return it; a FailedError shows the end of it."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file:
-        file.write(f"$ {' '.join(map(str, command))}\n{done.stdout}\n")
+    with log.open("a+", encoding="utf-8", errors="replace") as file:
+        print("$", *command, file=file, flush=True)
+        begin = file.tell()
+        done = subprocess.run(
+            [str(part) for part in command],
+            env=os.environ | (environment or {}),
+            cwd=ROOT,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        file.seek(begin)
+        said = file.read()
     if done.returncode != 0:
         words = " ".join(map(str, command[:4])).replace(f"{ROOT}/", "")
-        end = f"{log.relative_to(ROOT)} ends:\n{done.stdout[-4000:]}"
+        end = f"{log.relative_to(ROOT)} ends:\n{said[-4000:]}"
         raise FailedError(f"{words} ended with {done.returncode}; {end}")
-    return done.stdout
+    return said
 
 
 def new_result(target: str) -> Result:
@@ -237,7 +238,7 @@ def check_musl(result: Result, arguments: Sequence[str]) -> None:
     machine = arguments[0] if arguments else MACHINE
     if machine != MACHINE:
         result.target += f"-{machine}"
-    compile_native(result, [*zig_options(result, f"{machine}-linux-musl"), "-DUNKERNEL_PYTHON=OFF"])
+    compile_native(result, [*zig_options(result, f"{machine}-linux-musl", "Linux"), "-DUNKERNEL_PYTHON=OFF"])
     result.compiled = ["core", "native tests"]
     if machine == MACHINE:
         run_native_tests(result)
@@ -245,7 +246,7 @@ def check_musl(result: Result, arguments: Sequence[str]) -> None:
 
 def check_windows(result: Result, _arguments: Sequence[str]) -> None:
     """Programs for Windows, compiled and linked. They run under Wine, on x86-64, where it is installed."""
-    options = [*zig_options(result, "x86_64-windows-gnu"), "-DCMAKE_SYSTEM_NAME=Windows"]
+    options = zig_options(result, "x86_64-windows-gnu", "Windows")
     wine = shutil.which("wine") if MACHINE == "x86_64" else None
     if wine:
         options.append(f"-DCMAKE_CROSSCOMPILING_EMULATOR={wine}")
@@ -285,7 +286,7 @@ def default_pythons() -> list[str]:
     return os.environ.get("PYTHONS", "python3.12 python3.13 python3.14").split()
 
 
-def zig_options(result: Result, triple: str) -> list[str]:
+def zig_options(result: Result, triple: str, system: str) -> list[str]:
     """Return the options by which CMake compiles with zig for another system, after making its programs."""
     zig = os.environ.get("ZIG", f"{sys.executable} -m ziglang")
     result.compiler = f"zig {first_line(*zig.split(), 'version')} (Clang, libc++), {triple}"
@@ -299,7 +300,7 @@ def zig_options(result: Result, triple: str) -> list[str]:
     return [
         *(f"-DCMAKE_CXX_COMPILER={folder}/clang++", f"-DCMAKE_CXX_FLAGS=-target {triple}"),
         *(f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib", f"-DCMAKE_RC_COMPILER={folder}/rc"),
-        *("-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"),
+        *(f"-DCMAKE_SYSTEM_NAME={system}", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"),
     ]
 
 
