@@ -178,10 +178,11 @@ def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.floa
     if x.shape[1] > 2:
         return np.asarray(product * _share(squared_constant(model, 3, 1), squared_constant(model, 3, 1)))
     if x.shape[1] == 1:
-        monomials = [squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3)]
-        whole = sum(monomials)
+        first, second, third = (squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3))
+        whole = first + second + third
+        v = x[:, 0]
         return np.asarray(
-            sum(_share(own, whole) * x[:, 0] ** order for order, own in enumerate(monomials, 1))
+            _share(first, whole) * v + _share(second, whole) * v**2 + _share(third, whole) * v**3
         )
     plain, mixed = squared_constant(model, 2, 1), squared_constant(model, 3, 2)
     whole = plain + 2 * mixed

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.rows.csr import canonical_rows, is_sparse
+from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.decision import Decision, Platt
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
@@ -28,7 +29,7 @@ _SVM_TYPES = {
     "SVR": "epsilon_svr",
     "NuSVR": "nu_svr",
 }
-_ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel]] = {
+_ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel | ConjunctionModel]] = {
     "OneVsRestClassifier": one_vs_rest,
     "OneVsOneClassifier": one_vs_one,
     "CalibratedClassifierCV": calibrated,
@@ -36,7 +37,7 @@ _ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel]] = {
 _LINEAR_REGRESSIONS = {"LinearSVR", "LinearRegression", "Ridge", "ElasticNet", "SGDRegressor"}
 
 
-def from_estimator(estimator: Any) -> KernelModel | LinearModel:
+def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionModel:
     """Take the model out of a fitted scikit-learn estimator.
 
     Parameters
@@ -50,7 +51,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel:
 
     Returns
     -------
-    KernelModel or LinearModel
+    KernelModel, LinearModel or ConjunctionModel
         A model with the scores, predictions and probabilities of the estimator.
 
     Raises

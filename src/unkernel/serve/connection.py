@@ -222,17 +222,10 @@ class _Lingering:
 
 
 _OF_PROTOCOL = (
-    "connections",
-    "cycle",
-    "expect_100_continue",
-    "flow",
-    "headers",
-    "loop",
-    "parser",
-    "pipeline",
+    *("connections", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline"),
+    *("on_response_complete", "scope", "send_400_response", "server_state", "shutdown"),
+    *("timeout_keep_alive_task", "_unset_keepalive_if_required"),
 )
-_OF_PROTOCOL += ("on_response_complete", "scope", "send_400_response", "server_state", "shutdown")
-_OF_PROTOCOL += ("timeout_keep_alive_task", "_unset_keepalive_if_required")
 _OF_CYCLE = ("keep_alive", "more_body", "response_complete", "transport")
 
 

@@ -86,7 +86,7 @@ class _Rows:
     def entry(self, form: str, words: range) -> tuple[_Entry, int]:
         """An entry for words, and the word that has its head: the topmost, so that heads make no circle."""
         top = min(words, key=self._depth)
-        values = {name: column[top] for name, column in self._tags.items()}
+        values: dict[str, Any] = {name: column[top] for name, column in self._tags.items()}
         if len(words) > 1:
             values["tags"] = "_".join(self._all("tags", words))
             values["lemmas"] = " ".join(self._all("lemmas", words))
