@@ -227,9 +227,11 @@ class BoundPlan {
 
   void read_sequence(nb::handle record, CellRoom& room) const {
     if (PyList_Check(record.ptr()) == 0 && PyTuple_Check(record.ptr()) == 0)
-      throw nb::type_error(("a record is a dict, or a list of one value per column, not a value of type " +
-                            python_type(record))
-                               .c_str());
+      throw nb::type_error(
+          ("a record is a dict, or a list of one value per column, not a value of type " +
+           python_type(record) +
+           (nb::hasattr(record, "to_dict") ? "; give row.to_dict() for a row of a frame" : ""))
+              .c_str());
     if (nb::len(record) != given_)
       throw std::invalid_argument("the record has " + std::to_string(nb::len(record)) +
                                   " values, and the model " + std::to_string(given_) + " columns");

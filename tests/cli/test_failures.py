@@ -199,6 +199,8 @@ def test_a_full_device(run, files):
 
 def test_options_of_predict_that_do_not_go_together(run, files):
     assert "stdout" in run("predict", files.model, files.test, "--json", "--output", "-").error()
+    assert "--output" in run("predict", files.model, files.test, "--scores", "--json").error()
+    assert "--output" in run("predict", files.model, files.test, "--probability", "--json").error()
 
 
 def test_an_index_beyond_all_memory(run, tmp_path):

@@ -482,6 +482,13 @@ def test_limits_of_numbers_are_in_the_help(run, monkeypatch):
         assert "features in a conjunction, from 1 to 3." in run("train", kind, "--help").out
 
 
+def test_plain_text_teaches_no_parser(run, tmp_path):
+    """The hint names a way that does not lead back here."""
+    (tmp_path / "s.txt").write_text("This is plain text.\nAnd more of it.\n")
+    told = run("train", "text", tmp_path / "s.txt", "-o", tmp_path / "m.uk").error()
+    assert "plain text teaches a parser nothing" in told
+
+
 def test_who_takes_a_parser_is_said_in_full(run, tmp_path):
     words = [["They", "saw", "it"], ["Dogs", "bark"]] * 4
     tags = [["PRON", "VERB", "PRON"], ["NOUN", "VERB"]] * 4

@@ -105,6 +105,16 @@ def test_none_is_no_record() -> None:
             ask(None)
 
 
+def test_a_row_of_a_frame_is_no_record_and_its_dict_is() -> None:
+    pipeline = make_pipeline(RecordEncoder(), LinearSVC()).fit(frame(object), LABELS)
+    fast = unkernel.compile(pipeline, measure=False)
+    row = frame(object).iloc[0]
+    for ask in (fast.predict_one, fast.score_one, fast.explain_one):
+        with pytest.raises(TypeError, match=r"type Series; give row.to_dict\(\) for a row of a frame"):
+            ask(row)
+    assert fast.predict_one(row.to_dict()) == fast.predict(frame(object)[:1])[0]
+
+
 def test_truth_values_are_called_so() -> None:
     names = RecordEncoder(min_count=1).fit({"member": [True, False, None]}).get_feature_names_out()
     assert names.tolist()[:2] == ["member = False", "member = True"]

@@ -266,9 +266,11 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
   }
   if (found == 1) {
     return fail(
-        at, instead +
-                "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
-                "that tabs separate; plain text is for parsers of `unkernel train text`");
+        at,
+        instead +
+            "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
+            "that tabs separate; plain text teaches a parser nothing, and only parsers that `unkernel train "
+            "text` made of such words parse it");
   }
   return fail(at, instead + "; tabs separate them, and _ stands in an empty one");
 }

@@ -130,7 +130,8 @@ std::size_t TreeLines::read_section(std::string_view text, std::size_t at) {
   if (text[at] == '#') return text.size();
   const Mark mark = mark_at(text, at);
   if (mark.size == 0) {
-    if (text[at] == '(') fail(at, "a tree stands between |BT| and |ET|");
+    if (text[at] == '(')
+      fail(at, "a tree stands between |BT| and |ET|, as in: 1 |BT| (S (NP dogs) (VP bark)) |ET|");
     return read_vectors(text, at);
   }
   if (!mark.begins) {
