@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from unkernel import datasets
 
 TESTS = Path(__file__).resolve().parent
 ENTRIES = tomllib.loads((TESTS / "expected_skips.toml").read_text(encoding="utf-8"))["skip"]
@@ -84,3 +87,13 @@ def test_the_variable_switches_it_on() -> None:
 def test_every_entry_says_why(entry: dict[str, str]) -> None:
     assert set(entry) == {"reason", "because"}
     assert entry["because"].endswith(".")
+
+
+@pytest.mark.parametrize("folder", ["empty", None])
+def test_data_that_is_not_there_is_expected(
+    folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "folder", lambda: tmp_path / folder if folder else None)
+    with pytest.raises(FileNotFoundError) as missing:
+        datasets.path("a9a")
+    assert any(re.match(entry["reason"], str(missing.value)) for entry in ENTRIES)
