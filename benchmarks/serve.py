@@ -183,9 +183,8 @@ class Running:
         self.port = port
 
     def cpu_seconds(self) -> float:
-        """What the server has taken so far."""
-        fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """What the server and its workers have taken so far."""
+        return sum(_cpu_seconds(process) for process in (self._process, *_children(self._process)))
 
     def connect(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port))
@@ -218,6 +217,19 @@ class Running:
         late, unit = re.search(r"99%\s+([\d.]+)(us|ms|s)", told).groups()  # type: ignore[union-attr]
         spent = (self.cpu_seconds() - before) / requests
         return rate, float(late) * {"us": 1e-3, "ms": 1.0, "s": 1e3}[unit], spent * 1e6
+
+
+def _cpu_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _children(process: int) -> list[int]:
+    return [
+        int(child)
+        for listed in Path(f"/proc/{process}/task").glob("*/children")
+        for child in listed.read_text().split()
+    ]
 
 
 def free_port() -> int:

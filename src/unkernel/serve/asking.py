@@ -140,7 +140,7 @@ class Asking:
             if len(items) > limit:
                 words = f"{len(items):,} are too many at once: the server's limit is {limit:,}"
                 raise RequestError(413, words)
-            answer = _asked(lambda: answerer.json_of(items, shape), named=shape == JsonShape.LIST)
+            answer = _asked(lambda: answerer.json_of(items, shape), named=shape is JsonShape.LIST)
         return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
 
     def _infer(self, served: Served, head: Head, body: bytes) -> Reply:

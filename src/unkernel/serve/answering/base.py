@@ -128,9 +128,9 @@ def check_characters(text: str) -> None:
 
 def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:
     """Answers as JSON of a shape."""
-    if shape == JsonShape.LINES:
+    if shape is JsonShape.LINES:
         return _ENCODER.encode_lines(answers)
-    return _ENCODER.encode(answers if shape == JsonShape.LIST else answers[0])
+    return _ENCODER.encode(answers if shape is JsonShape.LIST else answers[0])
 
 
 class FieldError(ValueError):

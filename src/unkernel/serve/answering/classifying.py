@@ -56,7 +56,7 @@ class Answers:
         """The same as JSON of a shape."""
         if self.json_writer is None:
             return encode_answers(self.of_rows(raw), shape)
-        return self.json_writer.write(np.ascontiguousarray(raw[:, 0]), shape)
+        return self.json_writer.write(raw[:, 0], shape)
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:

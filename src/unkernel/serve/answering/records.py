@@ -33,6 +33,7 @@ class RecordAnswerer(ScoreAnswerer):
         self._answers = Answers(model.decision)
         self._scorer = RecordClassifier(self._plan, model.classifier)._scorer
         self._score = self._scorer.score
+        self._n_scores = model.decision.n_scores
 
     @cached_property
     def columns(self) -> list[Json]:
@@ -73,7 +74,7 @@ class RecordAnswerer(ScoreAnswerer):
 
     def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
         scores = [self._score(item) for item in items]
-        return np.array(scores, dtype=np.float64).reshape(len(items), self._model.decision.n_scores)
+        return np.array(scores, dtype=np.float64).reshape(len(items), self._n_scores)
 
     def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
         if (writer := self._answers.json_writer) is not None:
