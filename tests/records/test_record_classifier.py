@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -181,7 +182,10 @@ def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
             if not is_refused(arrays, changed):
                 taken.add(next(key for key in reversed(path) if isinstance(key, str)))
     names, switches = {"columns", "names"}, {"required", "ignores_unknown_keys"}
-    assert taken == names | switches | {"none", "nan", "absent", "unknown"}
+    examples = {"example", *settings["plan"]["example"]}  # none, and other values
+    assert taken == names | switches | examples | {"none", "nan", "absent", "unknown"}
+    for wrong in ({"age": [None]}, {"age": None}, {"age": math.inf}, {"no column": 1}):
+        assert is_refused(arrays, settings | {"plan": settings["plan"] | {"example": wrong}})
     for other in damaged(None):
         assert is_refused(arrays, settings | {"plan": other})
         assert is_refused(arrays, settings | {"classifier": other})

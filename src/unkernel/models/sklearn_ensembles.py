@@ -132,7 +132,7 @@ def _calibrated_member(part: Any, classes: NDArray[Any], from_estimator: FromEst
     if not isinstance(model, Model):
         raise ValueError(
             f"CalibratedClassifierCV of {type(inside).__name__} is not known here; calibrate a classifier of "
-            "rows, such as PolySVC or one of scikit-learn"
+            "rows, such as LinearSVC"
         )
     if model.decision.scheme not in ("binary", "one_vs_rest"):
         raise ValueError(

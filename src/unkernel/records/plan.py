@@ -7,6 +7,7 @@ them; ``tests/reference/records.py`` does the same slowly.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -351,6 +352,7 @@ class Plan:
                 ignores_unknown_keys=_checked(settings["ignores_unknown_keys"], bool),
                 example=_checked(settings.get("example", {}), dict),
             )
+            _check_example(plan)
             if not plan.steps:
                 raise ValueError("it has no steps")
             claim_tables(steps)
@@ -413,6 +415,18 @@ def _checked(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
     return value
+
+
+def _check_example(plan: Plan) -> None:
+    """Refuse values that are neither texts, finite numbers nor lists of these, and unknown columns."""
+    for name, value in plan.example.items():
+        values = value if isinstance(value, list) else [value]
+        if name not in plan.columns or not all(_is_text_or_number(one) for one in values):
+            raise ValueError(f"its example has {value!r} in column {name!r}")
+
+
+def _is_text_or_number(value: Any) -> bool:
+    return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _without_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:

@@ -266,11 +266,9 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
   }
   if (found == 1) {
     return fail(
-        at,
-        instead +
-            "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
-            "that tabs separate; plain text teaches a parser nothing, and only parsers that `unkernel train "
-            "text` made of such words parse it");
+        at, instead +
+                "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
+                "that tabs separate; a parser cannot be trained on plain text");
   }
   return fail(at, instead + "; tabs separate them, and _ stands in an empty one");
 }

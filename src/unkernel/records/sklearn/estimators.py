@@ -59,8 +59,7 @@ ESTIMATORS: dict[str, Supported] = {
         "labels and probabilities",
         {
             "estimator": stated(
-                "classifiers listed here, `PolySVC`, `PolyLogisticRegression` and `CuttingPlaneSVC`; of "
-                "`SVC` for two classes only",
+                "classifiers listed here, and those of unkernel; of `SVC` for two classes only",
                 "<LinearSVC>",
                 "<RidgeClassifier>",
             ),
