@@ -181,9 +181,9 @@ def test_damaged_settings_are_refused(plain: RecordClassifier) -> None:
             at[path[-1]] = other
             if not is_refused(arrays, changed):
                 taken.add(next(key for key in reversed(path) if isinstance(key, str)))
-    names, switches = {"columns", "names"}, {"required", "ignores_unknown_keys"}
+    switches = {"required", "ignores_unknown_keys"}
     examples = {"example", *settings["plan"]["example"]}  # none, and other values
-    assert taken == names | switches | examples | {"none", "nan", "absent", "unknown"}
+    assert taken == {"names"} | switches | examples | {"none", "nan", "absent", "unknown"}
     for wrong in ({"age": [None]}, {"age": None}, {"age": math.inf}, {"no column": 1}):
         assert is_refused(arrays, settings | {"plan": settings["plan"] | {"example": wrong}})
     for other in damaged(None):
