@@ -290,7 +290,7 @@ def zig_options(result: Result, triple: str, system: str) -> list[str]:
     """Return the options by which CMake compiles with zig for another system, after making its programs."""
     zig = os.environ.get("ZIG", f"{sys.executable} -m ziglang")
     result.compiler = f"zig {first_line(*zig.split(), 'version')} (Clang, libc++), {triple}"
-    folder = BUILD / "zig"
+    folder = BUILD / result.target / "zig"
     folder.mkdir(parents=True, exist_ok=True)
     for name, tool in {"clang++": "c++", "ar": "ar", "ranlib": "ranlib", "rc": "rc"}.items():
         program = folder / name
