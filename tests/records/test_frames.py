@@ -12,7 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.preprocessing import Normalizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import unkernel
@@ -113,6 +113,18 @@ def test_a_row_of_a_frame_is_no_record_and_its_dict_is() -> None:
         with pytest.raises(TypeError, match=r"type Series; give row.to_dict\(\) for a row of a frame"):
             ask(row)
     assert fast.predict_one(row.to_dict()) == fast.predict(frame(object)[:1])[0]
+
+
+def test_rows_of_rounding_errors_are_not_normalized() -> None:
+    """As scikit-learn takes them for zeros; a record of the means is one once they are subtracted."""
+    values = np.array([1.1, 2.3, 3.7, 0.1] * 15)
+    X = pd.DataFrame({"a": values, "b": values[::-1] * 3})
+    pipeline = make_pipeline(StandardScaler(), Normalizer(), LinearSVC()).fit(X, [0, 1, 1, 0] * 15)
+    off = pipeline[0].mean_ * (1 + np.finfo(float).eps)
+    asked = pd.DataFrame(np.array([off, pipeline[0].mean_, [1.1, 0.3]]), columns=["a", "b"])
+    assert 0 < np.abs(pipeline[0].transform(asked)[0]).max() < 1e-15
+    fast = unkernel.compile(pipeline, measure=False)
+    np.testing.assert_allclose(fast.decision_function(asked), pipeline.decision_function(asked), rtol=1e-12)
 
 
 def test_truth_values_are_called_so() -> None:

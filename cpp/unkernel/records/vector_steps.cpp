@@ -152,11 +152,16 @@ class Normalize final : public Step {
     out.ids = in.ids;
     out.values = in.values;
     const double length = length_of(in.values);
-    if (length == 0.0) return;
+    if (length <= negligible()) return;
     for (double& value : out.values) value /= length;
   }
 
  private:
+  // scikit-learn takes a dense row of about the size of rounding errors for zeros, and divides any sparse row.
+  double negligible() const {
+    return input_.shape.dense ? std::nextafter(10 * std::numeric_limits<double>::epsilon(), 0.0) : 0.0;
+  }
+
   double length_of(const std::vector<double>& values) const {
     double sum = 0.0;
     switch (norm_) {
