@@ -33,7 +33,7 @@ STUB := src/unkernel/_core.pyi
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-hostile test-other test-clang test-char test-musl test-windows test-pythons \
 	test-sanitized test-threads campaign-kills campaign-disks campaign-threads campaign-memory campaign-numerical \
-	campaign-reloads native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
+	campaign-reloads campaign-answers native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -232,6 +232,7 @@ CAMPAIGN = cd tests && OPENBLAS_NUM_THREADS=1 $(CURDIR)/$(BIN)/python -m campaig
 KILLS ?= 1000
 PROBLEMS ?= 10000
 RELOADS ?= 10000
+CASES ?= 10000
 campaign-kills: $(STAMPS)/package $(STAMPS)/test ## processes killed at random moments of saving, packing, training, ...
 	$(CAMPAIGN).kills --kills $(KILLS)
 	$(CAMPAIGN).workers --kills $$(($(KILLS) / 20))
@@ -250,6 +251,9 @@ campaign-numerical: $(STAMPS)/package $(STAMPS)/test ## generated problems: cert
 
 campaign-reloads: $(STAMPS)/package $(STAMPS)/test ## new model files of a server under load
 	$(CAMPAIGN).reloads --reloads $(RELOADS)
+
+campaign-answers: $(STAMPS)/package $(STAMPS)/test ## generated records, which must have one answer by every way of asking
+	$(CAMPAIGN).answers --cases $(CASES)
 
 # RUNS are in sum over the kinds of model files; 10^7 once, and far fewer in a night: each takes some milliseconds.
 fuzz-python: $(STAMPS)/package $(STAMPS)/test ## changed model files with right digests, as many as RUNS, and other files that Python reads

@@ -41,6 +41,7 @@ settings.load_profile("any_machine")
 # end would leave all others without work. An order only: nothing depends on it.
 LONGEST = (
     "records/test_pipelines.py",
+    "one_answer/test_one_answer.py",
     "docs/test_code_blocks.py",
     "cli/test_process.py",
     "distributed/test_lost_workers.py",

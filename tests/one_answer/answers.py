@@ -1,0 +1,85 @@
+"""Answers and refusals, in a form that can be compared to the last bit."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unkernel.serve.errors import bad_input
+
+_PLACE = re.compile(r"^(\[\d+\]|row \d+|record \d+|\d+(:\d+)?): ?")
+LONE_SURROGATE = "the string has a lone surrogate, which is no character"
+TOO_LARGE = "the number is larger than any float"
+# Sentences for one reason. A table speaks of a table where a record speaks of itself, and a file of files.
+_SAME_REASON = {
+    r"(?:the record|the table|record \d+) has no column '(.*?)'": r"there is no column '\1'",
+    r"columns are missing: ([^,]+).*": r"there is no column '\1'",
+    r"(?:the record|the table|record \d+) has a column '(.*)' that the model does not know": r"unknown '\1'",
+    r".*the model \S+ does not know the column '(.*)'": r"unknown '\1'",
+    r".*lone surrogate.*": LONE_SURROGATE,  # of a column, or of a text without one
+    r"inputs\[\d+\]\.data: a value does not fit FP64": TOO_LARGE,
+    r"column '.*': the number is larger than any float": TOO_LARGE,
+    r"column '(.*)': a list must hold strings.*": r"column '\1': a list must hold strings",
+    r"a score is not finite: .*": "a score is not finite",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A label, scores and probabilities; numbers are written so that each bit shows."""
+
+    label: Any
+    scores: tuple[str, ...]
+    probabilities: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, label: Any, scores: Any, probabilities: Any) -> Answer:
+        label = label.item() if isinstance(label, np.generic) else label
+        return cls(label, _bits(scores), None if probabilities is None else _bits(probabilities))
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a record has no answer, without its place in a table, a request or a file."""
+
+    reason: str
+
+
+Outcome = Answer | Refusal
+
+
+def _bits(numbers: Any) -> tuple[str, ...]:
+    return tuple(float(number).hex() for number in np.asarray(numbers, dtype=np.float64).reshape(-1))
+
+
+def refusal_of(error: Exception | str) -> Refusal:
+    """The refusal that an error or a message tells of: in the words of JSON, which all ways can say."""
+    # Commands spare terminals what is not printable.
+    words = "".join(one if one.isprintable() else repr(one)[1:-1] for one in str(error))
+    words = " ".join(words.split())
+    while found := _PLACE.match(words):
+        words = words[found.end() :]
+    words = bad_input(ValueError(words)).reason
+    for pattern, reason in _SAME_REASON.items():
+        if found := re.fullmatch(pattern, words):
+            return Refusal(found.expand(reason))
+    return Refusal(words)
+
+
+def answers_of_rows(model: Any, labels: Any, scores: Any, probabilities: Any) -> list[Answer]:
+    """The answers in arrays of one row per record."""
+    labels = np.asarray(labels).tolist()
+    scores = np.asarray(scores).reshape(len(labels), -1) if len(labels) else []
+    shares = [None] * len(labels) if probabilities is None else list(np.asarray(probabilities))
+    return [Answer.of(*one) for one in zip(labels, scores, shares, strict=True)]
+
+
+def answer_of_json(model: Any, answer: dict[str, Any]) -> Answer:
+    """The answer in the JSON of the server."""
+    shares = answer.get("probabilities")
+    if shares is not None:
+        shares = [shares[str(label)] for label in model.classes_.tolist()]
+    return Answer.of(answer["prediction"], answer["score"], shares)

@@ -1,0 +1,146 @@
+"""Ways of asking by the command line: CSV, JSON lines and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from one_answer.answers import Answer
+from one_answer.limits import CannotSayError, Limit, csv_value
+from one_answer.requests import escaped, plainly, say_in_json
+from one_answer.ways import Record, Session, Way, arrow_of, columns_in
+from unkernel import cli
+from unkernel.records.files.columns import column_types, columns_read
+
+
+def run_here(arguments: list[str]) -> tuple[int, str]:
+    """Run a command in this process: its exit code, and what it wrote to stderr."""
+    errors = io.StringIO()
+    with redirect_stderr(errors), redirect_stdout(io.StringIO()):
+        code = cli.main(arguments)
+    return code, errors.getvalue()
+
+
+def run_apart(arguments: list[str]) -> tuple[int, str]:
+    """Run a command in a process of its own."""
+    done = subprocess.run([sys.executable, "-m", "unkernel", *arguments], capture_output=True, check=False)
+    return done.returncode, done.stderr.decode()
+
+
+def predict(session: Session, data: Path, run: Any, answers: str = "answers.jsonl") -> list[Answer]:
+    """The answers in the file that ``unkernel predict`` writes."""
+    output = session.folder / answers
+    arguments = ["predict", str(session.file), str(data), "-o", str(output), "--scores", "--force", "-q"]
+    code, told = run(arguments + (["--probability"] if session.has_probabilities else []))
+    if code:
+        raise ValueError(_reason(told, data))
+    rows = _rows_of(output)
+    classes = {str(label): label for label in session.model.classes_.tolist()}
+    found = []
+    for row in rows:
+        label = row.pop("prediction")
+        label = classes.get(str(label), label)
+        scores = [value for name, value in row.items() if name.startswith("score")]
+        shares = [value for name, value in row.items() if name.startswith("probability")]
+        found.append(Answer.of(label, scores, shares if session.has_probabilities else None))
+    return found
+
+
+def _rows_of(output: Path) -> list[dict[str, Any]]:
+    if output.suffix == ".jsonl":
+        return [json.loads(line) for line in output.read_text().splitlines()]
+    with output.open(newline="") as file:
+        return [
+            {name: cell if name == "prediction" else float(cell) for name, cell in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def _reason(told: str, data: Path) -> str:
+    """What a command said was wrong, without its name and the file's."""
+    words = " ".join(told.split())
+    return words.removeprefix("unkernel: ").removeprefix("error: ").removeprefix(f"{data}:")
+
+
+def _read_columns(session: Session, records: list[Record]) -> list[str]:
+    """All columns that the model reads, and those of the records: tables must have them."""
+    return list(dict.fromkeys([*columns_read(session.model.plan), *columns_in(records)]))
+
+
+# --- CSV ----------------------------------------------------------------------------------------------
+
+
+def say_in_csv(session: Session, records: list[Record]) -> list[Record]:
+    """Cells are texts, and the type of a column tells what they stand for. An empty cell is missing."""
+    types = column_types(session.model.plan)
+    names = _read_columns(session, records)
+    return [{name: csv_value(record.get(name), types.get(name)) for name in names} for record in records]
+
+
+def _write_csv(path: Path, records: list[Record]) -> None:
+    names = columns_in(records)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(names)
+        writer.writerows([["" if one[name] is None else one[name] for name in names] for one in records])
+
+
+def _ask_csv(session: Session, records: list[Record]) -> list[Answer]:
+    path = session.folder / "records.csv"
+    _write_csv(path, records)
+    return predict(session, path, run_here, "answers.csv")
+
+
+# --- JSON lines ---------------------------------------------------------------------------------------
+
+
+def _ask_lines(session: Session, records: list[Record], run: Any = run_here) -> list[Answer]:
+    path = session.folder / "records.jsonl"
+    written = [(escaped if number % 2 else plainly)(record) for number, record in enumerate(records)]
+    path.write_bytes(b"\n".join(written))
+    return predict(session, path, run)
+
+
+# --- Parquet ------------------------------------------------------------------------------------------
+
+
+def _parquet_of(session: Session, records: list[Record]) -> Path:
+    names = _read_columns(session, records)
+    table = arrow_of([{name: record.get(name) for name in names} for record in records])
+    path = session.folder / "records.parquet"
+    try:
+        pq.write_table(table, path)
+    except (pa.ArrowException, UnicodeEncodeError):
+        raise CannotSayError(Limit.LIBRARY) from None
+    return path
+
+
+def say_in_parquet(session: Session, records: list[Record]) -> list[Record]:
+    found: list[Record] = pq.read_table(_parquet_of(session, records)).to_pylist()
+    return found
+
+
+def _ask_parquet(session: Session, records: list[Record]) -> list[Answer]:
+    return predict(session, _parquet_of(session, records), run_here)
+
+
+WAYS_OF_THE_COMMAND_LINE = [
+    Way("predict of CSV", _ask_csv, say_in_csv, none_is_nan=True),
+    Way("predict of JSON lines", _ask_lines, say_in_json, none_is_nan=True),
+    Way("predict of Parquet", _ask_parquet, say_in_parquet, none_is_nan=True),
+]
+APART = Way(
+    "predict in a process of its own",
+    lambda session, records: _ask_lines(session, records, run_apart),
+    say_in_json,
+    none_is_nan=True,
+)

@@ -1,0 +1,66 @@
+"""The values that a format cannot express, or expresses as another value: the only differences allowed.
+
+A format's own reader decides what a record is: pandas for frames, pyarrow for tables, Python's json for JSON.
+What this reader gives back must have the answer of ``predict_one``. Beyond that there are these rules.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from enum import Enum
+from typing import Any
+
+
+class Limit(Enum):
+    """Why records are not asked about by some ways."""
+
+    LIBRARY = "pandas, Dask or pyarrow does not take the values, or not beside each other in one column"
+    NO_COLUMNS = "a table without columns has no records"
+    STRUCT = "a dict is a struct of Arrow's, which is refused by the type of its column and not by its value"
+    LIST = "a list of Arrow's that holds no strings is refused as such, whatever its column is"
+    INFINITY = "JSON has no infinity"
+    LIST_OF_INPUTS = "a list of JSON is several inputs, so a text without columns cannot be a list"
+    NOT_EXPLAINED = "the page explains its answers, and some models cannot be explained at all"
+    OTHER_INPUT = "a tensor that the model does not have is refused, even where unknown columns are ignored"
+    TENSOR_TYPE = "a tensor holds numbers or texts, as the model's metadata says, and no flags or lists"
+    TENSOR_BYTES = "a tensor of bytes has no null among its texts, and its numbers are floats"
+    CELL_TYPE = "a cell of CSV is read as the type of its column, so a number in a column of texts is text"
+    CSV_TEXT = "CSV is UTF-8, which has no lone surrogates"
+
+
+class CannotSayError(Exception):
+    """The format of a way has no words for a record."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__(limit.value)
+        self.limit = limit
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON says it: null for NaN, and dates as strings.
+
+    A model that knows NaN and not None takes null for NaN.
+    """
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, float) and math.isinf(value):
+        raise CannotSayError(Limit.INFINITY)
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def csv_value(value: Any, kind: str | None) -> Any:
+    """A value as a column of CSV says it: an empty cell stands for None, for NaN and for no letters."""
+    value = value.isoformat() if isinstance(value, dt.date) else value
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, str) if kind != "number" else type(value) in (int, float):
+        if isinstance(value, str) and not is_utf8(value):
+            raise CannotSayError(Limit.CSV_TEXT)
+        return value
+    raise CannotSayError(Limit.CELL_TYPE)
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has no lone surrogates."""
+    return not any("\ud800" <= one <= "\udfff" for one in text)

@@ -1,0 +1,239 @@
+"""Ways of asking a server: JSON by its quick and its ordinary way, lines, tensors, and as its page does."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from typing import Any
+
+from one_answer.answers import Answer, answer_of_json
+from one_answer.limits import CannotSayError, Limit, is_utf8, json_value
+from one_answer.server import EXPLAIN, INFER, PREDICT, Reply
+from one_answer.ways import Record, Session, Way, columns_in
+from unkernel.serve.messages import SHORT
+
+_LINES = (b"content-type", b"application/x-ndjson")
+
+
+# --- JSON ---------------------------------------------------------------------------------------------
+
+
+def say_in_json(session: Session, records: list[Record]) -> list[Record]:
+    """What Python's json reads of what it writes."""
+    if session.subject.whole and any(isinstance(one, list) for record in records for one in record.values()):
+        raise CannotSayError(Limit.LIST_OF_INPUTS)
+    return [json.loads(json.dumps({k: json_value(v) for k, v in one.items()})) for one in records]
+
+
+def plainly(item: Any) -> bytes:
+    """JSON as most programs write it: UTF-8 as it is, and no escapes but those that must be."""
+    try:
+        return json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # a lone surrogate can only be escaped
+        return json.dumps(item).encode()
+
+
+def escaped(item: Any) -> bytes:
+    """JSON in which each letter of a key or a text is an escape: no quick reader takes it."""
+    if isinstance(item, dict):
+        return b"{" + b", ".join(escaped(key) + b" :" + escaped(value) for key, value in item.items()) + b"}"
+    if isinstance(item, list):
+        return b"[" + b",".join(map(escaped, item)) + b"]"
+    if isinstance(item, str):
+        units = struct.unpack(
+            f"<{len(item.encode('utf-16-le', 'surrogatepass')) // 2}H",
+            item.encode("utf-16-le", "surrogatepass"),
+        )
+        return b'"' + b"".join(b"\\u%04x" % unit for unit in units) + b'"'
+    return json.dumps(item).encode()
+
+
+def doubled(item: Any) -> bytes:
+    """A record that has each key twice, of which the second counts."""
+    if not isinstance(item, dict) or not item:
+        return plainly(item)
+    return plainly(dict.fromkeys(item, "no")).removesuffix(b"}") + b"," + plainly(item).removeprefix(b"{")
+
+
+def read(session: Session, reply: Reply) -> Any:
+    status, body = reply
+    found = json.loads(body)
+    if status != 200:
+        assert 400 <= status < 500, (status, body)
+        raise ValueError(found["error"])
+    return found
+
+
+def _ask_each(send: Any, write: Any, path: str = PREDICT) -> Any:
+    def ask(session: Session, records: list[Record]) -> list[Answer]:
+        answers = [read(session, send(session.server, path, write(item))) for item in session.items(records)]
+        return [answer_of_json(session.model, answer) for answer in answers]
+
+    return ask
+
+
+def _ask_list(write: Any, *, long: bool = False) -> Any:
+    def ask(session: Session, records: list[Record]) -> list[Answer]:
+        body = b"[" + b" , ".join(map(write, session.items(records))) + b"]" + b" " * (SHORT * long)
+        answers = read(session, session.server.ask_connection(PREDICT, body))
+        return [answer_of_json(session.model, answer) for answer in answers]
+
+    return ask
+
+
+def _ask_lines(write: Any) -> Any:
+    def ask(session: Session, records: list[Record]) -> list[Answer]:
+        body = b"\n".join(map(write, session.items(records)))
+        status, answer = session.server.ask_application(PREDICT, body, _LINES)
+        assert status == 200, answer
+        found = [json.loads(line) for line in answer.splitlines()]
+        for one in found:
+            if "error" in one:
+                raise ValueError(one["error"])
+        return [answer_of_json(session.model, one) for one in found]
+
+    return ask
+
+
+def _connection(server: Any, path: str, body: bytes) -> Reply:
+    return server.ask_connection(path, body)
+
+
+def _application(server: Any, path: str, body: bytes) -> Reply:
+    return server.ask_application(path, body)
+
+
+def _say_on_page(session: Session, records: list[Record]) -> list[Record]:
+    if not session.explains:
+        raise CannotSayError(Limit.NOT_EXPLAINED)
+    return say_in_json(session, records)
+
+
+_ask_page = _ask_each(_application, plainly, EXPLAIN)
+
+
+# --- Tensors ------------------------------------------------------------------------------------------
+
+
+def say_in_tensors(session: Session, records: list[Record]) -> list[Record]:
+    """Numbers and strings, each column of one type; what others have and a record lacks is null."""
+    types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
+    names = [name for name in columns_in(records) if name in types]
+    if len(names) < len(columns_in(records)):
+        raise CannotSayError(Limit.OTHER_INPUT)
+    if not names:
+        raise CannotSayError(Limit.NO_COLUMNS)
+    said = say_in_json(session, [{name: record.get(name) for name in names} for record in records])
+    for record in said:
+        for name, value in record.items():
+            kinds = (int, float) if types[name] == "FP64" else (str,)
+            if value is not None and type(value) not in kinds:
+                raise CannotSayError(Limit.TENSOR_TYPE)
+    return said
+
+
+def _ask_tensors(session: Session, records: list[Record]) -> list[Answer]:
+    inputs = [
+        {
+            "name": tensor.name,
+            "datatype": tensor.datatype,
+            "shape": [len(records)],
+            "data": [record[tensor.name] for record in records],
+        }
+        for tensor in session.server.tensors
+        if tensor.name in records[0]
+    ]
+    found = read(session, session.server.ask_connection(INFER, plainly({"inputs": inputs})))
+    return _of_tensors({one["name"]: one["data"] for one in found["outputs"]}, len(records))
+
+
+def _of_tensors(outputs: dict[str, list[Any]], count: int) -> list[Answer]:
+    def rows(name: str) -> list[Any]:
+        width = len(outputs[name]) // count
+        return [outputs[name][width * row : width * (row + 1)] for row in range(count)]
+
+    shares = rows("probabilities") if "probabilities" in outputs else [None] * count
+    return [Answer.of(*one) for one in zip(outputs["predict"], rows("scores"), shares, strict=True)]
+
+
+def _say_in_bytes(session: Session, records: list[Record]) -> list[Record]:
+    """Bytes have infinities and no null, but NaN; texts are UTF-8."""
+    finite = [
+        {name: 0.0 if value in (math.inf, -math.inf) else value for name, value in record.items()}
+        for record in records
+    ]
+    said = say_in_tensors(session, finite)
+    types = {tensor.name: tensor.datatype for tensor in session.server.tensors}
+    for record, given in zip(said, records, strict=True):
+        for name in record:
+            if types[name] == "FP64":
+                record[name] = math.nan if record[name] is None else _float(given[name])
+            elif record[name] is None or not is_utf8(record[name]):
+                raise CannotSayError(Limit.TENSOR_BYTES)
+    return said
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise CannotSayError(Limit.TENSOR_BYTES) from None
+
+
+def _ask_bytes(session: Session, records: list[Record]) -> list[Answer]:
+    inputs, data = [], b""
+    for tensor in session.server.tensors:
+        if tensor.name not in records[0]:
+            continue
+        values = [record[tensor.name] for record in records]
+        part = (
+            struct.pack(f"<{len(values)}d", *values)
+            if tensor.datatype == "FP64"
+            else b"".join(struct.pack("<I", len(text.encode())) + text.encode() for text in values)
+        )
+        inputs.append(
+            {
+                "name": tensor.name,
+                "datatype": tensor.datatype,
+                "shape": [len(records), 1],
+                "parameters": {"binary_data_size": len(part)},
+            }
+        )
+        data += part
+    head = plainly({"inputs": inputs})
+    length = (b"inference-header-content-length", b"%d" % len(head))
+    found = read(session, session.server.ask_application(INFER, head + data, length))
+    return _of_tensors({one["name"]: one["data"] for one in found["outputs"]}, len(records))
+
+
+def _way(name: str, ask: Any) -> Way:
+    return Way(f"the server, {name}", ask, say_in_json, none_is_nan=True, takes_whole=True)
+
+
+WAYS_OF_THE_SERVER = [
+    _way("at once", _ask_each(_connection, plainly)),
+    _way("at once, escapes", _ask_each(_connection, escaped)),
+    _way("at once, keys twice", _ask_each(_connection, doubled)),
+    _way("ASGI", _ask_each(_application, plainly)),
+    Way(
+        "the server, its page",
+        _ask_page,
+        _say_on_page,
+        none_is_nan=True,
+        takes_whole=True,
+    ),
+    _way("a list", _ask_list(plainly)),
+    _way("a list, escapes", _ask_list(escaped)),
+    _way("a long list", _ask_list(plainly, long=True)),
+    _way("lines", _ask_lines(plainly)),
+    _way("lines, escapes", _ask_lines(escaped)),
+    Way(
+        "the server, tensors",
+        _ask_tensors,
+        say_in_tensors,
+        none_is_nan=True,
+        takes_whole=True,
+    ),
+    Way("the server, tensors in bytes", _ask_bytes, _say_in_bytes, none_is_nan=True, takes_whole=True),
+]

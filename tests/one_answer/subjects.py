@@ -1,0 +1,255 @@
+"""Random models of records: encoders and learners of this package, and pipelines of scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.svm import SVC, LinearSVC
+
+import unkernel
+from one_answer import values
+from one_answer.values import Random, pick
+from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RecordEncoder
+from unkernel.engines.compile_options import ENGINES
+from unkernel.engines.records import RecordClassifier
+
+ROWS = 24
+LABELS: list[list[Any]] = [["no", "yes"], ["no", "yes", "maybé"], [0, 1], [3, 1, 2, 7], [False, True]]
+COLUMNS = {
+    "colour": "category",
+    "größe": "number",
+    "size": "number",
+    "grade": "grade",
+    "when": "date",
+    "note": "text",
+    "member": "flag",
+    "tags": "tags",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A compiled model, and what is known of its records.
+
+    Attributes
+    ----------
+    name : str
+        How it was made, for messages.
+    model : RecordClassifier
+    kinds : dict
+        The kind of each column, a key of ``values.DRAWN``.
+    """
+
+    name: str
+    model: RecordClassifier
+    kinds: dict[str, str]
+
+    @property
+    def whole(self) -> bool:
+        """Whether a record is the text of its only column."""
+        return self.model.plan.whole
+
+
+def draw_subject(rng: Random) -> Subject:
+    """Draw, fit and compile a model."""
+    labels = pick(rng, LABELS)
+    y = np.array(labels)[np.arange(ROWS) % len(labels)][rng.permutation(ROWS)]
+    draw = pick(rng, [_ours, _ours, _columns, _columns, _texts])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        pipeline, X, kinds = draw(rng, len(labels))
+        pipeline.fit(X, y)
+        model, engine = _compiled(pipeline, rng)
+    words = " ".join(repr(pipeline).split())
+    return Subject(f"{words} with labels {labels}, engine {engine}", model, kinds)
+
+
+def _compiled(pipeline: Any, rng: Random) -> tuple[RecordClassifier, str]:
+    """A compiled pipeline, by an engine that it can have."""
+    of_columns = not isinstance(pipeline[0], CountVectorizer | HashingVectorizer)
+    options: dict[str, Any] = {"unknown_keys": "error" if of_columns and rng.random() < 0.2 else "ignore"}
+    for engine in [str(name) for name in rng.permutation(ENGINES)]:
+        threshold = 1e-3 if engine == "pruned" else None
+        try:
+            return unkernel.compile(
+                pipeline, engine=engine, threshold=threshold, measure=False, **options
+            ), engine
+        except ValueError:
+            if engine == "auto":
+                raise
+    raise AssertionError("no engine")
+
+
+def _rows(rng: Random, kinds: dict[str, str], *, hole: Any = None) -> list[dict[str, Any]]:
+    """Records to learn from: ordinary ones, some with missing values."""
+    drawn = {
+        "category": lambda: pick(rng, values.CATEGORIES[:6]),
+        "number": lambda: round(float(rng.normal()) * 10, 1),
+        "date": lambda: values.dt.datetime(2024, 1, 1) + values.dt.timedelta(hours=int(rng.integers(20000))),
+        "text": lambda: " ".join(pick(rng, values.WORDS) for _ in range(5)),
+        "grade": lambda: int(rng.integers(0, 4)),
+        "flag": lambda: bool(rng.random() < 0.5),
+        "tags": lambda: [pick(rng, values.CATEGORIES[:4]) for _ in range(2)],
+    }
+    may_miss = ("category", "number")
+    return [
+        {
+            name: hole if kind in may_miss and rng.random() < 0.1 else drawn[kind]()
+            for name, kind in kinds.items()
+        }
+        for _ in range(ROWS)
+    ]
+
+
+def _some(rng: Random, names: list[str], least: int = 1) -> list[str]:
+    count = int(rng.integers(least, len(names) + 1))
+    chosen = set(rng.permutation(names)[:count].tolist())
+    return [name for name in names if name in chosen]
+
+
+# --- Ours ---------------------------------------------------------------------------------------------
+
+
+def _ours(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
+    kinds = {name: COLUMNS[name] for name in _some(rng, list(COLUMNS))}
+    named = {name: "text" for name in kinds if name == "note"}
+    named |= {name: "date" for name in kinds if name == "when"}
+    if "size" in kinds and rng.random() < 0.6:
+        named["size"] = "number"
+    if "grade" in kinds:
+        named["grade"] = pick(rng, ["category", "binned", "number"])
+    encoder = RecordEncoder(kinds=named, n_bins=int(rng.integers(2, 6)), min_count=int(rng.integers(1, 3)))
+    learner = pick(
+        rng,
+        [
+            PolySVC(degree=int(rng.integers(1, 4)), C=pick(rng, [0.1, 10.0])),
+            PolyLogisticRegression(degree=int(rng.integers(1, 4)), C=pick(rng, [0.5, 100.0])),
+            CuttingPlaneSVC(C=1.0),
+            LogisticRegression(C=10.0),
+            SVC(kernel="poly", degree=2, coef0=1.0, gamma=0.5),
+            SVC(kernel="rbf", gamma=0.3),
+        ],
+    )
+    return make_pipeline(encoder, learner), _rows(rng, kinds), kinds
+
+
+# --- Pipelines of scikit-learn ------------------------------------------------------------------------
+
+
+def _columns(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
+    """A ColumnTransformer of categories, numbers and texts."""
+    hole = pick(rng, [None, np.nan])
+    kinds = {name: COLUMNS[name] for name in ("colour", "größe", "size", "grade", "note", "member")}
+    parts: list[tuple[str, Any, Any]] = []
+    if rng.random() < 0.8:
+        parts.append(("categories", _categories(rng), _some(rng, ["colour", "grade", "member"])))
+    if rng.random() < 0.8:
+        numbers = make_pipeline(SimpleImputer(strategy=pick(rng, ["mean", "most_frequent"])), _scaler(rng))
+        parts.append(("numbers", numbers, _some(rng, ["größe", "size"])))
+    if rng.random() < 0.5 or not parts:
+        parts.append(("text", _vectorizer(rng), "note"))
+    frame = pd.DataFrame(_rows(rng, kinds, hole=hole))
+    frame["colour"] = pd.Series([hole if pd.isna(one) else one for one in frame["colour"]], dtype=object)
+    if rng.random() < 0.5:
+        used = {name for *_, names in parts for name in ([names] if isinstance(names, str) else names)}
+        frame = frame[[name for name in frame.columns if name in used]]
+    steps = [("columns", ColumnTransformer(parts)), *pick(rng, [[], [], [("n", Normalizer())]])]
+    known = {str(name): kinds[str(name)] for name in frame.columns}
+    return Pipeline([*steps, ("last", _classifier(rng, n_classes))]), frame, known
+
+
+def _categories(rng: Random) -> Any:
+    return pick(
+        rng,
+        [
+            OneHotEncoder(handle_unknown=pick(rng, ["ignore", "error", "infrequent_if_exist"])),
+            OneHotEncoder(handle_unknown="ignore", min_frequency=3),
+            OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-2),
+        ],
+    )
+
+
+def _scaler(rng: Random) -> Any:
+    return pick(
+        rng,
+        [
+            StandardScaler(),
+            MinMaxScaler(clip=bool(rng.random() < 0.5)),
+            MaxAbsScaler(),
+            KBinsDiscretizer(n_bins=3, quantile_method="averaged_inverted_cdf"),
+            PolynomialFeatures(2),
+        ],
+    )
+
+
+def _vectorizer(rng: Random) -> Any:
+    analyzer = pick(rng, ["word", "char", "char_wb"])
+    options = {
+        "analyzer": analyzer,
+        "ngram_range": pick(rng, [(1, 1), (1, 2)] if analyzer == "word" else [(1, 2), (2, 3)]),
+        "lowercase": bool(rng.random() < 0.7),
+        "strip_accents": pick(rng, [None, "ascii", "unicode"]),
+    }
+    return pick(
+        rng,
+        [
+            CountVectorizer(**options),
+            TfidfVectorizer(**options, sublinear_tf=bool(rng.random() < 0.5)),
+            HashingVectorizer(n_features=64, **options),
+        ],
+    )
+
+
+def _classifier(rng: Random, n_classes: int) -> Any:
+    linear = [
+        LogisticRegression(C=10.0),
+        LinearSVC(C=0.3),
+        RidgeClassifier(),
+        SGDClassifier(
+            loss=pick(rng, ["hinge", "log_loss", "modified_huber"]), max_iter=20, tol=None, random_state=0
+        ),
+    ]
+    others = [
+        SVC(kernel=pick(rng, ["linear", "poly", "rbf"]), degree=2, coef0=1.0),
+        SVC(kernel="linear", decision_function_shape="ovr", break_ties=True),
+        OneVsRestClassifier(pick(rng, linear)),
+        CalibratedClassifierCV(
+            pick(rng, linear),
+            method=pick(rng, ["sigmoid", "isotonic"]),
+            cv=2,
+            ensemble=bool(rng.random() < 0.5),
+        ),
+        PolySVC(degree=2),
+        PolyLogisticRegression(degree=2),
+    ]
+    if n_classes > 2:
+        others.append(OneVsOneClassifier(pick(rng, linear)))
+    return pick(rng, linear + others)
+
+
+def _texts(rng: Random, n_classes: int) -> tuple[Any, Any, dict[str, str]]:
+    """A vectorizer of texts that are not in a column."""
+    kinds = {"text": "text"}
+    texts = [str(row["text"]) for row in _rows(rng, kinds)]
+    return make_pipeline(_vectorizer(rng), _classifier(rng, n_classes)), texts, kinds

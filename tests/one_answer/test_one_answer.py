@@ -1,0 +1,103 @@
+"""Each record has one answer, to the last bit, by every way of asking; `make campaign-answers` tries more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+import unkernel
+from one_answer.answers import TOO_LARGE, Answer, refusal_of
+from one_answer.commands import APART, predict, run_here
+from one_answer.comparison import WAYS, differences, run_model
+from one_answer.languages import REVIEWS, reviews
+from one_answer.subjects import Subject
+from one_answer.ways import DASK, Session, Way, ask_one
+from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
+
+MODELS = 24  # with ten records each
+RECORDS, LABELS = reviews()
+
+
+@pytest.mark.parametrize("number", range(MODELS))
+def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
+    assert [str(found) for found in run_model(number)] == []
+
+
+# --- Languages ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=["ours", "scikit-learn"])
+def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A model of reviews in many languages; that of scikit-learn takes texts without columns."""
+    if request.param == "ours":
+        encoder = RecordEncoder(kinds={"text": "text"}, min_count=1)
+        pipeline = make_pipeline(encoder, PolySVC(degree=2)).fit(RECORDS, LABELS)
+    else:
+        texts = [record["text"] for record in RECORDS]
+        vectorizer = TfidfVectorizer(strip_accents="unicode", ngram_range=(1, 2))
+        pipeline = make_pipeline(vectorizer, LogisticRegression(C=10.0)).fit(texts, LABELS)
+    kinds = {"text": "text", "language": "category"}
+    subject = Subject(request.param, unkernel.compile(pipeline, measure=False), kinds)
+    session = Session(subject, tmp_path_factory.mktemp("reviews"))
+    yield session
+    session.close()
+
+
+@pytest.mark.parametrize("way", [*WAYS, DASK, APART], ids=lambda way: way.name)
+def test_reviews_in_twenty_languages_have_one_answer(session: Session, way: Way) -> None:
+    assert len(RECORDS) == REVIEWS
+    assert [str(found) for found in differences(session, way, RECORDS)] == []
+
+
+def test_reviews_are_told_apart(session: Session) -> None:
+    """So that the scores that are compared depend on the words."""
+    found = [ask_one(session.model, item) for item in session.items(RECORDS)]
+    answers = [one for one in found if isinstance(one, Answer)]
+    assert len(answers) == REVIEWS
+    assert len({one.scores for one in answers}) > REVIEWS / 2
+    assert sum(one.label == label for one, label in zip(answers, LABELS, strict=True)) > 0.95 * REVIEWS
+
+
+# --- Values that only text can write ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    records = [{"age": age} for age in range(20)]
+    pipeline = make_pipeline(RecordEncoder(min_count=1), PolyLogisticRegression()).fit(
+        records, [int(one["age"] > 9) for one in records]
+    )
+    model = unkernel.compile(pipeline, measure=False)
+    session = Session(Subject("ages", model, {"age": "number"}), tmp_path_factory.mktemp("ages"))
+    yield session
+    session.close()
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", "1" + "0" * 400])
+@pytest.mark.parametrize("name", ["ages.csv", "ages.jsonl"])
+def test_numbers_beyond_all_floats_are_refused_in_files(ages: Session, name: str, number: str) -> None:
+    path = ages.folder / name
+    path.write_text(f"age\n3\n{number}\n" if name.endswith("csv") else f'{{"age": 3}}\n{{"age": {number}}}\n')
+    with pytest.raises(ValueError, match=TOO_LARGE):
+        predict(ages, path, run_here)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("ages.csv", "age\n-inf\n"), ("ages.jsonl", '{"age": -Infinity}')]
+)
+def test_infinities_that_files_name_are_infinite(ages: Session, name: str, text: str) -> None:
+    (ages.folder / name).write_text(text)
+    with pytest.raises(ValueError, match="the number is infinite") as caught:
+        predict(ages, ages.folder / name, run_here)
+    assert refusal_of(caught.value) == ask_one(ages.model, {"age": float("-inf")})
+
+
+def test_half_a_pair_is_no_text_where_it_is_read(ages: Session, session: Session) -> None:
+    record = {"age": 3, "other": "\ud800"}
+    for way in WAYS:
+        assert [str(found) for found in differences(ages, way, [record])] == []
+        assert [str(found) for found in differences(session, way, [{"text": "a\udc01"}])] == []

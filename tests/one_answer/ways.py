@@ -1,0 +1,292 @@
+"""Ways of asking a model within Python: one record, lists, columns, frames, Arrow tables, Dask partitions."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+import unkernel
+from one_answer.answers import Answer, Outcome, answers_of_rows, refusal_of
+from one_answer.limits import CannotSayError, Limit
+from one_answer.server import ServedModel
+from one_answer.subjects import Subject
+from one_answer.values import ORDINARY
+from unkernel.engines.records import RecordClassifier
+
+Record = dict[str, Any]
+
+
+class Session:
+    """A subject with all that ways need of it: its file, the file read again, and a server of it."""
+
+    def __init__(self, subject: Subject, folder: Path) -> None:
+        self.subject = subject
+        self.model = subject.model
+        self.folder = folder
+        self.file = folder / "model.uk"
+        self.model.save(self.file)
+
+    @cached_property
+    def reloaded(self) -> RecordClassifier:
+        return unkernel.load(self.file)
+
+    @cached_property
+    def of_files(self) -> RecordClassifier:
+        """The model, as null is understood in files and requests: they have no NaN."""
+        return RecordClassifier(self.model.plan.with_none_as_nan(), self.model.classifier)
+
+    @cached_property
+    def explains(self) -> bool:
+        """Whether the model can be explained at all."""
+        record = {name: ORDINARY[kind] for name, kind in self.subject.kinds.items()}
+        try:
+            self.model.explain_one(*self.items([record]))
+        except ValueError:
+            return False
+        return True
+
+    @cached_property
+    def server(self) -> ServedModel:
+        return ServedModel(self.file, self.model)
+
+    @property
+    def has_probabilities(self) -> bool:
+        return self.model.decision.probability is not None
+
+    def items(self, records: list[Record]) -> list[Any]:
+        """The records as the model takes them: a whole record is the value of its only column."""
+        return [record["text"] for record in records] if self.subject.whole else records
+
+    def close(self) -> None:
+        if "server" in self.__dict__:
+            self.server.close()
+
+
+def ask_one(model: Any, item: Any) -> Outcome:
+    """The answer of the methods for one record, by which all ways are judged."""
+    try:
+        shares = model.predict_proba_one(item) if hasattr(model, "predict_proba_one") else None
+        return Answer.of(model.predict_one(item), model.score_one(item), shares)
+    except (ValueError, TypeError) as error:
+        return refusal_of(error)
+
+
+def ask_many(model: Any, X: Any, **options: Any) -> list[Answer]:
+    """The answers of the methods for tables."""
+    shares = model.predict_proba(X, **options) if hasattr(model, "predict_proba") else None
+    labels, scores = model.predict(X, **options), model.decision_function(X, **options)
+    return answers_of_rows(model, labels, scores, shares)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way of asking.
+
+    Attributes
+    ----------
+    name : str
+    ask : callable
+        Gives the answers to records, or raises why there are none. The records are as ``say`` gives them.
+    say : callable
+        Gives the records as the way's format holds them, read back from it by a reader that is not ours;
+        raises a CannotSayError where the format has no words for one.
+    none_is_nan : bool
+        Whether null stands for NaN, too, where the model tells the two apart.
+    takes_whole : bool
+        Whether models of texts without columns can be asked so.
+    """
+
+    name: str
+    ask: Callable[[Session, list[Record]], list[Answer]]
+    say: Callable[[Session, list[Record]], list[Record]]
+    none_is_nan: bool = False
+    takes_whole: bool = False
+
+
+# --- What formats say ---------------------------------------------------------------------------------
+
+
+def say_as_it_is(session: Session, records: list[Record]) -> list[Record]:
+    return records
+
+
+def columns_in(records: list[Record]) -> list[str]:
+    return list(dict.fromkeys(name for record in records for name in record))
+
+
+def with_all_cells(session: Session, records: list[Record]) -> list[Record]:
+    """A table has a cell for each record and column: what others have and a record lacks is None."""
+    names = columns_in(records)
+    if not names:
+        raise CannotSayError(Limit.NO_COLUMNS)
+    return [{name: record.get(name) for name in names} for record in records]
+
+
+def say_by_position(session: Session, records: list[Record]) -> list[Record]:
+    """A list of values has one for each column of the model, and no others."""
+    return [{name: record.get(name) for name in session.model.plan.columns} for record in records]
+
+
+def frame_of(records: list[Record]) -> Any:
+    """A frame whose columns have the types that pandas finds."""
+    if not columns_in(records):
+        raise CannotSayError(Limit.NO_COLUMNS)
+    try:
+        return pd.DataFrame(records)
+    except (OverflowError, ValueError, UnicodeEncodeError):
+        raise CannotSayError(Limit.LIBRARY) from None
+
+
+def say_in_frame(session: Session, records: list[Record]) -> list[Record]:
+    return _said(frame_of(records))
+
+
+def _said(frame: Any) -> list[Record]:
+    columns = {name: frame[name].astype(object).tolist() for name in frame.columns}
+    return [{name: columns[name][row] for name in columns} for row in range(len(frame))]
+
+
+def frame_of_objects(records: list[Record]) -> Any:
+    names = columns_in(records)
+    return pd.DataFrame({name: pd.Series([one.get(name) for one in records], dtype=object) for name in names})
+
+
+def arrow_of(records: list[Record]) -> Any:
+    names = columns_in(records)
+    if not names:
+        raise CannotSayError(Limit.NO_COLUMNS)
+    if any(isinstance(value, dict) for record in records for value in record.values()):
+        raise CannotSayError(Limit.STRUCT)
+    lists = [value for record in records for value in record.values() if isinstance(value, list)]
+    if not all(isinstance(one, str) for value in lists for one in value):
+        raise CannotSayError(Limit.LIST)
+    try:
+        return pa.table({name: pa.array([one.get(name) for one in records]) for name in names})
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError, TypeError, ValueError):
+        raise CannotSayError(Limit.LIBRARY) from None
+
+
+def say_in_arrow(session: Session, records: list[Record]) -> list[Record]:
+    found: list[Record] = arrow_of(records).to_pylist()
+    return found
+
+
+def varied(table: Any) -> Any:
+    """The same table with strings in other layouts of Arrow's, in two batches."""
+    columns = {}
+    for number, name in enumerate(table.column_names):
+        column = table[name]
+        if pa.types.is_string(column.type):
+            column = column.cast([pa.large_string(), pa.string_view(), column.type][number % 3])
+            column = column if number % 3 < 2 else column.dictionary_encode()
+        columns[name] = column
+    table = pa.table(columns)
+    return pa.concat_tables([table.slice(0, 1), table.slice(1)])
+
+
+# --- Asking -------------------------------------------------------------------------------------------
+
+
+def _ask_by_position(session: Session, records: list[Record]) -> list[Answer]:
+    found = [ask_one(session.model, list(record.values())) for record in records]
+    return [_raised(one) for one in found]
+
+
+def _raised(outcome: Outcome) -> Answer:
+    if not isinstance(outcome, Answer):
+        raise ValueError(outcome.reason)
+    return outcome
+
+
+def _ask_reloaded(session: Session, records: list[Record]) -> list[Answer]:
+    return [_raised(ask_one(session.reloaded, item)) for item in session.items(records)]
+
+
+def _ask_pickled(session: Session, records: list[Record]) -> list[Answer]:
+    return ask_many(pickle.loads(pickle.dumps(session.model)), session.items(records))
+
+
+def _ask_cached(session: Session, records: list[Record]) -> list[Answer]:
+    cached = session.model.with_cache(64)
+    items = session.items(records)
+    ask_many(cached, items)
+    return [_raised(ask_one(cached, item)) for item in items]
+
+
+def _ask_rows(session: Session, records: list[Record]) -> list[Answer]:
+    rows = session.model.transform(session.items(records))
+    return ask_many(session.model.classifier, rows)
+
+
+def _ask_columns(session: Session, records: list[Record]) -> list[Answer]:
+    columns = {name: [one.get(name) for one in records] for name in columns_in(records)}
+    return ask_many(session.model, columns)
+
+
+def _dask_of(records: list[Record]) -> Any:
+    import dask.dataframe as dd
+
+    return dd.from_pandas(frame_of(records), npartitions=2)
+
+
+def say_in_dask(session: Session, records: list[Record]) -> list[Record]:
+    """Dask makes strings of objects."""
+    try:
+        return _said(_dask_of(records).compute(scheduler="synchronous"))
+    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
+        raise CannotSayError(Limit.LIBRARY) from None
+
+
+def _ask_dask(session: Session, records: list[Record]) -> list[Answer]:
+    lazy = _dask_of(records)
+    model = session.model
+    found = [model.predict(lazy), model.decision_function(lazy)]
+    found += [model.predict_proba(lazy)] if session.has_probabilities else []
+    labels, scores, *shares = (one.compute(scheduler="synchronous") for one in found)
+    return answers_of_rows(model, labels, scores, shares[0] if shares else None)
+
+
+WAYS_OF_PYTHON = [
+    Way("a list of values", _ask_by_position, say_by_position),
+    Way("a reloaded file", _ask_reloaded, say_as_it_is, takes_whole=True),
+    Way("a pickled model", _ask_pickled, say_as_it_is, takes_whole=True),
+    Way("a cache of scores", _ask_cached, say_as_it_is, takes_whole=True),
+    Way(
+        "a list of records",
+        lambda session, records: ask_many(session.model, session.items(records)),
+        say_as_it_is,
+        takes_whole=True,
+    ),
+    Way(
+        "a list of records, two threads",
+        lambda session, records: ask_many(session.model, session.items(records), n_jobs=2),
+        say_as_it_is,
+        takes_whole=True,
+    ),
+    Way("encoded rows", _ask_rows, say_as_it_is, takes_whole=True),
+    Way("a dict of columns", _ask_columns, with_all_cells),
+    Way(
+        "a frame of objects",
+        lambda session, records: ask_many(session.model, frame_of_objects(records)),
+        with_all_cells,
+    ),
+    Way("a frame", lambda session, records: ask_many(session.model, frame_of(records)), say_in_frame),
+    Way(
+        "an Arrow table",
+        lambda session, records: ask_many(session.model, arrow_of(records)),
+        say_in_arrow,
+    ),
+    Way(
+        "an Arrow table of other layouts",
+        lambda session, records: ask_many(session.model, varied(arrow_of(records))),
+        say_in_arrow,
+    ),
+]
+DASK = Way("a Dask data frame", _ask_dask, say_in_dask)
