@@ -157,7 +157,8 @@ class Normalize final : public Step {
   }
 
  private:
-  // scikit-learn takes a dense row of about the size of rounding errors for zeros, and divides any sparse row.
+  // scikit-learn takes a dense row of about the size of rounding errors for zeros, and divides any sparse
+  // row.
   double negligible() const {
     return input_.shape.dense ? std::nextafter(10 * std::numeric_limits<double>::epsilon(), 0.0) : 0.0;
   }
