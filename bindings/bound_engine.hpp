@@ -31,6 +31,11 @@ class RowScores {
     check_finite();
     return scores_.size() == 1 ? nb::object(nb::float_(scores_[0])) : list_of(scores_);
   }
+  // The score, where there is one.
+  double only() const {
+    check_finite();
+    return scores_.at(0);
+  }
   // One number per class, by votes and sums of pairs of classes.
   nb::object sum_votes(std::size_t classes) const {
     check_pairs(classes);

@@ -236,6 +236,15 @@ class RecordScorer {
     return to_bytes(out.end());
   }
 
+  // The same of records that are objects, one or several. What is wrong with one of them is an error.
+  nb::bytes answer_records(const Objects& given, const records::JsonAnswers& answers, JsonShape shape) {
+    if (scores_.size() != 1 || (shape == JsonShape::one && given.size() != 1))
+      throw std::invalid_argument("answers of one score, and there are several");
+    records::JsonAnswerText out(answers, shape);
+    for (const nb::handle record : given) out.add(scores_of(record).only());
+    return to_bytes(out.end());
+  }
+
   RecordScorer(const RecordScorer&) = delete;
   RecordScorer& operator=(const RecordScorer&) = delete;
 
@@ -356,6 +365,8 @@ void bind_records(nb::module_& module) {
       .def("score_json", &RecordScorer::score_json, nb::arg("text"), nb::arg("shape"), nb::arg("most"))
       .def("answer_json", &RecordScorer::answer_json, nb::arg("text"), nb::arg("answers"), nb::arg("shape"),
            nb::arg("most"))
+      .def("answer_records", &RecordScorer::answer_records, nb::arg("records"), nb::arg("answers"),
+           nb::arg("shape"))
       .def("score_rows", &RecordScorer::score_rows, nb::arg("rows"))
       .def("choose", &RecordScorer::choose, nb::arg("record").none(), nb::arg("zero_is_positive"));
 }

@@ -159,7 +159,15 @@ class ScoreAnswerer(Answerer):
         return self._answers.of_rows(self._raw_of_many(items))
 
     def json_of(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        return self._answers.to_json(self._raw_of_many(items), shape)
+        try:
+            return self._json(items, shape)
+        except (ValueError, TypeError):
+            self._raw_of_many(items)  # which says where
+            raise
+
+    def _json(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        """The answers to inputs as JSON; a ValueError or TypeError if one of the inputs is wrong."""
+        return self._answers.to_json(self._raw(items), shape)
 
     def _raw_of_many(self, items: Sequence[Any]) -> NDArray[np.float64]:
         try:

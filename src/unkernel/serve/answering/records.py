@@ -76,6 +76,11 @@ class RecordAnswerer(ScoreAnswerer):
         scores = [self._score(item) for item in items]
         return np.array(scores, dtype=np.float64).reshape(len(items), self._n_scores)
 
+    def _json(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        if (writer := self._answers.json_writer) is None:
+            return super()._json(items, shape)
+        return self._scorer.answer_records(list(items), writer, shape)
+
     def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
         if (writer := self._answers.json_writer) is not None:
             return self._scorer.answer_json(text, writer, shape, most)
