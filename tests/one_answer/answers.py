@@ -57,8 +57,9 @@ def _bits(numbers: Any) -> tuple[str, ...]:
 
 def refusal_of(error: Exception | str) -> Refusal:
     """The refusal that an error or a message tells of: in the words of JSON, which all ways can say."""
-    # Commands spare terminals what is not printable.
-    words = "".join(one if one.isprintable() else repr(one)[1:-1] for one in str(error))
+    # Commands spare terminals what is not printable, and say all on one line.
+    words = re.sub(r"[\t\r\n]", " ", str(error))
+    words = "".join(one if one.isprintable() else repr(one)[1:-1] for one in words)
     words = " ".join(words.split())
     while found := _PLACE.match(words):
         words = words[found.end() :]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -41,7 +42,7 @@ def note(words: str) -> None:
 
 def on_one_line(words: str) -> str:
     """Line breaks become spaces; what could move a terminal's cursor is spelled out."""
-    joined = " ".join(words.split())
+    joined = re.sub(r"[ \t\r\n]+", " ", words.strip())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 
 

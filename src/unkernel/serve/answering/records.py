@@ -28,10 +28,10 @@ class RecordAnswerer(ScoreAnswerer):
     quick = True
 
     def __init__(self, model: RecordClassifier) -> None:
-        self._model = model
         self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
+        self._model = RecordClassifier(self._plan, model.classifier)
         self._answers = Answers(model.decision)
-        self._scorer = RecordClassifier(self._plan, model.classifier)._scorer
+        self._scorer = self._model._scorer
         self._score = self._scorer.score
         self._n_scores = model.decision.n_scores
 
