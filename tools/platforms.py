@@ -75,6 +75,7 @@ class Result:
     compiled: list[str] = field(default_factory=list)
     native_tests: dict[str, int] | None = None
     python_tests: dict[str, int] | None = None
+    left_out: dict[str, str] = field(default_factory=dict)  # Python tests that cannot hold there, and why
     seconds: dict[str, int] = field(default_factory=dict)
     verdict: str = "failed"
     reason: str = ""
@@ -173,7 +174,8 @@ def run_python_tests(
     """Run Python tests, of which a part stands for all on other platforms; add their numbers."""
     report = BUILD / result.target / "pytest.xml"
     started = time.monotonic()
-    command = [python, "-m", "pytest", "-q", "-m", FAST, "--junitxml", report, *tests]
+    left_out = [f"--deselect={test}" for test in result.left_out]
+    command = [python, "-m", "pytest", "-q", "-m", FAST, "--junitxml", report, *left_out, *tests]
     try:
         run(command, BUILD / result.target / "log.txt", environment)
     finally:
@@ -214,6 +216,10 @@ def check_clang_libcxx(result: Result, _arguments: Sequence[str]) -> None:
     compiler = os.environ.get("CLANG", "clang++-19")
     options = ["-DCMAKE_CXX_FLAGS=-stdlib=libc++", "-DUNKERNEL_BACKEND=OFF"]
     result.compiler = f"{first_line(compiler, '--version')}, libc++"
+    result.left_out = {
+        "tests/test_package.py::test_the_extension_keeps_to_the_stable_abi": "nanobind's runtime is inside",
+        "tests/engines/test_daemon_threads.py": "glibc unwinds by libgcc, libc++ by libunwind",
+    }
     check_extension(result, [f"-DCMAKE_CXX_COMPILER={compiler}", *options])
 
 
@@ -297,8 +303,9 @@ def zig_options(result: Result, triple: str, system: str) -> list[str]:
         program.write_text(f'#!/bin/sh\nexec {zig} {tool} "$@"\n', encoding="utf-8")
         program.chmod(0o755)
     machine = triple.partition("-")[0]
+    quiet = "-Wno-macro-redefined"  # zig sets the checks of its standard library itself
     return [
-        *(f"-DCMAKE_CXX_COMPILER={folder}/clang++", f"-DCMAKE_CXX_FLAGS=-target {triple}"),
+        *(f"-DCMAKE_CXX_COMPILER={folder}/clang++", f"-DCMAKE_CXX_FLAGS=-target {triple} {quiet}"),
         *(f"-DCMAKE_AR={folder}/ar", f"-DCMAKE_RANLIB={folder}/ranlib", f"-DCMAKE_RC_COMPILER={folder}/rc"),
         *(f"-DCMAKE_SYSTEM_NAME={system}", f"-DCMAKE_SYSTEM_PROCESSOR={machine}"),
     ]
