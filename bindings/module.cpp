@@ -2,8 +2,12 @@
 #include "bindings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstdio>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "unkernel/base/error.hpp"
 
@@ -20,6 +24,8 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
     PyErr_SetObject(type.ptr(), value.ptr());
   } catch (const NotEnoughMemory& error) {
     PyErr_SetString(PyExc_MemoryError, error.what());
+  } catch (const TimeLimitReached& error) {
+    PyErr_SetString(PyExc_TimeoutError, error.what());
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError,
                     "the system did not give as much memory as this needs: free some, raise the limit of the "
@@ -27,17 +33,80 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
   }
 }
 
+using Clock = std::chrono::steady_clock;
+
+// How long calls of the thread that enters it may work, as a context of Python's. A call that is under way
+// hears of the end within a twentieth of a second of its next look; calls that come later fail at once.
+class TimeLimit {
+ public:
+  explicit TimeLimit(double seconds) : seconds_(seconds) {
+    if (!(seconds > 0.0)) throw std::invalid_argument("a time limit must be positive");
+  }
+
+  // The earlier end counts where one lies in another.
+  void enter() {
+    constexpr double longest_seconds = 1e9;
+    const std::chrono::duration<double> span(std::min(seconds_, longest_seconds));
+    const End end{Clock::now() + std::chrono::duration_cast<Clock::duration>(span), seconds_};
+    outer_ = of_thread;
+    if (!outer_ || end.time < outer_->time) of_thread = end;
+  }
+  void exit() { of_thread = outer_; }
+
+  static void check() {
+    if (!of_thread || Clock::now() < of_thread->time) return;
+    std::array<char, 32> seconds{};
+    std::snprintf(seconds.data(), seconds.size(), "%g", of_thread->seconds);
+    throw TimeLimitReached(std::string("the work took longer than the ") + seconds.data() +
+                           " seconds that it may take");
+  }
+
+ private:
+  struct End {
+    Clock::time_point time;
+    double seconds;
+  };
+  static thread_local std::optional<End> of_thread;
+
+  double seconds_;
+  std::optional<End> outer_;
+};
+
+thread_local std::optional<TimeLimit::End> TimeLimit::of_thread;
+
+// Lets Python see signals, in its main thread. Python's lock must be held.
+void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Calls work(monitor) on this thread, without Python's lock. Should it last, signals and the time limit are
+// heard.
+template <class Work>
+void listening(const Work& work) {
+  TimeLimit::check();
+  const auto hear = [] {
+    TimeLimit::check();
+    const Locked locked;
+    stay_if_python_ends(check_signals);
+  };
+  const Monitor monitor{FunctionRef<void()>(hear)};
+  const Unlocked unlocked;
+  work(monitor);
+}
+
 }  // namespace
 
 void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
+  TimeLimit::check();
   Monitor monitor;
   const Unlocked unlocked;
   supervise(
       monitor, [&] { work(monitor); },
       [&](const Progress& progress) {
+        TimeLimit::check();
         const Locked locked;
         stay_if_python_ends([&] {
-          if (PyErr_CheckSignals() != 0) throw nb::python_error();
+          check_signals();
           if (on_progress) on_progress(progress);
         });
       });
@@ -45,25 +114,17 @@ void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
 
 void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work) {
   if (maybe_long) return watched([&](const Monitor& monitor) { work(monitor); });
-  const Monitor monitor;
-  const Unlocked unlocked;
-  work(monitor);
+  listening(work);
 }
 
 void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work) {
-  using Clock = std::chrono::steady_clock;
   constexpr double short_time = 0.02;  // seconds
   constexpr std::int64_t few = 64;
   constexpr std::int64_t growth = 8;
-  if (total <= few) {  // where even a look at the clock would count
-    const Monitor monitor;
-    const Unlocked unlocked;
-    return work(0, total, monitor);
-  }
+  if (total <= few)  // where even a look at the clock would count
+    return listening([&](const Monitor& monitor) { work(0, total, monitor); });
   std::int64_t begin = 0;
-  {
-    const Monitor monitor;
-    const Unlocked unlocked;
+  listening([&](const Monitor& monitor) {
     for (std::int64_t size = few; begin < total;) {
       const std::int64_t end = std::min(total, begin + size);
       const auto started = Clock::now();
@@ -74,7 +135,7 @@ void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int6
       size = pace * static_cast<double>(total - begin) < short_time ? total - begin : growth * size;
       if (pace * static_cast<double>(size) >= short_time) break;
     }
-  }
+  });
   if (begin < total) watched([&](const Monitor& monitor) { work(begin, total, monitor); });
 }
 
@@ -83,6 +144,10 @@ NB_MODULE(_core, module) {
   nb::set_leak_warnings(false);
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);
+  nb::class_<TimeLimit>(module, "TimeLimit")
+      .def(nb::init<double>(), nb::arg("seconds"))
+      .def("__enter__", &TimeLimit::enter)
+      .def("__exit__", [](TimeLimit& self, const nb::args&) { self.exit(); });
   bind_data(module);
   bind_columns(module);
   bind_engines(module);

@@ -137,7 +137,10 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
 
 // How many bytes can be split before more have come, and whether a paragraph ends with them.
 nb::typed<nb::tuple, int, bool> whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
-  const parsing::Stretch whole = parsing::whole_stretches(spec.characters(), view_of(text));
+  const parsing::Stretch whole = [&] {
+    const Unlocked unlocked;
+    return parsing::whole_stretches(spec.characters(), view_of(text));
+  }();
   return nb::typed<nb::tuple, int, bool>(nb::make_tuple(whole.end, whole.ends_paragraph));
 }
 

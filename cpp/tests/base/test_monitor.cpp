@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "unkernel/base/function_ref.hpp"
 #include "unkernel/base/monitor.hpp"
 
 namespace {
@@ -152,9 +153,37 @@ void test_reports_do_not_undo_what_is_finished() {
   CHECK_THROWS(monitor.throw_if_stopped(), Interrupted);
 }
 
+// Short work that lasts after all: a hearing that throws ends it, and the threads that help.
+void test_work_on_the_callers_thread_is_heard() {
+  int hearings = 0;
+  const auto hear = [&] {
+    if (++hearings == 2) throw std::runtime_error("enough");
+  };
+  const Monitor monitor{unkernel::FunctionRef<void()>(hear)};
+  bool helper_was_interrupted = false;
+  std::thread helper([&] {
+    try {
+      for (;;) {
+        monitor.throw_if_stopped();
+        pause();
+      }
+    } catch (const Interrupted&) { helper_was_interrupted = true; }
+  });
+  std::string message;
+  try {
+    for (;;) {
+      monitor.throw_if_stopped();
+      pause();
+    }
+  } catch (const std::runtime_error& error) { message = error.what(); }
+  helper.join();
+  CHECK(message == "enough" && hearings == 2 && helper_was_interrupted && monitor.stopped());
+}
+
 }  // namespace
 
 int main() {
+  test_work_on_the_callers_thread_is_heard();
   test_work_runs_on_a_thread_of_its_own();
   test_the_works_exception_comes_out();
   test_a_look_that_throws_stops_the_work();

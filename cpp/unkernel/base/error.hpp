@@ -43,6 +43,12 @@ class NotEnoughMemory : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The work took longer than its caller allows. Python sees TimeoutError.
+class TimeLimitReached : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The caller cancelled the work (Ctrl-C, or an exception in a progress callback).
 class Interrupted : public std::runtime_error {
  public:

@@ -4,6 +4,11 @@
 #include <thread>
 
 namespace unkernel {
+namespace {
+
+constexpr std::chrono::milliseconds between_looks{50};
+
+}  // namespace
 
 void Monitor::report(const Progress& progress) {
   const std::lock_guard guard(lock_);
@@ -27,7 +32,7 @@ Progress Monitor::latest() const {
 bool Monitor::wait() {
   std::unique_lock guard(lock_);
   const auto first_report = [&] { return reports_ > 0 && shown_ == 0 && !stopped(); };
-  changed_.wait_for(guard, std::chrono::milliseconds(50), [&] { return ended_ || first_report(); });
+  changed_.wait_for(guard, between_looks, [&] { return ended_ || first_report(); });
   return ended_;
 }
 
@@ -46,6 +51,21 @@ Progress Monitor::to_show() {
 bool Monitor::has_news() const {
   const std::lock_guard guard(lock_);
   return shown_ != reports_;
+}
+
+// The first look is free: most work is over before the second.
+void Monitor::listen() const {
+  if (std::this_thread::get_id() != listener_ || ++looks_ == 1) return;
+  const Clock::time_point now = Clock::now();
+  if (looks_ == 2) next_hearing_ = now + between_looks;
+  if (now < next_hearing_) return;
+  next_hearing_ = now + between_looks;
+  try {
+    (*hear_)();
+  } catch (...) {
+    stopped_.store(true, std::memory_order_relaxed);  // for other threads of the work
+    throw;
+  }
 }
 
 void supervise(Monitor& monitor, FunctionRef<void()> work, FunctionRef<void(const Progress&)> on_progress) {

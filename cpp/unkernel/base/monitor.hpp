@@ -3,15 +3,21 @@
 // Workers write their progress into a Monitor and read `stopped`. The thread that called into the core
 // sleeps meanwhile, wakes every few hundredths of a second and calls `on_progress` (`supervise`). So
 // Ctrl-C is noticed promptly whatever the workers are doing, and workers never call back into Python.
+//
+// Short work runs on the caller's thread. Its Monitor `hears`: should the work last after all, a look at
+// `stopped` calls back, about as often.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "unkernel/base/error.hpp"
 #include "unkernel/base/function_ref.hpp"
@@ -32,6 +38,10 @@ struct Progress {
 
 class Monitor {
  public:
+  Monitor() = default;
+  // For work on this thread: its calls of `throw_if_stopped` call `hear` now and then, which may throw.
+  explicit Monitor(FunctionRef<void()> hear) : hear_(hear), listener_(std::this_thread::get_id()) {}
+
   void report(const Progress& progress);
   void finish_one();
   Progress latest() const;
@@ -39,6 +49,7 @@ class Monitor {
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void throw_if_stopped() const {
     if (stopped()) throw Interrupted();
+    if (hear_) listen();
   }
 
   // --- For `supervise` ---
@@ -50,13 +61,22 @@ class Monitor {
   bool has_news() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  void listen() const;
+
   mutable std::mutex lock_;
   std::condition_variable changed_;
   Progress progress_;
   std::int64_t reports_ = 0;
   std::int64_t shown_ = 0;  // number of reports that `on_progress` has seen
   bool ended_ = false;
-  std::atomic<bool> stopped_{false};
+  mutable std::atomic<bool> stopped_{false};
+
+  std::optional<FunctionRef<void()>> hear_;
+  std::thread::id listener_;
+  mutable std::int64_t looks_ = 0;  // of the listener
+  mutable Clock::time_point next_hearing_;
 };
 
 // How many threads to use, and who may stop them.

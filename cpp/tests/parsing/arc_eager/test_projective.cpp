@@ -69,7 +69,7 @@ void check_tree(const Heads& heads, std::size_t label_count, Random& random) {
   CHECK(lifted == check_lifted(original, tree, labels));
   CHECK((lifted == 0) == is_projective(heads));
   const LabelledTree projective = tree;
-  deprojectivise(tree, labels);
+  deprojectivise(tree, labels, unkernel::Monitor());
   check_restored(original, projective, tree, labels);
   if (lifted <= 1 && label_count >= heads.size()) CHECK(tree.heads == heads);
 }
@@ -84,7 +84,7 @@ void check_any_marks(std::size_t words, Random& random) {
   for (std::size_t word = 1; word <= words; ++word)
     tree.labels[word] = static_cast<std::int32_t>(random.below(12));
   const LabelledTree marked = tree;
-  deprojectivise(tree, labels);
+  deprojectivise(tree, labels, unkernel::Monitor());
   CHECK(is_one_tree(tree.heads));
   for (std::size_t word = 1; word <= words; ++word) {
     CHECK(tree.labels[word] == labels.plain(marked.labels[word]));
@@ -100,7 +100,7 @@ void test_an_example() {
   CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1);
   CHECK((tree.heads == Heads{0, 2, 0, 2, 2}));
   CHECK(labels.name(tree.labels[4]) == "acl\u2191nsubj");
-  deprojectivise(tree, labels);
+  deprojectivise(tree, labels, unkernel::Monitor());
   CHECK((tree.heads == Heads{0, 2, 0, 2, 1} && tree.labels[4] == 3));
 }
 
@@ -109,7 +109,7 @@ void test_forests() {
   LabelSet labels = plain_labels(3);
   LabelledTree tree{{0, 0, 0, 1}, {no_label, 0, 1, 2}};
   CHECK(projectivise(tree, labels, unkernel::Monitor()) == 1 && (tree.heads == Heads{0, 0, 0, 0}));
-  deprojectivise(tree, labels);
+  deprojectivise(tree, labels, unkernel::Monitor());
   CHECK((tree.heads == Heads{0, 0, 0, 1}));
 }
 

@@ -79,9 +79,9 @@ void test_blanks_at_the_end_of_a_stretch() {
       const std::string text = word + blanks + rest;
       const Stretch first = stretch_from(tokenizer.spec().characters(), text, 0);
       CHECK(first.end == word.size() + blanks.size());
-      CHECK(!tokenizer.tokenize(text, 1).empty());
     }
   }
+  CHECK(!tokenizer.tokenize(word + " ", 1).empty());
 }
 
 // A text that is read block by block gives the same, also where a paragraph is longer than a stretch.

@@ -232,22 +232,25 @@ class BeamSearch {
 // Searches the sentence whose symbols are in the parse room; the best item of the beam has the result.
 template <class Scorer>
 void search(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
-            BeamRoom& room) {
+            BeamRoom& room, const Monitor& monitor) {
   const std::size_t words = parse_room.symbols.words();
   const std::size_t kept = words <= longest_for_beam ? width : 1;
   room.begin(words);
   BeamSearch<Scorer> steps(spec, scorer, parse_room, room);
-  while (!room.beam.finished()) steps.step(room.beam, kept, AnyChoice{});
+  while (!room.beam.finished()) {
+    monitor.throw_if_stopped();  // sentences may be long
+    steps.step(room.beam, kept, AnyChoice{});
+  }
 }
 
 // Parses the sentence whose symbols are in the parse room, and leaves its tree there. A beam of 1 is greedy.
 template <class Scorer>
 void parse_with_beam(const ArcEagerSpec& spec, Scorer& scorer, std::size_t width, ParseRoom& parse_room,
-                     BeamRoom& room) {
-  if (width == 1) return parse(spec, scorer, parse_room);
-  search(spec, scorer, width, parse_room, room);
+                     BeamRoom& room, const Monitor& monitor) {
+  if (width == 1) return parse(spec, scorer, parse_room, monitor);
+  search(spec, scorer, width, parse_room, room, monitor);
   parse_room.state = room.beam.best().state;
-  take_tree(spec, parse_room);
+  take_tree(spec, parse_room, monitor);
 }
 
 }  // namespace unkernel::parsing

@@ -14,17 +14,18 @@ class Recorder {
   Recorder(const ArcEagerSpec& spec, const ParserEngines& engines, std::size_t beam)
       : spec_(spec), scorer_(spec, engines), beam_(beam) {}
 
-  void record(const data::ColumnText& text, std::int64_t sentence) {
+  void record(const data::ColumnText& text, std::int64_t sentence, const Monitor& monitor) {
     sentence_ = static_cast<std::int32_t>(sentence);
     spec_.look_up(text, sentence, room_.symbols);
     room_.state.begin(room_.symbols.words());
     if (beam_ > 1) {
-      search(spec_, scorer_, beam_, room_, beam_room_);
+      search(spec_, scorer_, beam_, room_, beam_room_, monitor);
       for (const PathStep& step : beam_room_.path_to(beam_room_.beam.best().last_step))
         take(step.move, step.label);
       return;
     }
     while (!room_.state.finished()) {
+      monitor.throw_if_stopped();  // sentences may be long
       const Move move = choose_move(spec_, scorer_, room_);
       take(move, makes_arc(move) ? choose_label(spec_, scorer_, arc_of(room_.state, move), room_) : no_label);
     }
@@ -89,7 +90,7 @@ ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines
   Recorder recorder(spec, engines, beam);
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
-    recorder.record(text, sentence);
+    recorder.record(text, sentence, monitor);
   }
   return std::move(recorder.made);
 }

@@ -164,7 +164,7 @@ Parsed OnlineTrainer::parse(const data::ColumnText& text, const Monitor& monitor
   for (std::int64_t sentence = 0; sentence < text.sentences(); ++sentence) {
     monitor.throw_if_stopped();
     spec_.look_up(text, sentence, room_.symbols);
-    parse_with_beam(spec_, scorer, width_in(epochs_), room_, beam_room_);
+    parse_with_beam(spec_, scorer, width_in(epochs_), room_, beam_room_, monitor);
     parsed.heads.insert(parsed.heads.end(), room_.tree.heads.begin() + 1, room_.tree.heads.end());
     parsed.labels.insert(parsed.labels.end(), room_.tree.labels.begin() + 1, room_.tree.labels.end());
   }

@@ -54,7 +54,7 @@ Parsed parse(const ArcEagerSpec& spec, const ParserEngines& engines, const data:
         for (std::int64_t sentence = first; sentence < last; ++sentence) {
           monitor.throw_if_stopped();
           spec.look_up(text, sentence, room.symbols);
-          parse_with_beam(spec, scorer, options.beam, room, beam_room);
+          parse_with_beam(spec, scorer, options.beam, room, beam_room, monitor);
           const auto begin = static_cast<std::ptrdiff_t>(text.first_token(sentence));
           std::copy(room.tree.heads.begin() + 1, room.tree.heads.end(), parsed.heads.begin() + begin);
           std::copy(room.tree.labels.begin() + 1, room.tree.labels.end(), parsed.labels.begin() + begin);

@@ -69,7 +69,7 @@ Move choose_move(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
 }
 
 // Leaves the tree of the finished state in the room.
-inline void take_tree(const ArcEagerSpec& spec, ParseRoom& room) {
+inline void take_tree(const ArcEagerSpec& spec, ParseRoom& room, const Monitor& monitor) {
   const ArcEagerState& state = room.state;
   const std::size_t words = room.symbols.words();
   room.tree.heads.assign(words + 1, no_word);
@@ -79,18 +79,19 @@ inline void take_tree(const ArcEagerSpec& spec, ParseRoom& room) {
     room.tree.heads[place(word)] = state.head(word);
     room.tree.labels[place(word)] = state.label(word);
   }
-  deprojectivise(room.tree, spec.labels());
+  deprojectivise(room.tree, spec.labels(), monitor);
 }
 
 // Parses the sentence whose symbols are in the room, and leaves its tree there.
 template <class Scorer>
-void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room) {
+void parse(const ArcEagerSpec& spec, Scorer& scorer, ParseRoom& room, const Monitor& monitor) {
   ArcEagerState& state = room.state;
   for (state.begin(room.symbols.words()); !state.finished();) {
+    monitor.throw_if_stopped();  // sentences may be long
     const Move move = choose_move(spec, scorer, room);
     apply(state, move, makes_arc(move) ? choose_label(spec, scorer, arc_of(state, move), room) : no_label);
   }
-  take_tree(spec, room);
+  take_tree(spec, room, monitor);
 }
 
 // One engine per part; null for a part with a single class.

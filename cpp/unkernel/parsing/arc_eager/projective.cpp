@@ -59,11 +59,12 @@ std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& mo
   return lifted;
 }
 
-void deprojectivise(LabelledTree& tree, const LabelSet& labels) {
+void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor) {
   std::vector<std::vector<Word>> children;  // made for the first lifted word; most trees have none
   for (Word word = 1; place(word) < tree.heads.size(); ++word) {
     const std::int32_t wanted = labels.head_label(tree.labels[place(word)]);
     if (wanted == no_label) continue;
+    monitor.throw_if_stopped();  // each may look through the whole tree
     if (children.empty()) children = children_of(tree.heads);
     const Word head = nearest_below(tree, labels, children, word, wanted);
     tree.labels[place(word)] = labels.plain(tree.labels[place(word)]);

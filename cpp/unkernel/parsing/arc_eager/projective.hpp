@@ -50,6 +50,6 @@ class LabelSet {
 std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor);
 
 // Undoes the lifting as far as the labels allow; afterwards no label is a lifted one.
-void deprojectivise(LabelledTree& tree, const LabelSet& labels);
+void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

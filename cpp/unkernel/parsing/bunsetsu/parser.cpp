@@ -55,10 +55,14 @@ class Parsing {
   Parsing(const BunsetsuSymbols& symbols, const engines::Engine& engine)
       : rows_(symbols), engine_(engine), worker_(engine.worker()) {}
 
-  void operator()(std::size_t sentence, std::span<std::int32_t> heads) {
+  void operator()(std::size_t sentence, std::span<std::int32_t> heads, const Monitor& monitor) {
     rows_.load(sentence);
     shift_reduce(
-        rows_.size(), stack_, [&](std::size_t) { rows_.begin_candidate(); },
+        rows_.size(), stack_,
+        [&](std::size_t) {
+          monitor.throw_if_stopped();  // sentences may be long
+          rows_.begin_candidate();
+        },
         [&](std::size_t modifier, std::size_t candidate) { return depends(modifier, candidate); },
         [&](std::size_t modifier, std::size_t candidate) {
           heads[modifier] = static_cast<std::int32_t>(candidate);
@@ -97,7 +101,7 @@ std::vector<std::int32_t> parse_bunsetsu(const BunsetsuText& text, const Bunsets
     for (auto s = static_cast<std::size_t>(from); s < static_cast<std::size_t>(to); ++s) {
       threads.monitor->throw_if_stopped();
       const std::size_t first = text.first_bunsetsu(s);
-      parse(s, std::span(heads).subspan(first, text.first_bunsetsu(s + 1) - first));
+      parse(s, std::span(heads).subspan(first, text.first_bunsetsu(s + 1) - first), *threads.monitor);
     }
   });
   return heads;

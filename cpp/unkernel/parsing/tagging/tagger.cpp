@@ -40,11 +40,13 @@ class ColumnDecider {
         reader_(column_.features, before),
         parts_(engines_.size()) {}
 
-  void decide(const data::ColumnText& text, std::int64_t sentence, Answers& answers, std::size_t own) {
+  void decide(const data::ColumnText& text, std::int64_t sentence, Answers& answers, std::size_t own,
+              const Monitor& monitor) {
     if (reader_.forgot_words()) remembered_.clear();
     reader_.read({.text = text}, sentence, words_);
     const auto first = static_cast<std::size_t>(text.first_token(sentence));
     for (std::size_t i = 0; i < words_.words(); ++i) {
+      monitor.throw_if_stopped();  // sentences may be long
       const std::size_t token = first + i;
       const std::int32_t found = decide_word(i, part_of(answers, token));
       answers[own][token] = found;
@@ -111,8 +113,9 @@ class SentenceTagger {
       deciders_.emplace_back(columns[k], std::span(given_).first(k));
   }
 
-  void tag(std::int64_t sentence) {
-    for (std::size_t k = 0; k < deciders_.size(); ++k) deciders_[k].decide(text_, sentence, answers_, k);
+  void tag(std::int64_t sentence, const Monitor& monitor) {
+    for (std::size_t k = 0; k < deciders_.size(); ++k)
+      deciders_[k].decide(text_, sentence, answers_, k, monitor);
   }
 
  private:
@@ -153,10 +156,7 @@ std::vector<std::vector<std::int32_t>> tag_text(const data::ColumnText& text,
   parallel_slots(threads.count, blocks, [&](std::size_t slot, std::int64_t block) {
     if (taggers[slot] == nullptr) taggers[slot] = std::make_unique<SentenceTagger>(text, columns, answers);
     const std::int64_t last = std::min(text.sentences(), (block + 1) * sentences_at_once);
-    for (std::int64_t s = block * sentences_at_once; s < last; ++s) {
-      threads.monitor->throw_if_stopped();
-      taggers[slot]->tag(s);
-    }
+    for (std::int64_t s = block * sentences_at_once; s < last; ++s) taggers[slot]->tag(s, *threads.monitor);
   });
   return answers;
 }
