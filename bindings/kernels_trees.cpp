@@ -68,6 +68,14 @@ kernels::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std
   return {kernel.vector, normalize, view(offsets), view(entry_offsets), view(columns), view(values)};
 }
 
+constexpr std::size_t many_nodes = 1 << 12;
+
+std::size_t size_of(const Forest& forest) {
+  const Unlocked unlocked;
+  const ReadingLock reading(forest.gate());
+  return forest.size();
+}
+
 std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared_ptr<Forest> forest,
                                         std::size_t size, const std::vector<TreeChannel>& trees,
                                         const std::vector<VectorChannel>& vectors, bool normalize_trees,
@@ -81,13 +89,14 @@ std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared
   }
   for (const VectorChannel& channel : vectors)
     set->vectors.push_back(vector_rows(kernel, normalize_vectors, size, channel));
-  const Unlocked unlocked;
-  const ReadingLock reading(forest->gate());
-  for (const auto& [offsets, roots] : trees) {
-    set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
-                                                    normalize_trees, threads));
-  }
-  if (indexed) set->order = kernels::nodes_in_order(kernel.tree, *forest);
+  watched_if(normalize_trees && size_of(*forest) > many_nodes, [&](const Monitor& monitor) {
+    const ReadingLock reading(forest->gate());
+    for (const auto& [offsets, roots] : trees) {
+      set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
+                                                      normalize_trees, {threads, &monitor}));
+    }
+    if (indexed) set->order = kernels::nodes_in_order(kernel.tree, *forest);
+  });
   return set;
 }
 
@@ -154,15 +163,17 @@ void bind_example_kernels(nb::module_& module) {
       "self_kernels",
       [](const ExampleKernel& kernel, const ExampleSet& set, int threads) {
         std::vector<double> values;
-        {
-          const Unlocked unlocked;
+        watched([&](const Monitor& monitor) {
           const ReadingLock reading(set.forest->gate());
-          values = kernels::self_kernels(kernel, set, threads);
-        }
+          values = kernels::self_kernels(kernel, set, {threads, &monitor});
+        });
         return to_numpy(std::move(values));
       },
       nb::arg("kernel"), nb::arg("set"), nb::arg("threads"));
 }
+
+constexpr std::size_t short_tree_bytes = 1 << 11;  // some hundredths of a millisecond: with Python's lock
+constexpr std::size_t long_tree_bytes = 1 << 14;
 
 // --- Machines --------------------------------------------------------------------------------------------
 
@@ -243,7 +254,13 @@ void bind_machines(nb::module_& module) {
           [](engines::OneTreeScorer& self, nb::str tree) {
             const Utf8 text(tree);
             try {
-              return self.score(text.view());
+              if (text.view().size() <= short_tree_bytes) return self.score(text.view(), Monitor());
+              std::vector<double> scores;
+              watched_if(text.view().size() > long_tree_bytes, [&](const Monitor& monitor) {
+                scores =
+                    self.another().score(text.view(), monitor);  // other threads may use this one meanwhile
+              });
+              return scores;
             } catch (const data::BracketError& error) { throw_format_error("tree", text.view(), error); }
           },
           nb::arg("tree"));

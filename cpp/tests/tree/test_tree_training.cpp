@@ -65,8 +65,9 @@ struct Problem {
     auto made = std::make_shared<ExampleSet>();
     made->forest = forest;
     made->size = count;
-    made->trees.push_back(
-        TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1), roots, true, 1));
+    const unkernel::Monitor no_monitor;
+    made->trees.push_back(TreeCounts::count(kernel.tree, *forest, numbers<std::int64_t>(count + 1), roots,
+                                            true, {1, &no_monitor}));
     made->order = nodes_in_order(kernel.tree, *forest);
     set = made;
   }

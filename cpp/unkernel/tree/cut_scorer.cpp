@@ -137,7 +137,7 @@ std::span<const double> CutScorer::spread_over(const TreeIndex& index, const Wei
       const TreeRow row = rows.counts.row(at(rows.examples[k]));
       spread.coefficient = rows.coefficients[k];
       spread.tree_weights = row.weights;
-      visitors[slot]->visit(row.nodes, spread);
+      visitors[slot]->visit(row.nodes, spread, monitor);
     }
   });
   auto& [result, of_groups] = spread_.front();

@@ -5,7 +5,7 @@
 namespace unkernel::tree {
 
 std::vector<double> LocalExamples::self_kernels() const {
-  return kernels::self_kernels(kernel_, *set_, threads_);
+  return kernels::self_kernels(kernel_, *set_, {threads_, &monitor_});
 }
 
 void LocalExamples::compute_kernels(std::span<const std::int32_t> rows, std::span<const std::int32_t> columns,

@@ -48,7 +48,8 @@ std::shared_ptr<ExampleSet> set_of(const TreeKernel& kernel, std::shared_ptr<For
   set->size = roots.size();
   std::vector<std::int64_t> offsets;
   for (std::size_t k = 0; k <= roots.size(); ++k) offsets.push_back(static_cast<std::int64_t>(k));
-  set->trees.push_back(TreeCounts::count(kernel, *forest, offsets, roots, normalize, 1));
+  const unkernel::Monitor monitor;
+  set->trees.push_back(TreeCounts::count(kernel, *forest, offsets, roots, normalize, {1, &monitor}));
   set->order = nodes_in_order(kernel, *forest);
   set->forest = std::move(forest);
   return set;
@@ -111,7 +112,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto set = set_of(tree, forest, roots, normalize);
     const auto machine = std::make_shared<const ExampleMachine>(kernel, set, chosen, coefficients, scores);
     const std::string text = tree_text(bytes);
-    const std::vector<double> one = engines::OneTreeScorer(machine, normalize).score(text);
+    const unkernel::Monitor monitor;
+    const std::vector<double> one = engines::OneTreeScorer(machine, normalize).score(text, monitor);
     auto other = std::make_shared<Forest>();
     std::size_t at = data::skip_blanks(text, 0);
     const NodeId root = data::BracketReader(*other, data::WordStyle::apart).read(text, at);

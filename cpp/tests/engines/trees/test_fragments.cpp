@@ -126,7 +126,8 @@ struct Trees {
   TreeCounts count(const TreeKernel& kernel, bool normalize) const {
     std::vector<std::int64_t> offsets(roots.size() + 1);
     std::iota(offsets.begin(), offsets.end(), 0);
-    return TreeCounts::count(kernel, forest, offsets, roots, normalize, 1);
+    const unkernel::Monitor monitor;
+    return TreeCounts::count(kernel, forest, offsets, roots, normalize, {1, &monitor});
   }
 };
 

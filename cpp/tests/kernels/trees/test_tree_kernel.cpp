@@ -37,6 +37,8 @@ using Vector = std::vector<double>;
 constexpr std::array kinds = {TreeKernelKind::subtree, TreeKernelKind::subset_tree,
                               TreeKernelKind::subset_tree_words, TreeKernelKind::partial_tree};
 
+const Monitor unwatched;
+
 struct Trees {
   Forest forest;
   std::vector<NodeId> roots;
@@ -44,7 +46,7 @@ struct Trees {
   void add(const std::string& text) { roots.push_back(random_trees::add(forest, text)); }
   TreeCounts count(const TreeKernel& kernel, bool normalize, int threads = 1) const {
     return TreeCounts::count(kernel, forest, numbers<std::int64_t>(roots.size() + 1), roots, normalize,
-                             threads);
+                             {threads, &unwatched});
   }
 };
 
@@ -161,7 +163,7 @@ void test_pairs_are_the_recursions() {
           CHECK(
               close(pairs(counts.row(i), counts.row(j)), slow.kernel(trees.roots[i], trees.roots[j]), 1e-12));
         }
-        CHECK(close(self(counts.row(i)), slow.kernel(trees.roots[i], trees.roots[i]), 1e-12));
+        CHECK(close(self(counts.row(i), unwatched), slow.kernel(trees.roots[i], trees.roots[i]), 1e-12));
       }
     }
   }
@@ -381,7 +383,7 @@ void test_examples_of_several_trees_and_none() {
   const TreeKernel kernel{TreeKernelKind::subset_tree, 0.5, 0.5};
   const std::vector<std::int64_t> offsets{0, 0, 1, 4};
   const std::vector<NodeId> roots{-1, trees.roots[0], trees.roots[1], trees.roots[1]};
-  const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, 2);
+  const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, {2, &unwatched});
   CHECK(counts.size() == 3 && counts.row(0).nodes.empty() && counts.row(1).nodes.empty());
   TreePairs pairs(kernel, trees.forest);
   // Trees of their own norms: 1 + 2 * 2, and twice two pairs of different trees, of which one has the other
@@ -400,6 +402,58 @@ void test_large_trees_have_the_norm_of_small_ones() {
     TreePairs pairs(kernel, trees.forest);
     for (std::size_t i = 0; i < 2; ++i) CHECK(close(pairs(counts.row(i), counts.row(i)), 1.0, 1e-9));
   }
+}
+
+// A tree of this depth whose other children all differ. To the right, those come before the deep ones.
+std::string comb(int depth, bool to_the_right) {
+  std::string begin, end;
+  for (int k = 0; k < depth; ++k) {
+    const std::string leaf = "(A b w" + std::to_string(k) + ")";
+    begin += to_the_right ? "(S " + leaf + " " : "(S ";
+    end.insert(0, to_the_right ? ")" : " " + leaf + ")");
+  }
+  return begin + "x" + end;
+}
+
+// Rows of a deep tree are not kept all at once, and its kernel is that of the mirrored tree, whose nodes are
+// visited as they are numbered.
+void test_deep_trees_keep_few_rows() {
+  const TreeKernel kernel{TreeKernelKind::partial_tree, 0.4, 0.4};
+  constexpr int depth = 4000;  // all rows would take 128 MB
+  double norms[2];
+  for (const bool to_the_right : {false, true}) {
+    Trees trees;
+    trees.add(comb(depth, to_the_right));
+    const TreeCounts counts = trees.count(kernel, false);
+    const TreeIndex index(kernel, trees.forest, nodes_in_order(kernel, trees.forest));
+    const std::vector<std::int32_t> groups =
+        index_groups(index, groups_in(kernel, trees.forest, trees.forest));
+    TreeRows rows(index, trees.forest, groups);
+    struct Ignored {
+      struct Node {
+        void excess(std::int32_t, std::int32_t, double) {}
+      };
+      static Node begin(std::size_t, std::int32_t, double) { return {}; }
+      static void end(const Node&) {}
+    } ignored;
+    rows.visit(counts.row(0).nodes, ignored, unwatched);
+    CHECK(rows.rows() < 10);
+    norms[to_the_right] = SelfKernel(kernel, trees.forest)(counts.row(0), unwatched);
+  }
+  CHECK(close(norms[0], norms[1], 1e-12));
+}
+
+// Subtrees that occur twice, far apart, are kept in between.
+void test_trees_that_need_too_much_memory_are_refused() {
+  const TreeKernel kernel{TreeKernelKind::partial_tree, 0.4, 0.4};
+  std::string begin, end;
+  for (int k = 0; k < 36'000; ++k) {
+    begin += "(S (A b w" + std::to_string(k % 18'000) + ") ";
+    end += ")";
+  }
+  Trees trees;
+  trees.add(begin + "x" + end);
+  CHECK_THROWS(trees.count(kernel, true), unkernel::NotEnoughMemory);
 }
 
 void test_kernels_that_are_not_finite_are_refused() {
@@ -471,6 +525,8 @@ int main() {
   test_examples_of_several_trees_and_none();
   test_large_trees_have_the_norm_of_small_ones();
   test_kernels_that_are_not_finite_are_refused();
+  test_deep_trees_keep_few_rows();
+  test_trees_that_need_too_much_memory_are_refused();
   test_groups_in_a_forest_that_grows();
   test_the_order_of_some_nodes();
   test_stops_when_it_is_told_to();

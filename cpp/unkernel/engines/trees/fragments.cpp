@@ -115,7 +115,7 @@ double score_of(const kernels::TreeWeights& weights, const Side& side, const ker
                 std::size_t score) {
   const std::vector<std::int32_t> groups = kernels::index_groups(weights.index(), side.groups);
   std::vector<double> scores(weights.scores(), 0.0);
-  kernels::TreeScorer(weights, side.forest, groups).add(tree, scores.data());
+  kernels::TreeScorer(weights, side.forest, groups).add(tree, scores.data(), Monitor());
   return scores[score];
 }
 

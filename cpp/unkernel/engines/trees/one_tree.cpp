@@ -15,7 +15,7 @@ OneTreeScorer::OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> mach
   }
 }
 
-std::vector<double> OneTreeScorer::score(std::string_view tree) {
+std::vector<double> OneTreeScorer::score(std::string_view tree, const Monitor& monitor) {
   kernels::Forest forest;
   data::BracketReader reader(forest, data::WordStyle::apart);
   std::size_t at = data::skip_blanks(tree, 0);
@@ -25,7 +25,7 @@ std::vector<double> OneTreeScorer::score(std::string_view tree) {
   const kernels::TreeKernel& kernel = machine_->kernel().tree;
   const kernels::TreeWeights& weights = machine_->tree_weights().front();
   const kernels::TreeCounts counts = kernels::TreeCounts::count(
-      kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, 1);
+      kernel, forest, std::array<std::int64_t, 2>{0, 1}, std::array{root}, normalize_, {1, &monitor});
   const std::vector<std::int32_t> groups =
       kernels::index_groups(weights.index(), kernels::groups_in(kernel, forest, machine_->forest()));
   if (scorer_ == nullptr) {
@@ -34,7 +34,7 @@ std::vector<double> OneTreeScorer::score(std::string_view tree) {
     scorer_->use(forest, groups);
   }
   std::vector<double> scores(weights.scores(), 0.0);
-  scorer_->add(counts.row(0), scores.data());
+  scorer_->add(counts.row(0), scores.data(), monitor);
   return scores;
 }
 

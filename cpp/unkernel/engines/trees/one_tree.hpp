@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
 
 namespace unkernel::engines {
@@ -15,7 +16,10 @@ class OneTreeScorer {
   OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize);
 
   // The scores of the tree in brackets; throws data::BracketError.
-  std::vector<double> score(std::string_view tree);
+  std::vector<double> score(std::string_view tree, const Monitor& monitor);
+
+  // One for another thread.
+  OneTreeScorer another() const { return OneTreeScorer(machine_, normalize_); }
 
  private:
   std::shared_ptr<const kernels::ExampleMachine> machine_;

@@ -46,8 +46,8 @@ SelfKernel::SelfKernel(const TreeKernel& kernel, const Forest& forest)
       place_(forest.size(), -1),
       last_(group_count(kernel, forest), -1) {}
 
-double SelfKernel::operator()(const TreeRow& row) {
-  return row.nodes.size() <= most_nodes_in_table ? by_pairs(row) : by_index(row);
+double SelfKernel::operator()(const TreeRow& row, const Monitor& monitor) {
+  return row.nodes.size() <= most_nodes_in_table ? by_pairs(row) : by_index(row, monitor);
 }
 
 double SelfKernel::by_pairs(const TreeRow& row) {
@@ -80,7 +80,7 @@ double SelfKernel::child_delta(NodeId left, NodeId right) const {
   return deltas_[at(larger) * width_ + at(smaller)];
 }
 
-double SelfKernel::by_index(const TreeRow& row) const {
+double SelfKernel::by_index(const TreeRow& row, const Monitor& monitor) const {
   std::vector<double> weight_of(forest_.size(), 0.0);
   std::vector<bool> has(forest_.size(), false);
   for (std::size_t i = 0; i < row.nodes.size(); ++i) {
@@ -97,7 +97,7 @@ double SelfKernel::by_index(const TreeRow& row) const {
     group_weight[at(groups[at(row.nodes[i])])] += row.weights[i];
   TreeRows rows(index, forest_, groups);
   Sum sum{index, row.weights, weight_of, group_weight, 0.0};
-  rows.visit(row.nodes, sum);
+  rows.visit(row.nodes, sum, monitor);
   return sum.total;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/trees/node_delta.hpp"
 #include "unkernel/kernels/trees/tree_counts.hpp"
 #include "unkernel/kernels/trees/tree_kernel.hpp"
@@ -17,11 +18,11 @@ class SelfKernel {
 
   // The row must be ascending and closed: it contains the children of its nodes, except leaves that the
   // kernel ignores. Small trees use a table of all node pairs, large ones an index of the tree.
-  double operator()(const TreeRow& row);
+  double operator()(const TreeRow& row, const Monitor& monitor);
 
  private:
   double by_pairs(const TreeRow& row);
-  double by_index(const TreeRow& row) const;
+  double by_index(const TreeRow& row, const Monitor& monitor) const;
   double child_delta(NodeId left, NodeId right) const;
 
   TreeKernel kernel_;

@@ -53,8 +53,8 @@ class Counter {
   }
 
   // Divides the counts by the square root of the kernel of the tree with itself, unless that is 0.
-  void normalize() {
-    const double kernel = self_kernel_({nodes, weights});
+  void normalize(const Monitor& monitor) {
+    const double kernel = self_kernel_({nodes, weights}, monitor);
     if (!std::isfinite(kernel)) {
       throw std::invalid_argument(
           "the kernel of a tree with itself is not finite: the tree is too large for this decay; lower it");
@@ -85,13 +85,14 @@ struct Piece {
   std::vector<double> weights;
 };
 
-void count_example(Counter& counter, std::span<const NodeId> roots, bool normalize, Piece& piece) {
+void count_example(Counter& counter, std::span<const NodeId> roots, bool normalize, const Monitor& monitor,
+                   Piece& piece) {
   std::map<NodeId, double> sum;  // for examples with several trees
   const auto trees = std::ranges::count_if(roots, [](NodeId root) { return root >= 0; });
   for (const NodeId root : roots) {
     if (root < 0) continue;
     counter.count(root);
-    if (normalize) counter.normalize();
+    if (normalize) counter.normalize(monitor);
     if (trees == 1) {
       piece.nodes.insert(piece.nodes.end(), counter.nodes.begin(), counter.nodes.end());
       piece.weights.insert(piece.weights.end(), counter.weights.begin(), counter.weights.end());
@@ -110,18 +111,19 @@ void count_example(Counter& counter, std::span<const NodeId> roots, bool normali
 
 TreeCounts TreeCounts::count(const TreeKernel& kernel, const Forest& forest,
                              std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
-                             bool normalize, int threads) {
+                             bool normalize, Threads threads) {
   const auto examples = static_cast<std::int64_t>(offsets.size()) - 1;
   const std::int64_t tasks = (examples + examples_at_once - 1) / examples_at_once;
   std::vector<Piece> pieces(static_cast<std::size_t>(tasks));
-  std::vector<std::unique_ptr<Counter>> counters(static_cast<std::size_t>(std::max(threads, 1)));
-  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+  std::vector<std::unique_ptr<Counter>> counters(static_cast<std::size_t>(std::max(threads.count, 1)));
+  parallel_slots(threads.count, tasks, [&](std::size_t slot, std::int64_t task) {
     if (counters[slot] == nullptr) counters[slot] = std::make_unique<Counter>(kernel, forest);
     const std::int64_t end = std::min(examples, (task + 1) * examples_at_once);
     for (std::int64_t i = task * examples_at_once; i < end; ++i) {
+      threads.monitor->throw_if_stopped();
       const auto begin = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]);
       const auto size = static_cast<std::size_t>(offsets[static_cast<std::size_t>(i) + 1]) - begin;
-      count_example(*counters[slot], roots.subspan(begin, size), normalize,
+      count_example(*counters[slot], roots.subspan(begin, size), normalize, *threads.monitor,
                     pieces[static_cast<std::size_t>(task)]);
     }
   });

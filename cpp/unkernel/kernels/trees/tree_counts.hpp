@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
 namespace unkernel::kernels {
@@ -34,7 +35,7 @@ class TreeCounts {
   // counts of several trees of an example are added, each normalised by its own norm.
   static TreeCounts count(const TreeKernel& kernel, const Forest& forest,
                           std::span<const std::int64_t> offsets, std::span<const NodeId> roots,
-                          bool normalize, int threads);
+                          bool normalize, Threads threads);
 
  private:
   std::vector<std::int64_t> offsets_{0};

@@ -107,20 +107,22 @@ std::vector<std::int32_t> all_of(const ExampleSet& set) {
   return all;
 }
 
-std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads) {
+std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads) {
   std::vector<double> result(set.size, 0.0);
-  std::vector<std::unique_ptr<SelfKernel>> of_trees(static_cast<std::size_t>(std::max(threads, 1)));
+  std::vector<std::unique_ptr<SelfKernel>> of_trees(static_cast<std::size_t>(std::max(threads.count, 1)));
   const auto tasks =
       (static_cast<std::int64_t>(set.size) + tree_examples_at_once - 1) / tree_examples_at_once;
-  parallel_slots(threads, tasks, [&](std::size_t slot, std::int64_t task) {
+  parallel_slots(threads.count, tasks, [&](std::size_t slot, std::int64_t task) {
     if (of_trees[slot] == nullptr) of_trees[slot] = std::make_unique<SelfKernel>(kernel.tree, *set.forest);
     const std::size_t begin = static_cast<std::size_t>(task * tree_examples_at_once);
     for (std::size_t i = begin;
          i < std::min(set.size, begin + static_cast<std::size_t>(tree_examples_at_once)); ++i) {
+      threads.monitor->throw_if_stopped();
       double trees = 0.0;
       double vectors = 0.0;
       if (kernel.uses_trees()) {
-        for (const TreeCounts& counts : set.trees) trees += (*of_trees[slot])(counts.row(i));
+        for (const TreeCounts& counts : set.trees)
+          trees += (*of_trees[slot])(counts.row(i), *threads.monitor);
       }
       if (kernel.uses_vectors()) {
         for (const VectorRows& rows : set.vectors) vectors += rows.self_kernel(kernel.vector, i);

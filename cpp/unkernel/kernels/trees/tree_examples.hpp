@@ -49,7 +49,7 @@ struct ExampleSet {
 std::vector<std::int32_t> all_of(const ExampleSet& set);
 
 // The kernel of each example with itself.
-std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, int threads);
+std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads);
 
 // The kernels of chosen left examples with chosen right ones; see GramTask.
 struct KernelMatrix {

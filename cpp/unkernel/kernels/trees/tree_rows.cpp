@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <string>
 #include <utility>
+
+#include "unkernel/base/error.hpp"
 
 namespace unkernel::kernels {
 namespace {
@@ -12,7 +16,91 @@ namespace {
 // the first.
 constexpr double untouched = -1.0;
 
+constexpr std::size_t many_row_bytes = std::size_t{64}
+                                       << 20;  // from here on, the order of the nodes is chosen
+constexpr std::size_t most_row_bytes = std::size_t{1} << 30;
+constexpr std::size_t always_allowed_rows = 64;  // also where a model is so large that they take more
+
 }  // namespace
+
+// Rows that an exception has left half-written.
+void TreeRows::forget_rows() {
+  nodes_.clear();
+  spare_.clear();
+}
+
+void TreeRows::choose_order(std::size_t count) {
+  order_.clear();
+  if (count * row_bytes() <= many_row_bytes || most_rows_kept(count) * row_bytes() <= many_row_bytes) return;
+  order_sparingly(count);
+  const std::size_t rows = most_rows_kept(count);
+  if (rows <= always_allowed_rows || rows * row_bytes() <= most_row_bytes) return;
+  throw NotEnoughMemory(
+      "a tree of " + std::to_string(count) + " different subtrees needs " +
+      std::to_string(rows * row_bytes() >> 20) +
+      " MB to be compared with the trees of the model or with itself, and a tree may take " +
+      std::to_string(most_row_bytes >> 20) + " MB: divide it, or leave it out");
+}
+
+// At the same time, if nodes are visited in the order that was chosen; some may turn out to need none.
+std::size_t TreeRows::most_rows_kept(std::size_t count) const {
+  std::vector<std::int32_t> uses(count);
+  for (std::size_t i = 0; i < count; ++i) uses[i] = nodes_[i].uses;
+  std::size_t kept = 0, most = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::size_t i = order_.empty() ? k : static_cast<std::size_t>(order_[k]);
+    kept += has_row(i);
+    most = std::max(most, kept);
+    for (const ChildMatch& match : plan_.matches(nodes_[i])) {
+      const auto below = static_cast<std::size_t>(match.child);
+      kept -= --uses[below] == 0 && has_row(below);
+    }
+    kept -= uses[i] == 0 && has_row(i);
+  }
+  return most;
+}
+
+// How many rows a node and its descendants take, if no descendant occurs twice: those that need most come
+// first, and each leaves one row for the parent.
+std::vector<std::int32_t> TreeRows::rows_needed(std::size_t count) const {
+  std::vector<std::int32_t> needed(count, 0), below;
+  for (std::size_t i = 0; i < count; ++i) {
+    below.clear();
+    for (const ChildMatch& match : plan_.matches(nodes_[i]))
+      below.push_back(needed[static_cast<std::size_t>(match.child)]);
+    std::ranges::sort(below, std::greater());
+    needed[i] = has_row(i) ? static_cast<std::int32_t>(below.size()) + 1 : 0;
+    for (std::size_t k = 0; k < below.size(); ++k)
+      needed[i] = std::max(needed[i], below[k] + static_cast<std::int32_t>(k));
+  }
+  return needed;
+}
+
+// Each node comes right after its descendants; among children, the one that needs most rows comes first.
+void TreeRows::order_sparingly(std::size_t count) {
+  const std::vector<std::int32_t> needed = rows_needed(count);
+  std::vector<std::uint8_t> begun(count, 0), done(count, 0);
+  std::vector<std::int32_t> open;
+  for (std::size_t root = 0; root < count; ++root) {
+    if (nodes_[root].uses == 0) open.push_back(static_cast<std::int32_t>(root));
+    while (!open.empty()) {
+      const auto i = static_cast<std::size_t>(open.back());
+      if (begun[i] != 0 || nodes_[i].matches == 0) {
+        open.pop_back();
+        if (done[i] == 0) order_.push_back(static_cast<std::int32_t>(i));
+        done[i] = 1;
+        continue;
+      }
+      begun[i] = 1;
+      const std::size_t first = open.size();
+      for (const ChildMatch& match : plan_.matches(nodes_[i])) {
+        if (done[static_cast<std::size_t>(match.child)] == 0) open.push_back(match.child);
+      }
+      std::ranges::sort(open.begin() + static_cast<std::ptrdiff_t>(first), open.end(), {},
+                        [&](std::int32_t child) { return needed[static_cast<std::size_t>(child)]; });
+    }
+  }
+}
 
 void TreeRows::take_row(Node& node) {
   if (spare_.empty()) {

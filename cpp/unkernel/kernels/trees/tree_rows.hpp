@@ -6,7 +6,11 @@
 // and the nodes without the child become the exceptions. A row is kept until its last parent is done.
 //
 // Cost     about a nanosecond per pair of nodes with a matching child; nothing for all others
-// Memory   8 bytes times the largest block for each row that is kept, per thread
+// Memory   8 bytes times the largest block for each row that is kept, per thread. In the order of the nodes,
+// a
+//          deep tree may keep a row for every second one; where that would be much, nodes are visited in an
+//          order that keeps few (Sethi & Ullman 1970): of a tree of n nodes, at most log2 n and those of
+//          subtrees that occur several times. A tree that needs more than a gigabyte all the same is refused.
 #pragma once
 
 #include <cmath>
@@ -16,6 +20,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/monitor.hpp"
 #include "unkernel/kernels/trees/tree_plan.hpp"
 
 namespace unkernel::kernels {
@@ -36,9 +41,13 @@ class TreeRows {
   void use(const Forest& forest, std::span<const std::int32_t> groups) { plan_.use(forest, groups); }
 
   // Calls `visitor` for each nodes[i] that has a group, children first. Nodes must be ascending and include
-  // the children of each node, except leaves that the kernel ignores.
+  // the children of each node, except leaves that the kernel ignores. Throws NotEnoughMemory before the first
+  // call if too many rows would have to be kept.
   template <class Visitor>
-  void visit(std::span<const NodeId> nodes, Visitor& visitor);
+  void visit(std::span<const NodeId> nodes, Visitor& visitor, const Monitor& monitor);
+
+  // How many rows there are in memory after a visit: the most that were kept at the same time.
+  std::size_t rows() const { return spare_.size(); }
 
  private:
   struct Node : PlannedNode {
@@ -57,6 +66,16 @@ class TreeRows {
     double scale;
     std::int32_t right;
   };
+
+  template <class Visitor>
+  void visit_node(std::size_t i, NodeId id, Visitor& visitor);
+  std::size_t row_bytes() const { return index_.largest_block() * sizeof(double); }
+  bool has_row(std::size_t i) const { return nodes_[i].group >= 0 && nodes_[i].matches > 0; }
+  void choose_order(std::size_t count);
+  std::size_t most_rows_kept(std::size_t count) const;
+  void order_sparingly(std::size_t count);
+  std::vector<std::int32_t> rows_needed(std::size_t count) const;
+  void forget_rows();
 
   void take_row(Node& node);
   void compute(Node& node, NodeId id);
@@ -81,6 +100,7 @@ class TreeRows {
   const TreeIndex& index_;
   TreePlan plan_;
   std::vector<Node> nodes_;
+  std::vector<std::int32_t> order_;               // in which nodes are visited; empty: as they are numbered
   std::vector<std::unique_ptr<double[]>> spare_;  // rows with all ratios untouched
   // For partial trees.
   std::vector<std::int64_t> seen_;  // by class: the last visit that considered it
@@ -148,25 +168,38 @@ Taker TreeRows::visit_row(const Node& node, Taker taker) {
 }
 
 template <class Visitor>
-void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor) {
+void TreeRows::visit_node(std::size_t i, NodeId id, Visitor& visitor) {
+  Node& node = nodes_[i];
+  if (node.group < 0) return;
+  const bool single = is_single_range(node);
+  if (node.matches > 0 && !single) compute(node, id);
+  auto taker = visitor.begin(i, node.group, node.scale);
+  if (single && node.uses > 0) {
+    take_row(node);
+    taker = visit_single_range<true>(node, taker);
+  } else if (single) {
+    taker = visit_single_range<false>(node, taker);
+  } else if (node.row != nullptr) {
+    taker = visit_row(node, taker);
+  }
+  visitor.end(taker);
+  release_children(node);
+  if (node.uses == 0) release(node);
+}
+
+template <class Visitor>
+void TreeRows::visit(std::span<const NodeId> nodes, Visitor& visitor, const Monitor& monitor) {
   plan_.make(nodes, nodes_);
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    Node& node = nodes_[i];
-    if (node.group < 0) continue;
-    const bool single = is_single_range(node);
-    if (node.matches > 0 && !single) compute(node, nodes[i]);
-    auto taker = visitor.begin(i, node.group, node.scale);
-    if (single && node.uses > 0) {
-      take_row(node);
-      taker = visit_single_range<true>(node, taker);
-    } else if (single) {
-      taker = visit_single_range<false>(node, taker);
-    } else if (node.row != nullptr) {
-      taker = visit_row(node, taker);
+  choose_order(nodes.size());
+  try {
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      monitor.throw_if_stopped();
+      const std::size_t i = order_.empty() ? k : static_cast<std::size_t>(order_[k]);
+      visit_node(i, nodes[i], visitor);
     }
-    visitor.end(taker);
-    release_children(node);
-    if (node.uses == 0) release(node);
+  } catch (...) {
+    forget_rows();
+    throw;
   }
 }
 

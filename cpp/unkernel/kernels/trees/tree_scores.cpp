@@ -198,10 +198,10 @@ class GramWorker {
   GramWorker(const GramBlock& block, const Forest& left_forest, std::size_t columns)
       : block_(block), rows_(block.index, left_forest, block.groups), kernels_(columns) {}
 
-  std::span<const double> kernels(const TreeRow& left) {
+  std::span<const double> kernels(const TreeRow& left, const Monitor& monitor) {
     std::ranges::fill(kernels_, 0.0);
     tree_weights_ = left.weights;
-    rows_.visit(left.nodes, *this);
+    rows_.visit(left.nodes, *this, monitor);
     dense_.flush(kernels_.size(), kernels_.data());
     return kernels_;
   }
@@ -242,12 +242,12 @@ void TreeScorer::use(const Forest& forest, std::span<const std::int32_t> groups)
   std::visit([&](auto& scorer) { scorer.use(forest, groups); }, scorer_);
 }
 
-void TreeScorer::add(const TreeRow& tree, double* sums) {
+void TreeScorer::add(const TreeRow& tree, double* sums, const Monitor& monitor) {
   if (auto* productions = std::get_if<ProductionScorer>(&scorer_)) {
     productions->add(tree, sums);
   } else {
     Scores visitor(weights_, tree.weights, sums);
-    std::get<TreeRows>(scorer_).visit(tree.nodes, visitor);
+    std::get<TreeRows>(scorer_).visit(tree.nodes, visitor, monitor);
   }
 }
 
@@ -270,7 +270,7 @@ void add_scores(const TreeWeights& weights, const Forest& forest, std::span<cons
     for (std::int64_t i = task * rows_at_once; i < end; ++i) {
       const auto place = static_cast<std::size_t>(i);
       const std::size_t row = chosen.empty() ? place : at(chosen[place]);
-      scorers[slot]->add(counts.row(row), scores.data() + place * weights.scores());
+      scorers[slot]->add(counts.row(row), scores.data() + place * weights.scores(), monitor);
     }
   });
 }
@@ -292,7 +292,7 @@ void compute_gram(const TreeKernel& kernel, const GramTask& task, int threads, c
       const std::size_t from = begin + static_cast<std::size_t>(piece * rows_at_once);
       for (std::size_t i = from; i < std::min(left_rows, from + static_cast<std::size_t>(rows_at_once));
            ++i) {
-        sink.take(i, first, workers[slot]->kernels(task.left.row(at(task.left_chosen[i]))));
+        sink.take(i, first, workers[slot]->kernels(task.left.row(at(task.left_chosen[i])), monitor));
       }
     });
   }

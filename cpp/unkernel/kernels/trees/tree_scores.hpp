@@ -29,7 +29,7 @@ class TreeScorer {
 
   void use(const Forest& forest, std::span<const std::int32_t> groups);
   // Adds the scores of the row to `sums`.
-  void add(const TreeRow& row, double* sums);
+  void add(const TreeRow& row, double* sums, const Monitor& monitor);
 
  private:
   const TreeWeights& weights_;
