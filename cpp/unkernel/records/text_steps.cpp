@@ -1,6 +1,7 @@
 #include "unkernel/records/text_steps.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -167,6 +168,7 @@ std::uint32_t scrambled(std::uint32_t word) { return rotate(word * 0xcc9e2d51u, 
 
 // MurmurHash3_x86_32 (Appleby, public domain).
 std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed) {
+  static_assert(std::endian::native == std::endian::little, "words are read as they lie in memory");
   std::uint32_t hash = seed;
   std::size_t at = 0;
   for (; at + 4 <= bytes.size(); at += 4) {
