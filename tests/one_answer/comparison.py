@@ -15,7 +15,7 @@ import numpy as np
 from one_answer import values
 from one_answer.answers import Outcome, Refusal, refusal_of
 from one_answer.commands import APART, WAYS_OF_THE_COMMAND_LINE
-from one_answer.limits import CannotSayError
+from one_answer.limits import CannotSayError, is_utf8
 from one_answer.requests import WAYS_OF_THE_SERVER
 from one_answer.subjects import Subject, draw_subject
 from one_answer.ways import DASK, WAYS_OF_PYTHON, Record, Session, Way, ask_one
@@ -120,6 +120,10 @@ def _column_of(refusal: Refusal, record: Record) -> str | None:
     """The column that a refusal is about."""
     if found := re.search(r"(?:column|unknown) '(.*?)'", refusal.reason):
         return found[1]
+    if "lone surrogate" in refusal.reason:
+        return next(
+            (name for name, value in record.items() if isinstance(value, str) and not is_utf8(value)), None
+        )
     large = (name for name, value in record.items() if isinstance(value, int) and abs(value) > 1e308)
     return next(large, None)
 
