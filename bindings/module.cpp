@@ -147,7 +147,9 @@ NB_MODULE(_core, module) {
   nb::class_<TimeLimit>(module, "TimeLimit")
       .def(nb::init<double>(), nb::arg("seconds"))
       .def("__enter__", &TimeLimit::enter)
-      .def("__exit__", [](TimeLimit& self, const nb::args&) { self.exit(); });
+      .def(
+          "__exit__", [](TimeLimit& self, const nb::args&) { self.exit(); },
+          nb::sig("def __exit__(self, *args: object) -> None"));
   bind_data(module);
   bind_columns(module);
   bind_engines(module);
