@@ -50,8 +50,8 @@ void check_small_probabilities() {
   const JsonAnswers answers({{{"a", "b", "c", "d"}, {"A", "B", "C", "D"}}}, JsonSigmoid{-1.0, 0.0, true},
                             false);
   CHECK(answer(answers, 0.0) == "before a0.0b0.5c0.5d");
-  CHECK(answer(answers, 100.0) == "before A100.0B3.720075976020836e-44C1.0D");
-  CHECK(answer(answers, -100.0) == "before a-100.0b1.0c3.720075976020836e-44d");
+  CHECK(answer(answers, 100.0) == "before A100.0B3.7200759760208356e-44C1.0D");
+  CHECK(answer(answers, -100.0) == "before a-100.0b1.0c3.7200759760208356e-44d");
 }
 
 void check_infinite_numbers() {

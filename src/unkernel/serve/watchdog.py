@@ -6,7 +6,7 @@ import asyncio
 import faulthandler
 from pathlib import Path
 
-_BEAT_SECONDS = 1.0
+_LONGEST_BEAT_SECONDS = 1.0
 _GRACE_SECONDS = 5.0  # beyond the time that a request may take
 
 
@@ -37,7 +37,7 @@ class Watchdog:
             try:
                 while True:
                     faulthandler.dump_traceback_later(self._seconds, exit=True, file=report)
-                    await asyncio.sleep(_BEAT_SECONDS)
+                    await asyncio.sleep(min(_LONGEST_BEAT_SECONDS, self._seconds / 4))
             finally:
                 faulthandler.cancel_dump_traceback_later()
 
