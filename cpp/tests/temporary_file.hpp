@@ -34,7 +34,8 @@ class TemporaryFile {
   void write(const std::vector<unsigned char>& bytes) const {
     std::rewind(file_);
     shorten(0);
-    CHECK(std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size());
+    // An empty vector may have no address, which fwrite does not allow.
+    if (!bytes.empty()) CHECK(std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size());
     CHECK(std::fflush(file_) == 0);
   }
 
