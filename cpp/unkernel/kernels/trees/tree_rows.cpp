@@ -27,6 +27,7 @@ constexpr std::size_t always_allowed_rows = 64;  // also where a model is so lar
 void TreeRows::forget_rows() {
   nodes_.clear();
   spare_.clear();
+  spare_lists_.clear();
 }
 
 void TreeRows::choose_order(std::size_t count) {
@@ -109,6 +110,9 @@ void TreeRows::take_row(Node& node) {
   }
   node.row = std::move(spare_.back());
   spare_.pop_back();
+  if (spare_lists_.empty()) return;
+  node.others = std::move(spare_lists_.back());
+  spare_lists_.pop_back();
 }
 
 void TreeRows::compute(Node& node, NodeId id) {
@@ -118,7 +122,7 @@ void TreeRows::compute(Node& node, NodeId id) {
   } else {
     sum_matches(node, id);
   }
-  if (node.range_begin == node.range_end && node.others.empty()) spare_.push_back(std::move(node.row));
+  if (node.range_begin == node.range_end && node.others.empty()) give_back(node);
 }
 
 // lambda prod_k (1 + Delta_k): multiplies in the factor of the matches of each child in turn.
@@ -274,7 +278,14 @@ void TreeRows::release(Node& node) {
   for (const std::int32_t i : node.others) node.row[static_cast<std::size_t>(i)] = untouched;
   node.others.clear();
   node.range_begin = node.range_end = 0;
+  give_back(node);
+}
+
+// The list goes with the row: kept by its node, it would take as much memory in the end as all rows.
+void TreeRows::give_back(Node& node) {
   spare_.push_back(std::move(node.row));
+  spare_lists_.push_back(std::move(node.others));
+  node.others.clear();
 }
 
 void TreeRows::release_children(const Node& node) {

@@ -95,6 +95,7 @@ class TreeRows {
   void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count,
                 double factor, double* row);
   void release(Node& node);
+  void give_back(Node& node);
   void release_children(const Node& node);
 
   const TreeIndex& index_;
@@ -102,6 +103,7 @@ class TreeRows {
   std::vector<Node> nodes_;
   std::vector<std::int32_t> order_;               // in which nodes are visited; empty: as they are numbered
   std::vector<std::unique_ptr<double[]>> spare_;  // rows with all ratios untouched
+  std::vector<std::vector<std::int32_t>> spare_lists_;
   // For partial trees.
   std::vector<std::int64_t> seen_;  // by class: the last visit that considered it
   std::int64_t visits_ = 0;
