@@ -360,7 +360,7 @@ def test_values_of_any_size_are_solved_or_refused(scale, loss, solver):
     try:
         clf.fit(X, y)
     except ValueError as error:
-        assert scale >= 1e100
+        assert scale >= 1e30
         assert "scale" in str(error)
     else:
         assert np.isfinite(clf.coef_).all()

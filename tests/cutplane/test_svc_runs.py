@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from reference.linear_problems import large_problem, make_problem
-from unkernel import CuttingPlaneSVC
+from unkernel import CuttingPlaneSVC, RankSVM
 
 
 @pytest.mark.parametrize("constant", [1.0, 20.0])
@@ -132,3 +132,13 @@ def test_slow_cutting_planes_name_the_other_solver():
     with pytest.warns(ConvergenceWarning) as said:
         CuttingPlaneSVC(C=100, objective="f1", max_iter=2).fit(X, y)
     assert "dual" not in str(said[0].message)
+
+
+@pytest.mark.parametrize("estimator", [CuttingPlaneSVC, RankSVM])
+@pytest.mark.parametrize("scale", [1e12, 1e50, 1e150])
+def test_huge_values_are_refused(estimator, scale):
+    """Rounding is larger than what is sought: the search took minutes, and found nothing certain."""
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(60, 5)) * scale, generator.integers(0, 2, 60)
+    with pytest.raises(ValueError, match="scale the features"):
+        estimator().fit(X, y)

@@ -14,6 +14,8 @@ constexpr double towards_proposal = 0.1;  // OCAS's mu: where the cut is taken
 constexpr double dual_accuracy = 0.05;    // accuracy of the dual, relative to the remaining gap
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
+// Beyond this multiple of the objective at w = 0, the terms of the dual cancel to nothing but rounding error.
+constexpr double largest_dual_term = 1e19;
 
 // The objective on the line from *here* to *there*: 1/2 |w + t d|^2 + C R(t).
 struct Parabola {
@@ -135,6 +137,7 @@ class OneSlack {
     risk_.along({&step, 1}, {&point, 1});
     outcome_.objective = 0.5 * bundle_.product(here_, here_) + options_.C * point.value;
     check_finite();
+    if (from_zero) objective_at_zero_ = outcome_.objective;
     if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
   }
 
@@ -159,6 +162,7 @@ class OneSlack {
   void add_cut(double step) {
     LargeVector<double> gradient(here_.size());
     const double offset = risk_.cut(step, gradient);
+    check_scale(gradient);
     bundle_.add(std::move(gradient), offset, options_.threads);
   }
 
@@ -166,6 +170,17 @@ class OneSlack {
     if (!std::isfinite(outcome_.objective)) {
       throw std::invalid_argument(
           "the objective is not finite: scale the features, or lower C or the sample weights");
+    }
+  }
+
+  // Doubles cannot bound the optimum of a problem whose dual has terms of such different sizes.
+  void check_scale(std::span<const double> gradient) const {
+    const double term = 0.5 * options_.C * options_.C * bundle_.product(gradient, gradient);
+    if (term > largest_dual_term * objective_at_zero_) {
+      throw std::invalid_argument(
+          "the values times C are too large to train with double precision: scale the features, or lower C "
+          "or "
+          "the sample weights");
     }
   }
 
@@ -217,6 +232,7 @@ class OneSlack {
   std::vector<double> there_;
   Monitor& monitor_;
   OneSlackOutcome outcome_;
+  double objective_at_zero_ = std::numeric_limits<double>::infinity();  // unknown after a warm start
 };
 
 }  // namespace
