@@ -174,6 +174,23 @@ def test_what_takes_too_long_is_504(files, monkeypatch):
         assert (found.status_code, found.json()["error"]) == (504, "there was no answer within 0.01 s")
 
 
+def test_native_work_that_takes_too_long_ends(files, monkeypatch):
+    """It keeps no thread and no processor busy after the 504."""
+    raw, ended = TreeAnswerer._raw, threading.Event()
+
+    def endless(self, items):
+        try:
+            while True:
+                raw(self, items)
+        finally:
+            ended.set()
+
+    with served({"trees": files["trees"]}, limits=Limits(seconds=0.01)) as client:
+        monkeypatch.setattr(TreeAnswerer, "_raw", endless)
+        assert client.post("/models/trees/predict", json="(S a)").status_code == 504
+        assert ended.wait(60)
+
+
 INFER_TREE = {"inputs": [{"name": "tree", "datatype": "BYTES", "shape": [1], "data": ["(S (NP a))"]}]}
 
 

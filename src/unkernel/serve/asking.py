@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import numpy as np
 
-from unkernel._core import JsonShape
+from unkernel._core import JsonShape, TimeLimit
 from unkernel.serve import protocol
 from unkernel.serve.answering import Answerer, ItemError
 from unkernel.serve.bodies import Patience, from_json, lines_of, to_json, whole_body
@@ -27,6 +27,7 @@ _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
 _TOP, _MOST_TOP = 10, 1000
+_LEAST_SECONDS = 1e-3
 _GRACE_SECONDS = 5.0  # beyond the time that a request may take
 _MOST_DIGITS = 18  # of a number of bytes
 _decode = msgspec.json.Decoder().decode
@@ -94,7 +95,7 @@ class Asking:
         return route.endpoint.answer(served, head, body)
 
     async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
-        future = self._pool.submit(work)
+        future = self._pool.submit(_limited, work, time.monotonic() + self._limits.seconds)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
@@ -154,6 +155,12 @@ class Asking:
         found = _asked(lambda: served.answerer.infer(request.inputs))
         answer, own = protocol.answer(served, request, found)
         return Reply(answer, 200, [*own, _of_version(served), _timed(began)])
+
+
+def _limited(work: Callable[[], _Answer], latest: float) -> _Answer:
+    """Call a function whose native work ends at a time; then there is a TimeoutError."""
+    with TimeLimit(max(latest - time.monotonic(), _LEAST_SECONDS)):
+        return work()
 
 
 def _explain(served: Served, head: Head, body: bytes) -> Reply:
