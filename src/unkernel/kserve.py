@@ -24,7 +24,7 @@ from kserve import Model as KServeModel
 from kserve.errors import InvalidInput, ModelMissingError
 
 from unkernel._loading import load
-from unkernel.serve.answering import Answerer, ItemError, answerer_of
+from unkernel.serve.answerers import Answerer, ItemError, answerer_of
 
 _TEXT = "BYTES"
 

@@ -30,7 +30,7 @@ from mlflow.types.schema import AnyType
 
 from unkernel._loading import load
 from unkernel._version import __version__
-from unkernel.serve.answering import Answerer, Tensor, answerer_of
+from unkernel.serve.answerers import Answerer, Tensor, answerer_of
 
 FLAVOR_NAME = "unkernel"
 _FILE = "model.uk"

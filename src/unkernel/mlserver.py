@@ -24,7 +24,7 @@ from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, 
 from mlserver.utils import get_model_uri
 
 from unkernel._loading import load
-from unkernel.serve.answering import Answerer, Tensor, answerer_of
+from unkernel.serve.answerers import Answerer, Tensor, answerer_of
 
 _NAMES = ["model.uk"]  # of files in a folder
 _TEXT = "BYTES"

@@ -11,7 +11,7 @@ from one_answer.answers import Answer, answer_of_json
 from one_answer.limits import CannotSayError, Limit, is_utf8, json_value
 from one_answer.server import EXPLAIN, INFER, PREDICT, Reply
 from one_answer.ways import Record, Session, Way, columns_in
-from unkernel.serve.messages import SHORT
+from unkernel.serve.http_messages import SHORT
 
 _LINES = (b"content-type", b"application/x-ndjson")
 

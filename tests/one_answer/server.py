@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from serve.serving import served
-from unkernel.serve.answering import answerer_of
+from unkernel.serve.answerers import answerer_of
 from unkernel.serve.connection import Connection
 
 PREDICT, EXPLAIN, INFER = "/models/m/predict", "/models/m/explain", "/v2/models/m/infer"

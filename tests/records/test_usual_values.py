@@ -15,7 +15,7 @@ import unkernel
 from unkernel import PolyLogisticRegression, RecordEncoder
 from unkernel.errors import FormatError
 from unkernel.records.plan import Plan
-from unkernel.serve.answering import answerer_of
+from unkernel.serve.answerers import answerer_of
 
 ROWS = [
     {

@@ -19,7 +19,7 @@ import httpx
 
 import unkernel
 from unkernel import PolyLogisticRegression, RecordEncoder
-from unkernel.serve.depot import Depot, new_depot
+from unkernel.serve.model_snapshots import Depot, new_depot
 from unkernel.serve.settings import Settings
 from unkernel.serve.worker import application_of
 

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from serve.serving import RECORDS, served
 from unkernel.serve.app import Application
 from unkernel.serve.connection import Connection
-from unkernel.serve.messages import SHORT
+from unkernel.serve.http_messages import SHORT
 
 ONE = json.dumps(RECORDS[0]).encode()
 MANY = json.dumps(RECORDS).encode()

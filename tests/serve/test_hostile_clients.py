@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from serve.serving import RECORDS, Server, started
-from unkernel.serve.guarding import Guard
+from unkernel.serve.connection_limits import Guard
 
 pytestmark = pytest.mark.hostile
 PATIENCE = 60.0  # seconds, after which something hangs
@@ -206,7 +206,7 @@ def test_a_full_disk_for_the_log_fails_no_request(files):
 
 PATIENT = """
     from unkernel.serve import asking, watchdog
-    from unkernel.serve.answering.records import RecordAnswerer
+    from unkernel.serve.answerers.records import RecordAnswerer
     asking._GRACE_SECONDS = watchdog._GRACE_SECONDS = {grace}
     RecordAnswerer.explain = lambda *_: {work}
 """

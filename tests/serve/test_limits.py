@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 import unkernel
 from serve.serving import Client, served
 from unkernel import PolyLogisticRegression, RecordEncoder
-from unkernel.serve.answering.trees import TreeAnswerer
-from unkernel.serve.bodies import Patience
+from unkernel.serve.answerers.trees import TreeAnswerer
 from unkernel.serve.errors import RequestError
+from unkernel.serve.request_bodies import Patience
 from unkernel.serve.settings import Limits, Settings, named_models, read_tokens
 
 PREDICT = "/models/people/predict"

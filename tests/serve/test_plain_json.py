@@ -15,7 +15,7 @@ import unkernel
 from serve.serving import RECORDS, record_model
 from unkernel import PolySVC, RecordEncoder
 from unkernel._core import JsonShape
-from unkernel.serve.answering import Answerer, answerer_of
+from unkernel.serve.answerers import Answerer, answerer_of
 
 MOST = 1000
 

@@ -10,7 +10,7 @@ import pytest
 import unkernel
 from serve.serving import LABELS, RECORDS, TREES, Client, record_model
 from unkernel._core import JsonShape
-from unkernel.serve.answering.classifying import Answers
+from unkernel.serve.answerers.classifier_scores import Answers
 
 
 def same(found: list, wanted: list) -> bool:

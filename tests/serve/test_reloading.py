@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from serve.serving import RECORDS, record_model, served
-from unkernel.serve import depot as depots
-from unkernel.serve.depot import Depot, new_depot
+from unkernel.serve import model_snapshots as depots
 from unkernel.serve.errors import RequestError
-from unkernel.serve.models import Models
+from unkernel.serve.model_snapshots import Depot, new_depot
+from unkernel.serve.served_models import Models
 from unkernel.serve.settings import Settings
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from unkernel.serve.running import serve
+    from unkernel.serve.server import serve
     from unkernel.serve.settings import Limits, Settings
 else:
     __getattr__, __dir__ = lazy_names(
@@ -13,7 +13,7 @@ else:
         {
             "Limits": "unkernel.serve.settings",
             "Settings": "unkernel.serve.settings",
-            "serve": "unkernel.serve.running",
+            "serve": "unkernel.serve.server",
         },
     )
 

@@ -17,13 +17,13 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.routing import Router
 
-from unkernel.serve.asking import Asking
-from unkernel.serve.bodies import DisconnectedError, Headers, to_json
+from unkernel.serve.connection_limits import Guard
 from unkernel.serve.errors import RequestError
-from unkernel.serve.guarding import Guard
-from unkernel.serve.logs import log
-from unkernel.serve.messages import JSON, Head, HeaderList, Receive, Reply, Route, Scope, Send
+from unkernel.serve.http_messages import JSON, Head, HeaderList, Receive, Reply, Route, Scope, Send
+from unkernel.serve.json_log import log
 from unkernel.serve.metrics import Metrics
+from unkernel.serve.model_endpoints import Asking
+from unkernel.serve.request_bodies import DisconnectedError, Headers, to_json
 from unkernel.serve.settings import Settings
 
 _OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # to all, with a token or without

@@ -13,8 +13,8 @@ from uvicorn.server import ServerState
 
 from unkernel.serve.app import Application, refusal
 from unkernel.serve.errors import RequestError
-from unkernel.serve.logs import log
-from unkernel.serve.messages import SHORT, HeaderList, Reply
+from unkernel.serve.http_messages import SHORT, HeaderList, Reply
+from unkernel.serve.json_log import log
 
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus

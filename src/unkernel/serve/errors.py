@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from unkernel.serve.answering import FieldError
+from unkernel.serve.answerers import FieldError
 
 _COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")
 _QUOTED = r"'(?:[^'\\]|\\.)*'"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from unkernel.serve.models import Served
+    from unkernel.serve.served_models import Served
 
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of a server keep what they count
 _SECONDS = (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel._version import __version__
-from unkernel.serve.answering import Json
-from unkernel.serve.models import Served
+from unkernel.serve.answerers import Json
+from unkernel.serve.served_models import Served
 
 _ERROR = {
     "type": "object",

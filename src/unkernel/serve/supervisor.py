@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 
-from unkernel.serve.logs import log
+from unkernel.serve.json_log import log
 from unkernel.serve.settings import STORED, Settings
 from unkernel.serve.watchdog import take_report
 

@@ -17,13 +17,13 @@ import uvicorn
 
 from unkernel.data.threads import thread_count
 from unkernel.serve.app import Application
-from unkernel.serve.asking import Asking
 from unkernel.serve.connection import protocol
-from unkernel.serve.guarding import Guard
-from unkernel.serve.logs import start_log
+from unkernel.serve.connection_limits import Guard
+from unkernel.serve.info_endpoints import Pages
+from unkernel.serve.json_log import start_log
 from unkernel.serve.metrics import Metrics
-from unkernel.serve.models import Models
-from unkernel.serve.pages import Pages
+from unkernel.serve.model_endpoints import Asking
+from unkernel.serve.served_models import Models
 from unkernel.serve.settings import BACKLOG, STORED, Settings
 from unkernel.serve.supervisor import READY
 from unkernel.serve.watchdog import Watchdog

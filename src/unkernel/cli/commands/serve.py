@@ -13,7 +13,7 @@ from unkernel.cli.options import shared
 from unkernel.cli.options.help import flowing
 from unkernel.cli.render.console import note
 from unkernel.data.memory import parse_bytes
-from unkernel.serve.running import serve as run
+from unkernel.serve.server import serve as run
 from unkernel.serve.settings import Limits, Settings, named_models, read_tokens
 
 _default = Settings({})

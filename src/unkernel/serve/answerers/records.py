@@ -14,8 +14,8 @@ from unkernel._core import JsonShape
 from unkernel.engines import RecordClassifier
 from unkernel.records.files.columns import column_kinds, column_types
 from unkernel.records.plan import Plan
-from unkernel.serve.answering.base import Json, Tensor
-from unkernel.serve.answering.classifying import Answers, ScoreAnswerer, explained
+from unkernel.serve.answerers.base import Json, Tensor
+from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer, explained
 
 _MOST_CHOICES = 1000  # categories of a column that are listed
 _TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # of JSON

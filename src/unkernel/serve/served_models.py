@@ -12,10 +12,10 @@ from threading import Lock
 from typing import Any
 
 from unkernel import load
-from unkernel.serve.answering import Answerer, answerer_of
-from unkernel.serve.depot import Depot, Entry, identity
+from unkernel.serve.answerers import Answerer, answerer_of
 from unkernel.serve.errors import RequestError
-from unkernel.serve.logs import log
+from unkernel.serve.json_log import log
+from unkernel.serve.model_snapshots import Depot, Entry, identity
 from unkernel.serve.settings import Settings
 
 _ATTEMPTS = 10  # to load a copy that is replaced meanwhile

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines import TreeClassifier
-from unkernel.serve.answering.base import Json, Tensor, check_characters
-from unkernel.serve.answering.classifying import Answers, ScoreAnswerer
+from unkernel.serve.answerers.base import Json, Tensor, check_characters
+from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer
 
 _MOST_NODES = 10_000  # kernels take time with the square of nodes: no request may hold up all others
 

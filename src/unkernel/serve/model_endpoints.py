@@ -13,15 +13,15 @@ import msgspec
 import numpy as np
 
 from unkernel._core import JsonShape, TimeLimit
-from unkernel.serve import protocol
-from unkernel.serve.answering import Answerer, ItemError
-from unkernel.serve.bodies import Patience, from_json, lines_of, to_json, whole_body
+from unkernel.serve import inference_protocol
+from unkernel.serve.answerers import Answerer, ItemError
 from unkernel.serve.errors import RequestError, bad_input
-from unkernel.serve.logs import log
-from unkernel.serve.messages import JSON, SHORT, Endpoint, Head, HeaderList, Receive, Reply, Route
-from unkernel.serve.models import Models, Served
+from unkernel.serve.http_messages import JSON, SHORT, Endpoint, Head, HeaderList, Receive, Reply, Route
+from unkernel.serve.json_log import log
+from unkernel.serve.request_bodies import Patience, from_json, lines_of, to_json, whole_body
+from unkernel.serve.served_models import Models, Served
 from unkernel.serve.settings import Limits
-from unkernel.serve.threads import AbandonableThreads
+from unkernel.serve.thread_pool import AbandonableThreads
 
 _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
@@ -147,13 +147,13 @@ class Asking:
     def _infer(self, served: Served, head: Head, body: bytes) -> Reply:
         """The endpoint infer of the Open Inference Protocol."""
         began = time.perf_counter()
-        length = head.headers.get(protocol.JSON_LENGTH, b"")
+        length = head.headers.get(inference_protocol.JSON_LENGTH, b"")
         if length and not (length.isdigit() and len(length) <= _MOST_DIGITS):
-            raise RequestError(400, f"{protocol.JSON_LENGTH.decode()} is not a number")
-        request = protocol.Request(body, int(length) if length else None)
-        protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
+            raise RequestError(400, f"{inference_protocol.JSON_LENGTH.decode()} is not a number")
+        request = inference_protocol.Request(body, int(length) if length else None)
+        inference_protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
         found = _asked(lambda: served.answerer.infer(request.inputs))
-        answer, own = protocol.answer(served, request, found)
+        answer, own = inference_protocol.answer(served, request, found)
         return Reply(answer, 200, [*own, _of_version(served), _timed(began)])
 
 

@@ -14,7 +14,7 @@ from unkernel.data.text.sentence_json import sentence_to_json
 from unkernel.parsing import ChunkModel, Parsed, TextParserModel, TokenizerModel, parse_stream
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.serve.answering.base import Answerer, FieldError, Json, Tensor, check_characters
+from unkernel.serve.answerers.base import Answerer, FieldError, Json, Tensor, check_characters
 
 _EXAMPLES = {
     "text": "They didn't see it. Why not?",

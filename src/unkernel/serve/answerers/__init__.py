@@ -3,10 +3,10 @@
 from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.serve.answering.base import Answerer, FieldError, ItemError, Json, Tensor
-from unkernel.serve.answering.records import record_answerer
-from unkernel.serve.answering.rows import RowAnswerer
-from unkernel.serve.answering.trees import TreeAnswerer
+from unkernel.serve.answerers.base import Answerer, FieldError, ItemError, Json, Tensor
+from unkernel.serve.answerers.records import record_answerer
+from unkernel.serve.answerers.rows import RowAnswerer
+from unkernel.serve.answerers.trees import TreeAnswerer
 
 
 def answerer_of(model: Any) -> Answerer:
@@ -17,7 +17,7 @@ def answerer_of(model: Any) -> Answerer:
         return RowAnswerer(model)
     if isinstance(model, TreeClassifier):
         return TreeAnswerer(model)
-    from unkernel.serve.answering.sentences import (
+    from unkernel.serve.answerers.sentences import (
         SentenceAnswerer,
         is_sentence_model,
     )  # not all serve parsers

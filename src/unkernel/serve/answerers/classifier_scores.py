@@ -16,7 +16,7 @@ from unkernel.engines.explaining import AND, Explanation
 from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax
-from unkernel.serve.answering.base import Answerer, FieldError, ItemError, Json, Tensor, encode_answers
+from unkernel.serve.answerers.base import Answerer, FieldError, ItemError, Json, Tensor, encode_answers
 
 _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}

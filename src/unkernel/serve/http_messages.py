@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from unkernel.serve.models import Served
+    from unkernel.serve.served_models import Served
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]

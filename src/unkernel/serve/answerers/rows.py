@@ -12,8 +12,8 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.explaining import feature_names
 from unkernel.models.rows import check_width
-from unkernel.serve.answering.base import FieldError, Json, Tensor
-from unkernel.serve.answering.classifying import Answers, ScoreAnswerer, explained
+from unkernel.serve.answerers.base import FieldError, Json, Tensor
+from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer, explained
 
 _LARGEST_COLUMN = np.iinfo(np.int32).max
 _SPARSE = {"ids", "values"}

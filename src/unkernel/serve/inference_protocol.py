@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._version import __version__
-from unkernel.serve.answering import Answerer, Json, Tensor
-from unkernel.serve.bodies import from_json, to_json
+from unkernel.serve.answerers import Answerer, Json, Tensor
 from unkernel.serve.errors import RequestError
-from unkernel.serve.models import Served
+from unkernel.serve.request_bodies import from_json, to_json
+from unkernel.serve.served_models import Served
 
 JSON_LENGTH = b"inference-header-content-length"
 EXTENSIONS = ["binary_tensor_data", "model_repository"]

@@ -38,8 +38,8 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
     >>> serve(Settings(models={"income": "income.uk"}), on_start=print)  # doctest: +SKIP
     http://127.0.0.1:8080
     """
-    from unkernel.serve.depot import Depot, new_depot
-    from unkernel.serve.logs import start_log
+    from unkernel.serve.json_log import start_log
+    from unkernel.serve.model_snapshots import Depot, new_depot
     from unkernel.serve.supervisor import Supervisor
 
     with new_depot() as folder:

@@ -21,7 +21,7 @@ import msgspec
 
 from unkernel import load
 from unkernel.data.replacing import replaced
-from unkernel.serve.answering import check_servable
+from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"
 _TABLE, _LOCK, _ALIVE = "table.json", "lock", "alive"

@@ -12,16 +12,16 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from unkernel.serve import protocol
-from unkernel.serve.asking import Asking
-from unkernel.serve.bodies import to_json
+from unkernel.serve import inference_protocol
+from unkernel.serve.connection_limits import Guard
 from unkernel.serve.errors import RequestError
-from unkernel.serve.guarding import Guard
-from unkernel.serve.messages import Head
-from unkernel.serve.messages import Route as ModelRoute
+from unkernel.serve.http_messages import Head
+from unkernel.serve.http_messages import Route as ModelRoute
 from unkernel.serve.metrics import Metrics
-from unkernel.serve.models import Models
+from unkernel.serve.model_endpoints import Asking
 from unkernel.serve.openapi import document
+from unkernel.serve.request_bodies import to_json
+from unkernel.serve.served_models import Models
 from unkernel.serve.watchdog import Watchdog
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -121,7 +121,7 @@ class Pages:
     # --- The Open Inference Protocol ------------------------------------------------------------------
 
     async def server(self, _: Request) -> Response:
-        return _json(protocol.SERVER)
+        return _json(inference_protocol.SERVER)
 
     async def live(self, _: Request) -> Response:
         return _json({"live": True})
@@ -132,7 +132,7 @@ class Pages:
         return _json({"ready": True})
 
     async def metadata(self, request: Request) -> Response:
-        return _json(protocol.metadata(self._models.get(**request.path_params)))
+        return _json(inference_protocol.metadata(self._models.get(**request.path_params)))
 
     async def model_ready(self, request: Request) -> Response:
         served = self._models.get(**request.path_params)
