@@ -20,11 +20,11 @@ from distributed_poly import Training, cluster_of, processor_seconds, training_o
 from harness import Report, main
 from unkernel import PolyLogisticRegression
 from unkernel.distributed import DaskPolyLogisticRegression
-from unkernel.distributed import sparse_tasks as tasks
-from unkernel.distributed.poly_tasks import PolyPacking
-from unkernel.distributed.sparse_crew import SparseCrew, numbering_of
-from unkernel.distributed.sparse_rounds import SparseSolver
-from unkernel.distributed.worker_tasks import block_of
+from unkernel.distributed.cluster.row_tasks import block_of
+from unkernel.distributed.poly import sparse_tasks as tasks
+from unkernel.distributed.poly.sparse_shards import SparseCrew, numbering_of
+from unkernel.distributed.poly.sparse_solver import SparseSolver
+from unkernel.distributed.poly.svc_tasks import PolyPacking
 from unkernel.poly.options import SparseOptions
 
 CLUSTERS = {"arc_eager_ewt": "arc_eager_ewt"}

@@ -26,7 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from harness import Report, main
 from unkernel.distributed import DaskCuttingPlaneSVC
-from unkernel.distributed.risks import GroupRisk
+from unkernel.distributed.cutplane.risks import GroupRisk
 
 BLOCKS = 8
 FAN = 4

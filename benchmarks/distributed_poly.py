@@ -26,8 +26,9 @@ from poly_tasks import TASKS as POLY_TASKS
 from poly_tasks import load
 from unkernel import PolySVC, datasets
 from unkernel.distributed import DaskPolySVC
-from unkernel.distributed.cascade import Members, Solution, first_members, solve_by_rounds
-from unkernel.distributed.poly_tasks import (
+from unkernel.distributed.cluster.row_tasks import block_of
+from unkernel.distributed.poly.cascade import Members, Solution, first_members, solve_by_rounds
+from unkernel.distributed.poly.svc_tasks import (
     Effort,
     Places,
     PolyPacking,
@@ -40,7 +41,6 @@ from unkernel.distributed.poly_tasks import (
     sampled_places,
     solve_members,
 )
-from unkernel.distributed.worker_tasks import block_of
 
 CLUSTERS = {"arc_eager_ewt": "arc_eager_ewt", "bunsetsu_kyoto": "bunsetsu_kyoto"}
 SIMULATED = {f"{name}, simulated parts": name for name in CLUSTERS}

@@ -25,8 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 from distributed_passes import BLOCKS, Clock, noting_times, zipf_block
 from harness import Report, main
 from unkernel.distributed import DaskRankSVM
-from unkernel.distributed.risks import GroupRisk
-from unkernel.distributed.settings import ONE_MACHINE
+from unkernel.distributed.cluster.local_settings import ONE_MACHINE
+from unkernel.distributed.cutplane.risks import GroupRisk
 
 ENTRIES, FEATURES, RANKS = 70, 50_000, 5
 GROUP = 1000  # rows

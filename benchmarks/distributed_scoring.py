@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 import unkernel
 from harness import Report, main, take_turns, wall_seconds
 from unkernel.cli import main as command_line
-from unkernel.distributed.settings import ONE_MACHINE
+from unkernel.distributed.cluster.local_settings import ONE_MACHINE
 
 # Dask looks for a package of this name, and would find the benchmark: in workers, too, which run this line.
 sys.modules["sparse"] = None  # type: ignore[assignment]

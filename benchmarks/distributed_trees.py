@@ -29,7 +29,7 @@ from tree import DECAY, C
 from tree_tasks import file_of
 from unkernel import TreeSVC, read_trees
 from unkernel.distributed import DaskTreeSVC
-from unkernel.distributed.tree_clusters import ClusterTrees
+from unkernel.distributed.tree.shards import ClusterTrees
 
 FILES = 8
 TURNS = 2

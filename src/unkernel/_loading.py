@@ -55,8 +55,8 @@ for _name, (_description, _loader) in _KINDS.items():
 # What rooms below are asked for, and what does it.
 showing.register("report", "unkernel.report.making:report")
 showing.register("html", "unkernel.report.notebooks:html_of")
-showing.register("lazy_records", "unkernel.distributed.frames:LazyRecords")
-showing.register("lazy_answers", "unkernel.distributed.scoring:lazy_answers")
+showing.register("lazy_records", "unkernel.distributed.collections.frames:LazyRecords")
+showing.register("lazy_answers", "unkernel.distributed.collections.scoring:lazy_answers")
 
 
 def load(

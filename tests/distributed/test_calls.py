@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unkernel.distributed.calls import Calls
+from unkernel.distributed.cluster.direct_calls import Calls
 
 
 def where(number: int, dask_worker: Any = None) -> tuple[int, str]:

@@ -17,7 +17,7 @@ from unkernel.distributed import (
     DaskRankSVM,
     DaskTreeSVC,
 )
-from unkernel.distributed import cluster as cluster_module
+from unkernel.distributed.cluster import coordinator as cluster_module
 
 ROWS = np.eye(4), [0, 1, 0, 1]
 LEARNERS = [

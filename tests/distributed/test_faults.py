@@ -18,19 +18,12 @@ from dask.distributed import Client, KilledWorker, LocalCluster
 
 from reference.lost_workers import continue_workers, process_of
 from reference.patience import wait_for
-from unkernel.distributed import (
-    DaskCuttingPlaneSVC,
-    DaskPolySVC,
-    DaskRankSVM,
-    DaskTreeSVC,
-    cluster,
-    moves,
-    tree_clusters,
-    workers,
-)
-from unkernel.distributed.cascade import ClusterCrew
-from unkernel.distributed.cluster import Cluster
-from unkernel.distributed.workers import SchedulerLostError, Watch, Worker, losses_named
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, DaskTreeSVC
+from unkernel.distributed.cluster import coordinator, regroup, workers
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.workers import SchedulerLostError, Watch, Worker, losses_named
+from unkernel.distributed.poly.cascade import ClusterCrew
+from unkernel.distributed.tree import shards
 
 TREES = ["(S (A a) (B b))", "(S (A a) (C c))", "(S (B b) (C c))", "(T (A a) (C c))"] * 5
 
@@ -72,7 +65,7 @@ def once_before(method: Callable[..., Any], do: Callable[[], None]) -> Callable[
 
 
 PHASES: dict[str, list[tuple[Any, str]]] = {
-    "read": [(cluster, "results"), (tree_clusters, "results")],
+    "read": [(coordinator, "results"), (shards, "results")],
     "pack": [(Cluster, "_locate")],
 }
 
@@ -95,7 +88,7 @@ def test_a_worker_that_is_killed_before_training(
 
 @pytest.mark.hostile
 @pytest.mark.parametrize(
-    "phase", [*PHASES["read"][:1], *PHASES["pack"], (moves, "results"), (ClusterCrew, "solve")]
+    "phase", [*PHASES["read"][:1], *PHASES["pack"], (regroup, "results"), (ClusterCrew, "solve")]
 )
 def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
     process_client: Any, data: Any, expected: dict[str, float], phase: tuple[Any, str]
@@ -104,7 +97,7 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
         os.kill(process_of(process_client, min(process_client.nthreads())), signal.SIGSTOP)
 
     place, name = phase
-    kind = "groups" if place is moves else "polynomial"
+    kind = "groups" if place is regroup else "polynomial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "SILENCE", 3.0)
         patch.setattr(workers, "FETCHING", 0.5)
@@ -132,7 +125,7 @@ def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
             wait_for(lambda: not client.nthreads())
             local.scale(2)
 
-        patch.setattr(cluster, "results", once_before(cluster.results, replace_all))
+        patch.setattr(coordinator, "results", once_before(coordinator.results, replace_all))
         ours = fitted("linear", client, data)
     assert ours.objective_ == pytest.approx(expected["linear"], rel=3e-3)
 

@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 
 import unkernel
 from unkernel import CuttingPlaneSVC, RecordEncoder
-from unkernel.distributed import DaskCuttingPlaneSVC, frames
+from unkernel.distributed import DaskCuttingPlaneSVC
+from unkernel.distributed.collections import frames
 
 ROWS = 240
 

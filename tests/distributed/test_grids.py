@@ -13,7 +13,7 @@ from reference import cutting_planes as pairs_twin
 from reference import score_grids as twin
 from unkernel._core import RowsOnGrid
 from unkernel.cutplane.rankings import weights_of_ranks
-from unkernel.distributed.grids import Grid, coarser_counts, risk_on_grid
+from unkernel.distributed.cutplane.score_grids import Grid, coarser_counts, risk_on_grid
 
 RANKS = 3
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unkernel._core import margin_oracle
-from unkernel.distributed.line import CELLS, Lacks, line_table, points_in_table
-from unkernel.distributed.wire import Answer, added, packed
+from unkernel.distributed.cluster.packed_vectors import Answer, added, packed
+from unkernel.distributed.cutplane.line_search import CELLS, Lacks, line_table, points_in_table
 
 
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 60), squared=st.booleans())

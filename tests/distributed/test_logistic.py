@@ -21,7 +21,7 @@ from reference.poly import expand
 from reference.poly_problems import make_problem
 from unkernel import PolyLogisticRegression, PolySVC
 from unkernel.distributed import DaskPolyLogisticRegression, DaskPolySVC
-from unkernel.distributed.sparse_crew import ClusterSparseCrew
+from unkernel.distributed.poly.sparse_shards import ClusterSparseCrew
 
 TOL = 1e-3
 

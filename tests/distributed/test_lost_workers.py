@@ -13,10 +13,10 @@ import pytest
 from reference.lost_workers import continue_workers, kill_a_worker
 from reference.processes import output_of, run_python
 from unkernel import CuttingPlaneSVC, RankSVM
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM, cluster, workers
-from unkernel.distributed.risks import GroupRisk, PairRisk, SeparableRisk
-from unkernel.distributed.wire import packed
-from unkernel.distributed.worker_tasks import (
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
+from unkernel.distributed.cluster import coordinator, workers
+from unkernel.distributed.cluster.packed_vectors import packed
+from unkernel.distributed.cluster.row_tasks import (
     Packing,
     Part,
     Problem,
@@ -26,6 +26,7 @@ from unkernel.distributed.worker_tasks import (
     look_ahead,
     restore,
 )
+from unkernel.distributed.cutplane.risks import GroupRisk, PairRisk, SeparableRisk
 
 pytestmark = pytest.mark.hostile
 
@@ -35,7 +36,7 @@ TOL = 1e-3
 @pytest.fixture
 def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were many columns or parts."""
-    monkeypatch.setattr("unkernel.distributed.cluster._SENT_BY_CLIENT", 0)
+    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._SENT_BY_CLIENT", 0)
 
 
 @pytest.mark.parametrize("by_client", [0, 1 << 23])
@@ -43,7 +44,7 @@ def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_killed_worker(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.cluster._SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._SENT_BY_CLIENT", by_client)
     killing = kill_a_worker(process_client, 5)
     monkeypatch.setattr(SeparableRisk, when, killing(getattr(SeparableRisk, when)))
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
@@ -59,7 +60,7 @@ def test_a_killed_worker(
 def test_a_killed_worker_while_ranking(
     process_client: Any, data: Any, risk: Any, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
     killing = kill_a_worker(process_client, 3)
     monkeypatch.setattr(risk, when, killing(getattr(risk, when)))
     groups = data.groups if risk is GroupRisk else None
@@ -74,8 +75,8 @@ def test_a_killed_worker_while_ranking(
 def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "FETCHING", 0.5)
-    finished = cluster.finished
+    monkeypatch.setattr(coordinator, "FETCHING", 0.5)
+    finished = coordinator.finished
     calls = 0
 
     def killing_when_finished(client: Any, futures: Any, patience: float) -> bool:
@@ -87,7 +88,7 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
             os.kill(process_client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
         return done
 
-    monkeypatch.setattr(cluster, "finished", killing_when_finished)
+    monkeypatch.setattr(coordinator, "finished", killing_when_finished)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ >= 1
     assert ours.gap_ <= TOL
@@ -96,7 +97,7 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
 def test_answers_that_are_cancelled_are_asked_for_again(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = cluster.fetch
+    fetch = coordinator.fetch
     calls = 0
 
     def cancelling(client: Any, futures: Any) -> Any:
@@ -107,7 +108,7 @@ def test_answers_that_are_cancelled_are_asked_for_again(
             fetched.cancel()
         return fetched
 
-    monkeypatch.setattr(cluster, "fetch", cancelling)
+    monkeypatch.setattr(coordinator, "fetch", cancelling)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ == 1
     assert ours.gap_ <= TOL
@@ -119,11 +120,11 @@ def test_a_worker_that_is_stopped_is_replaced(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It neither ends nor answers: it is noticed by its silence, or as it takes longer than the others."""
-    monkeypatch.setattr(cluster, "_SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr(coordinator, "_SENT_BY_CLIENT", by_client)
     if when == "aim":
         monkeypatch.setattr(workers, "SILENCE", 3.0)
     else:
-        monkeypatch.setattr(cluster, "_LATE_SECONDS", 1.0)
+        monkeypatch.setattr(coordinator, "_LATE_SECONDS", 1.0)
     stopping = kill_a_worker(process_client, 5, signal.SIGSTOP)
     monkeypatch.setattr(SeparableRisk, when, stopping(getattr(SeparableRisk, when)))
     try:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unkernel.distributed import order
-from unkernel.distributed.wire import added
-from unkernel.distributed.worker_tasks import Packing, Part, block_of
+from unkernel.distributed.cluster.packed_vectors import added
+from unkernel.distributed.cluster.row_tasks import Packing, Part, block_of
+from unkernel.distributed.cutplane import score_quantile
 
 
 class HereCluster:
@@ -23,7 +23,7 @@ class HereCluster:
         self.traffic: Counter[str] = Counter()
 
     def spread(self, vector: Any, purpose: str) -> Any:
-        return order.packed(vector)
+        return score_quantile.packed(vector)
 
     def each(self, task: Any, arguments: Any) -> list[Any]:
         return [task(part, *arguments(k)) for k, part in enumerate(self.parts)]
@@ -35,15 +35,15 @@ class HereCluster:
 
 def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
     """The score that the rows are divided at, and how often rows were counted."""
-    monkeypatch.setattr(order, "_FEW_SCORES", few)
-    monkeypatch.setattr(order, "_CELLS", 8)
+    monkeypatch.setattr(score_quantile, "_FEW_SCORES", few)
+    monkeypatch.setattr(score_quantile, "_CELLS", 8)
     pieces = np.array_split(scores, 3)
     parts = [
         Part([block_of(piece[:, None], np.zeros(len(piece)))], Packing(k, 0, 1, 0.0, 1))
         for k, piece in enumerate(pieces)
     ]
     cluster: Any = HereCluster(parts)
-    return order.score_above(cluster, np.ones(1), below), cluster.traffic["counts"]
+    return score_quantile.score_above(cluster, np.ones(1), below), cluster.traffic["counts"]
 
 
 @given(

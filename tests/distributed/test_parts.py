@@ -16,11 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from unkernel import write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
-from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, cluster, sources
-from unkernel.distributed.cluster import Cluster, levelled
-from unkernel.distributed.risks import GroupRisk
-from unkernel.distributed.sources import dealt
-from unkernel.distributed.worker_tasks import block_of, fingerprint
+from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM
+from unkernel.distributed.cluster import coordinator, row_sources
+from unkernel.distributed.cluster.coordinator import Cluster, levelled
+from unkernel.distributed.cluster.row_sources import dealt
+from unkernel.distributed.cluster.row_tasks import block_of, fingerprint
+from unkernel.distributed.cutplane.risks import GroupRisk
 
 TOL = 1e-3
 
@@ -28,9 +29,9 @@ TOL = 1e-3
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if few entries were many."""
-    monkeypatch.setattr(cluster, "_LARGE_PART_ROWS", 0)
-    monkeypatch.setattr(cluster, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
-    monkeypatch.setattr(sources, "_LARGE_BLOCK", 1)
+    monkeypatch.setattr(coordinator, "_LARGE_PART_ROWS", 0)
+    monkeypatch.setattr(coordinator, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
+    monkeypatch.setattr(row_sources, "_LARGE_BLOCK", 1)
 
 
 def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any]:
@@ -43,13 +44,13 @@ def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any
 def test_several_parts_give_the_answer_of_one(
     client: Any, data: Any, objective: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "_SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr(coordinator, "_SENT_BY_CLIENT", by_client)
     learner = DaskCuttingPlaneSVC(0.03, tol=TOL, objective=objective, client=client)
     blocks = in_blocks(data, data.binary)
     one = learner.fit(blocks)
     found = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
-    monkeypatch.setattr(cluster, "_LARGE_PART_ROWS", 0)
-    monkeypatch.setattr(cluster, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
+    monkeypatch.setattr(coordinator, "_LARGE_PART_ROWS", 0)
+    monkeypatch.setattr(coordinator, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     several = learner.fit(blocks)
     assert (found["parts"], several.n_parts_) == (3, 12)
     assert several.objective_ == pytest.approx(found["objective"], rel=1e-9)
@@ -60,7 +61,7 @@ def test_several_parts_give_the_answer_of_one(
 def test_rankings_in_several_parts(
     client: Any, data: Any, grouped: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
     beside = [data.groups] if grouped else []
     several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
     monkeypatch.setattr(DaskRankSVM, "_parts_each", 1)
@@ -145,7 +146,7 @@ def test_a_worker_that_joins_gets_its_share(
     growing: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers, client = growing
-    monkeypatch.setattr(cluster, "_NEWCOMERS", 0.0)
+    monkeypatch.setattr(coordinator, "_NEWCOMERS", 0.0)
     seen: list[Cluster] = []
     aim = GroupRisk.aim
 
@@ -169,7 +170,7 @@ def test_a_worker_that_joins_gets_its_share(
 def test_blocks_that_are_all_on_one_worker_are_shared(
     client: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "_NEWCOMERS", 0.0)
+    monkeypatch.setattr(coordinator, "_NEWCOMERS", 0.0)
     seen: list[Cluster] = []
     aim = GroupRisk.aim
     monkeypatch.setattr(
@@ -221,7 +222,7 @@ def test_a_checkpoint_is_used_on_another_cluster(
     restored: list[Any] = []
     restore = Checkpoint.restore
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)  # other parts may be larger
+        patch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)  # other parts may be larger
         patch.setattr(Checkpoint, "restore", lambda *own: restored.append(restore(*own)) or restored[-1])
         ours = learner(**options, client=growing[1]).fit(data.X, data.ranks)
     assert ours.gap_ <= TOL

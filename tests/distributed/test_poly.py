@@ -19,8 +19,9 @@ from reference.poly import expand, kernel, primal, solve_dual
 from reference.poly_problems import make_problem
 from unkernel import PolySVC, write_svmlight
 from unkernel.distributed import DaskPolySVC
-from unkernel.distributed.cascade import ClusterCrew, ClusterSolution
-from unkernel.distributed.poly_tasks import (
+from unkernel.distributed.cluster.row_tasks import block_of
+from unkernel.distributed.poly.cascade import ClusterCrew, ClusterSolution
+from unkernel.distributed.poly.svc_tasks import (
     Examples,
     Moments,
     PolyPacking,
@@ -28,7 +29,6 @@ from unkernel.distributed.poly_tasks import (
     sampled_places,
     sent_together,
 )
-from unkernel.distributed.worker_tasks import block_of
 
 TOL = 1e-3
 
@@ -36,7 +36,7 @@ TOL = 1e-3
 @pytest.fixture(autouse=True)
 def _several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows this few would otherwise all go to one worker."""
-    monkeypatch.setattr("unkernel.distributed.cascade._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.poly.cascade._FEW_ROWS", 0)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:
@@ -129,7 +129,7 @@ def test_the_same_parts_and_seed_give_the_same_model(client: Any, data: Any) -> 
 
 
 def test_few_rows_are_solved_at_once(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unkernel.distributed.cascade._FEW_ROWS", 600)
+    monkeypatch.setattr("unkernel.distributed.poly.cascade._FEW_ROWS", 600)
     ours = DaskPolySVC(random_state=0).fit(data.X, data.binary)
     theirs = PolySVC(random_state=0).fit(data.X, data.binary)
     assert ours.n_rounds_ == 1

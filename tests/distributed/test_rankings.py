@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reference.rankings import listed_pairs, make_ranking, solve_pairs
 from unkernel import RankSVM
-from unkernel.distributed import DaskRankSVM, risks
-from unkernel.distributed.cluster import gather_blocks
-from unkernel.distributed.moves import with_whole_groups
-from unkernel.distributed.sources import open_sources
+from unkernel.distributed import DaskRankSVM
+from unkernel.distributed.cluster.coordinator import gather_blocks
+from unkernel.distributed.cluster.regroup import with_whole_groups
+from unkernel.distributed.cluster.row_sources import open_sources
+from unkernel.distributed.cutplane import risks
 
 TOL = 1e-3
 C = 0.03  # few passes
@@ -25,7 +26,7 @@ C = 0.03  # few passes
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are counted on grids as well."""
-    monkeypatch.setattr("unkernel.distributed.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:
@@ -153,7 +154,7 @@ def test_few_rows_are_gathered(client: Any, data: Any) -> None:
 def test_too_many_labels_to_count_are_told(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.rank._MOST_RANKS", 4)
+    monkeypatch.setattr("unkernel.distributed.cutplane.rank._MOST_RANKS", 4)
     with pytest.warns(UserWarning, match="there are 5 labels"):
         ranker = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_

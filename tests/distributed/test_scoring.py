@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 import unkernel
 from reference.processes import output_of
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RecordEncoder
-from unkernel.distributed import scoring
+from unkernel.distributed.collections import scoring
 
 METHODS = ("predict", "decision_function", "predict_proba")
 

@@ -12,11 +12,11 @@ from reference.poly import squared_constant
 from reference.poly_problems import make_problem
 from reference.sparse import loss_and_gradient
 from unkernel._core import FeatureMap, conjunction_constants
-from unkernel.distributed import sparse_tasks as tasks
-from unkernel.distributed.poly_tasks import PolyPacking
-from unkernel.distributed.sparse_crew import SparseCrew, numbering_of
-from unkernel.distributed.sparse_rounds import SparseSolver, conjugate_gradients
-from unkernel.distributed.worker_tasks import block_of
+from unkernel.distributed.cluster.row_tasks import block_of
+from unkernel.distributed.poly import sparse_tasks as tasks
+from unkernel.distributed.poly.sparse_shards import SparseCrew, numbering_of
+from unkernel.distributed.poly.sparse_solver import SparseSolver, conjugate_gradients
+from unkernel.distributed.poly.svc_tasks import PolyPacking
 from unkernel.poly.options import SparseOptions
 
 MAP: dict[str, Any] = {"gamma": 0.5, "coef0": 1.5}

@@ -17,8 +17,8 @@ from reference.processes import output_of
 from unkernel import Forest, TreeSVC, compile
 from unkernel._core import kernel_matrix
 from unkernel.distributed import DaskTreeSVC
-from unkernel.distributed.tree_clusters import ClusterCuts, ClusterExamples, ExamplePlaces, FetchedTrees
-from unkernel.distributed.tree_tasks import (
+from unkernel.distributed.tree.shards import ClusterCuts, ClusterExamples, ExamplePlaces, FetchedTrees
+from unkernel.distributed.tree.tree_tasks import (
     ChosenPlaces,
     CutExamples,
     KnownCuts,

@@ -7,10 +7,10 @@ except ImportError as error:
         'unkernel.distributed needs Dask, which is not installed: pip install "unkernel[dask]"'
     ) from error
 
-from unkernel.distributed.estimators import DaskCuttingPlaneSVC
-from unkernel.distributed.logistic import DaskPolyLogisticRegression
-from unkernel.distributed.poly import DaskPolySVC
-from unkernel.distributed.rank import DaskRankSVM
-from unkernel.distributed.trees import DaskTreeSVC
+from unkernel.distributed.cutplane.rank import DaskRankSVM
+from unkernel.distributed.cutplane.svc import DaskCuttingPlaneSVC
+from unkernel.distributed.poly.logistic import DaskPolyLogisticRegression
+from unkernel.distributed.poly.svc import DaskPolySVC
+from unkernel.distributed.tree.svc import DaskTreeSVC
 
 __all__ = ["DaskCuttingPlaneSVC", "DaskPolyLogisticRegression", "DaskPolySVC", "DaskRankSVM", "DaskTreeSVC"]

@@ -55,7 +55,7 @@ def connected(address: str, workers: int) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         place: Any = address
         if address == _LOCAL:
-            settings = importlib.import_module("unkernel.distributed.settings")
+            settings = importlib.import_module("unkernel.distributed.cluster.local_settings")
             stack.enter_context(importlib.import_module("dask").config.set(settings.ONE_MACHINE))
             cluster = distributed.LocalCluster(
                 n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL

@@ -1,0 +1,1 @@
+"""Keep blocks of rows on the workers of a cluster, and send questions to all of them."""

@@ -1,0 +1,1 @@
+"""Predict and encode Dask arrays and data frames lazily."""

@@ -1,0 +1,1 @@
+"""Linear and ranking support vector machines on a Dask cluster."""

@@ -1,0 +1,293 @@
+"""Learning to rank on a Dask cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from dask.distributed import Client
+from sklearn.base import _fit_context, clone
+
+from unkernel.cutplane import RankSVM
+from unkernel.cutplane.rankings import check_numbers, ranking_of, weights_of_ranks
+from unkernel.cutplane.training import TrainingRows, pair_accuracy
+from unkernel.distributed.base import OnCluster
+from unkernel.distributed.cluster.coordinator import Cluster, merged_labels
+from unkernel.distributed.cluster.regroup import with_whole_groups
+from unkernel.distributed.cluster.row_tasks import labels_of
+from unkernel.distributed.cutplane.ranking_tasks import GroupedRows, RankedRows
+from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays, scale_of_pairs
+from unkernel.errors import warn_caller
+from unkernel.learners.progress import OnProgress
+
+_MOST_RANKS = 1024  # that are counted each
+
+
+class DaskRankSVM(OnCluster, RankSVM):
+    """Support vector machine for learning to rank on a Dask cluster.
+
+    This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
+    gap. With groups, the rows of a group are brought to the same worker, which finds their pairs. Without
+    groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
+    these counts. Neither sends anything that grows with the number of rows. Only if a worker has no more than
+    16,384 rows, or with a warning if there are more than 1,024 labels, are the scores gathered, 8 bytes per
+    row and pass.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of the pairs that are in the wrong order, scaled as if each row had one loss.
+    pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
+        Weights of pairs, as for :class:`~unkernel.RankSVM`.
+    tol : float, default=1e-3
+        Relative gap at which training stops.
+    max_iter : int, default=1000
+        Largest number of passes over the training set.
+    max_cuts : int, default=200
+        Largest number of cuts that are kept.
+    warm_start : bool, default=False
+        Whether the next ``fit`` starts from the weights of the previous one.
+    checkpoint : path, default=None
+        Folder on the machine of the client in which to keep the cuts during training.
+    n_jobs : int or None, default=None
+        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
+    verbose : int, default=0
+        1 prints how training ended; 2 adds one line per second.
+    client : distributed.Client, default=None
+        The Dask client; None uses the client that was made last.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the features.
+    ranks_ : ndarray of shape (n_ranks,)
+        The labels, in ascending order.
+    thresholds_ : ndarray of shape (n_ranks - 1,)
+        Scores that separate the labels; only after :meth:`fit_thresholds`.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    objective_ : float
+        Primal objective.
+    gap_ : float
+        Certified relative duality gap.
+    n_iter_ : int
+        Passes over the training set.
+    model_ : LinearModel
+        The fitted model.
+    traffic_ : dict
+        Bytes that were sent during training, by purpose, summed over the workers.
+    n_parts_ : int
+        Number of parts that the rows were in, up to four per worker.
+    n_recoveries_ : int
+        Number of tasks that were repeated because a worker was lost.
+
+    See Also
+    --------
+    unkernel.RankSVM : The same estimator on one machine, with details of the parameters.
+    DaskCuttingPlaneSVC : Classification on a cluster.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client
+    >>> from unkernel.distributed import DaskRankSVM
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
+    ...     ranker = DaskRankSVM().fit([[0.0], [1.0], [2.0], [9.0]], [1, 2, 3, 4])
+    >>> ranker.score([[5.0], [3.0], [4.0]], [3, 1, 2])
+    1.0
+    """
+
+    _parts_each = 4
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in RankSVM._parameter_constraints.items()
+            if name not in ("degree", "gamma", "coef0", "cache")
+        },
+        **OnCluster._beyond_local,
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        pair_weight: Any = "uniform",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        max_cuts: int = 200,
+        warm_start: bool = False,
+        checkpoint: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        client: Client | None = None,
+    ) -> None:
+        self.C = C
+        self.pair_weight = pair_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_cuts = max_cuts
+        self.warm_start = warm_start
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.client = client
+
+    def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model to rows on the workers, so that larger labels have larger scores.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as for :class:`DaskCuttingPlaneSVC`; blocks are ``(X, y[, qid[, weights]])``.
+        y : dask array or array of numbers of shape (n_samples,), default=None
+            Labels; None if the rows come with labels.
+        qid : dask array or array of shape (n_samples,), default=None
+            Groups: only rows of the same group are compared. Rows of a group that are on different workers
+            are brought together first.
+        sample_weight : dask array or array of shape (n_samples,), default=None
+            Weights of the rows; the weight of a pair is the product of the weights of its rows.
+
+        Returns
+        -------
+        DaskRankSVM
+            The fitted estimator itself.
+        """
+        self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_reporting(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sample_weight: Any,
+        *,
+        on_progress: OnProgress | None,
+        on_reading: Any = None,
+        zero_based: Any = "auto",
+    ) -> Self:
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as in :meth:`fit`.
+        y : dask array or array of numbers of shape (n_samples,) or None
+            Labels.
+        qid : dask array or array of shape (n_samples,) or None
+            Groups.
+        sample_weight : dask array or array of shape (n_samples,) or None
+            Weights of the rows.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+        on_reading : ignored, default=None
+            Not used.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in files start at 0.
+
+        Returns
+        -------
+        DaskRankSVM
+            The fitted estimator itself.
+        """
+        rows, cluster, ranking = self._spread(X, y, qid, sample_weight, zero_based)
+        self._fit_rows(rows, ClusterMinimiser(cluster, rows.n_features), ranking, on_progress)
+        self._note_traffic(cluster)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(
+        self, X: Any, y: Any, Cs: Iterable[float], qid: Any = None, sample_weight: Any = None
+    ) -> list[Self]:
+        """Fit one model for each of several values of C.
+
+        The rows are sent to the workers and packed once, and each fit starts from the cuts of the previous
+        one.
+
+        Parameters
+        ----------
+        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
+            Training rows, as in :meth:`fit`.
+        y : dask array or array of numbers of shape (n_samples,) or None
+            Labels.
+        Cs : iterable of float
+            Values of C; training is fastest if they ascend.
+        qid : dask array or array of shape (n_samples,), default=None
+            Groups.
+        sample_weight : dask array or array of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        list of DaskRankSVM
+            One fitted copy of this estimator for each C.
+        """
+        if self.checkpoint is not None:
+            raise ValueError("path keeps no checkpoint: leave it out")
+        prepared = clone(self)
+        rows, cluster, ranking = prepared._spread(X, y, qid, sample_weight, "auto")
+        minimiser = ClusterMinimiser(cluster, rows.n_features)
+        bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
+        fitted = []
+        for copy in self._copies(Cs):
+            copy._prepared_like(prepared)
+            start = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start).weights
+            copy._note_traffic(cluster)
+            fitted.append(copy)
+        return fitted
+
+    def _spread(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, zero_based: Any
+    ) -> tuple[TrainingRows, Cluster, Any]:
+        """Pack the rows on the workers; what is known of them here, and the ranking."""
+        beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
+        _, found = self._gathered(X, beside, zero_based, identify=self.checkpoint is not None)
+        if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
+            raise ValueError("some blocks have groups or weights: all have them, or none has")
+        labels, totals, counts = merged_labels(found.surveys)
+        numbers, has_groups = check_numbers(labels), found.surveys[0].has_qid
+        self._note_ranking(numbers, labels if has_groups else None, totals)
+        rows = self._rows_of(found)
+        cluster = self._cluster(with_whole_groups(found) if has_groups else found, 0.0)
+        del found  # the blocks, now that they are packed
+        accuracy = pair_accuracy(self.tol)
+        if has_groups:
+            scale = scale_of_pairs(cluster, self.pair_weight)
+            return rows, cluster, GroupedRows("", self.pair_weight, scale, accuracy)
+        if not counting_pays(cluster) or len(numbers) > _MOST_RANKS:
+            self._warn_of_gathering(cluster, len(numbers))
+            return rows, cluster, self._gathered_ranking(cluster)
+        pair_weights = weights_of_ranks(numbers, totals, counts, self.pair_weight)
+        ranks = np.arange(len(numbers), dtype=np.int32)
+        return rows, cluster, RankedRows("", numbers, ranks, pair_weights, accuracy)
+
+    @staticmethod
+    def _warn_of_gathering(cluster: Cluster, ranks: int) -> None:
+        if counting_pays(cluster):
+            warn_caller(
+                f"there are {ranks:,} labels, too many to count rows by them: each pass gathers the scores "
+                f"of all {sum(cluster.rows):,} rows, which groups or {_MOST_RANKS:,} labels would avoid",
+                UserWarning,
+            )
+
+    def _gathered_ranking(self, cluster: Cluster) -> dict[str, Any]:
+        """The ranking of all rows, for the client's oracle."""
+        known = cluster.each(labels_of, lambda _: ())
+        labels, groups, weights = (_joined(arrays) for arrays in zip(*known, strict=True))
+        return ranking_of(labels, groups, weights, self.pair_weight)
+
+    def _oracle(self, ranking: Any) -> Any:
+        if isinstance(ranking, dict):
+            return super()._oracle(ranking)
+        return replace(ranking, name=uuid.uuid4().hex)
+
+    def _identity(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
+        """What a checkpoint belongs to, whichever way pairs are found on a cluster of this size."""
+        return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}
+
+
+def _joined(arrays: Any) -> Any:
+    return None if arrays[0] is None else np.concatenate(arrays)

@@ -1,0 +1,118 @@
+"""Pairs of rows of which only counts on a grid of scores are known.
+
+A row between two edges of the grid counts at both, in shares whose mean is its score. The risk of pairs that
+stand on the edges is an upper bound of the risk, and the cut that belongs to it is a cut of the risk itself:
+``cpp/unkernel/cutplane/score_grid.hpp`` says why. So both ends of the gap stay true, whatever the grid; a
+finer one brings them closer together.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.distributed.cluster.packed_vectors import Vector
+
+Table = NDArray[np.float64]  # ranks x edges
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Edges around a centre: evenly up to the width, and each level further out twice as far apart."""
+
+    centre: float
+    width: float
+    cells: int  # of a level, to either side
+    levels: int
+
+    @property
+    def size(self) -> int:
+        """The number of edges."""
+        return 2 * self.cells * self.levels + 1
+
+    def edges(self) -> Vector:
+        """Where they are, from the centre."""
+        return _edges(self.width, self.cells, self.levels)
+
+    def coarser(self) -> Grid:
+        """Every other edge."""
+        return replace(self, cells=self.cells // 2)
+
+
+@functools.lru_cache(maxsize=8)  # grids of a run differ in their centres mostly
+def _edges(width: float, cells: int, levels: int) -> Vector:
+    level, within = np.divmod(np.arange(cells * levels + 1), cells)
+    distances = width * (np.exp2(level) * (1.0 + within / cells) - 1.0)
+    return np.concatenate([-distances[:0:-1], distances])
+
+
+@dataclass(frozen=True, eq=False)
+class GridRisk:
+    """The risk of rows on the edges of a grid, and its cut: risk >= offset - coefficients'scores."""
+
+    value: float
+    offset: float
+    coefficients: Table  # of a row of weight 1
+
+    def slope(self, changes: Table) -> float:
+        """How the risk changes when rows move; weight times change, by rank and edge."""
+        return -inner_product(self.coefficients, changes)
+
+
+def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridRisk:
+    """The pairs that are not a margin of 1 apart.
+
+    Parameters
+    ----------
+    grid : Grid
+    counts : ndarray of shape (ranks, edges)
+    pair_weights : ndarray of shape (ranks, ranks)
+        Of a row of the first rank above one of the second; 0 where it is not above.
+    """
+    used = _columns_in_use(counts)
+    edges, counts_there = grid.edges()[used], counts[:, used]
+    # Pairs are in order iff the lower row is before this edge: both sums below must see it alike.
+    first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
+    last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
+    not_below = _sums_to_right(pair_weights @ counts_there)[:, first_misordered]
+    not_above = _sums_to_left(pair_weights.T @ counts_there)[:, last_misordered]
+    coefficients = np.zeros_like(counts)
+    coefficients[:, used] = not_below - not_above
+    offset = inner_product(counts_there, not_below)
+    gained = inner_product((coefficients[:, used] * counts_there).sum(axis=0), edges)
+    return GridRisk(offset - gained, offset, coefficients)
+
+
+def inner_product(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """Without BLAS, whose threads wait busily for more such work, on processors that workers need."""
+    return float(np.einsum("i,i->", one.ravel(), other.ravel()))
+
+
+def _columns_in_use(counts: Table) -> slice:
+    """From the first to the last that has rows: often a small part of the grid."""
+    used = np.flatnonzero(counts.any(axis=0))
+    return slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
+
+
+def coarser_counts(counts: Table) -> Table:
+    """The counts on every other edge: rows of an edge between two of them are divided."""
+    halves = 0.5 * counts[:, 1::2]
+    result = counts[:, ::2].copy()
+    result[:, :-1] += halves
+    result[:, 1:] += halves
+    return result
+
+
+def _sums_to_right(table: Table) -> Table:
+    """At k, the sum of columns k and beyond; 0 after the last."""
+    sums = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
+    return np.concatenate([sums, np.zeros((len(table), 1))], axis=1)
+
+
+def _sums_to_left(table: Table) -> Table:
+    """At k, the sum of the first k columns."""
+    return np.concatenate([np.zeros((len(table), 1)), np.cumsum(table, axis=1)], axis=1)

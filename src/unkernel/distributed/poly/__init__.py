@@ -1,0 +1,1 @@
+"""Models of conjunctions of features on a Dask cluster."""

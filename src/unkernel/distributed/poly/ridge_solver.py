@@ -1,0 +1,79 @@
+"""Models of rows on many workers with a weight for every conjunction: Newton steps by conjugate gradients.
+
+All conjunctions that occur in any part are in use from the beginning. A round is one Newton step: the loss,
+its gradient, and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so
+it gives the dual objective, and the gap is certified as on one machine.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from unkernel.distributed.cluster.packed_vectors import Vector
+from unkernel.distributed.poly.sparse_solver import (
+    SparseProgress,
+    SparseSolution,
+    SparseSolver,
+    State,
+    conjugate_gradients,
+)
+
+_LENGTHS = np.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
+_PRODUCTS = 40  # with the Hessian, at most, for a step
+_ROUGHLY = 0.3  # the accuracy of a step far from the optimum; near it, the share of the gradient that is left
+_SCALES = np.linspace(1 / 64, 1.0, 64)  # of the gradient, among which the best dual objective is chosen
+
+
+class RidgeSolver(SparseSolver):
+    """Solves one problem whose penalty has no l1 part."""
+
+    def solve(self, start: SparseSolution | None = None) -> SparseSolution:
+        """Make Newton steps until the gap is at most the tolerance."""
+        now = self._with_all_in_use(start)
+        options = self._problem.options
+        bound, first_slope = 0.0, 0.0
+        while True:
+            state = self._judged(now)
+            bound = max(bound, self._dual_at(state))
+            slopes = state.gradients + self._l2 * state.point.weights
+            slope = float(np.linalg.norm(slopes))
+            first_slope = first_slope or slope
+            progress = SparseProgress(self.steps, self.steps + 1, len(now.keys), state.objective, bound)
+            now.progress.append(progress)
+            self._on_round(progress)
+            if progress.gap <= options.tolerance or self.steps >= options.max_steps:
+                return now
+            self.steps += 1
+            accuracy = min(_ROUGHLY, float(np.sqrt(slope / first_slope)))
+            if not self._step(now, state, self._newton_direction(state, slopes, accuracy)):
+                return now  # rounding prevents further progress
+
+    def _with_all_in_use(self, start: SparseSolution | None) -> SparseSolution:
+        if start is not None:
+            return self._grown(SparseSolution(start.keys, start.weights), np.empty(0, np.uint64))
+        constant = self._grown(self._start(), np.empty(0, np.uint64))
+        singles = self._single_keys(np.arange(self._features))
+        longer = self._crew.occurring(self._point(constant))
+        return self._grown(constant, np.concatenate([singles, longer]))
+
+    def _dual_at(self, state: State) -> float:
+        squared = float(state.gradients @ state.gradients)
+        return float((self._crew.duals(state.point, _SCALES) - _SCALES**2 * squared / (2 * self._l2)).max())
+
+    def _newton_direction(self, state: State, slopes: Vector, accuracy: float) -> Vector:
+        def product(direction: Vector) -> Vector:
+            return self._crew.hessian_product(state.point, direction) + self._l2 * direction
+
+        inverse = 1.0 / (state.curvatures + self._l2)
+        return conjugate_gradients(product, -slopes, inverse, _PRODUCTS, accuracy)
+
+    def _step(self, now: SparseSolution, state: State, direction: Vector) -> bool:
+        """Go the best length; whether any helped."""
+        change = direction.reshape(now.weights.shape)
+        losses = self._crew.losses_along(state.point, direction, _LENGTHS)
+        values = losses + [self._penalty(now.weights + length * change) for length in _LENGTHS]
+        best = int(np.argmin(values))
+        if values[best] >= state.objective:
+            return False
+        now.weights = now.weights + _LENGTHS[best] * change
+        return True

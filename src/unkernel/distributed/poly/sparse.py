@@ -1,0 +1,139 @@
+"""Sparse models on a cluster: from rows on the workers to a model."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unkernel._core import FeatureMap, conjunction_constants
+from unkernel.distributed.poly.base import PolyOnCluster, RoundProgress, SpreadRows
+from unkernel.distributed.poly.ridge_solver import RidgeSolver
+from unkernel.distributed.poly.sparse_shards import ClusterSparseCrew, numbering_of
+from unkernel.distributed.poly.sparse_solver import SparseProgress, SparseSolution, SparseSolver
+from unkernel.distributed.poly.sparse_tasks import Numbering, SparseProblem, count_columns
+from unkernel.learners.base import Outcome, frozen
+from unkernel.learners.progress import OnProgress
+from unkernel.models import ConjunctionModel
+from unkernel.poly.options import SparseOptions
+
+
+class SparseOnCluster(PolyOnCluster):
+    """Learners on conjunctions whose rows stay on the workers, while weights are sent."""
+
+    def _solve_sparsely(
+        self,
+        spread: SpreadRows,
+        start: list[SparseSolution] | None,
+        on_progress: OnProgress | None,
+        *,
+        loss: str,
+        l1: float,
+    ) -> list[SparseSolution]:
+        """The weights, where a share of the penalty is l1 and the rest of it l2."""
+        cluster = spread.cluster
+        self._steps = "steps"
+        counts = cluster.sums(count_columns, lambda _: (), "numbering").vector
+        assert counts is not None
+        numbering = numbering_of(counts.unpacked())
+        crew = ClusterSparseCrew(cluster, numbering)
+        problems = self._sparse_problems(spread.factors, loss, l1)
+        found = []
+        for k, problem in enumerate(problems):
+            report = partial(self._report_search, k, len(problems), on_progress)
+            solver = (SparseSolver if l1 > 0 else RidgeSolver)(crew, problem, numbering, report)
+            cluster.columns = solver.longest_sum
+            found.append(solver.solve(None if start is None else start[k]))
+        self.n_rounds_ = sum(len(solution.progress) for solution in found)
+        self._note_traffic(cluster)
+        about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
+        self._keep(
+            [self._outcome(solution) for solution in found],
+            partial(self._sparse_model, found, problems[0].map, l1, numbering),
+            facts=self._facts(),
+            about=about,
+        )
+        return found
+
+    def _sparse_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
+        """All classes at once under the logistic loss, else each against the rest."""
+        options = SparseOptions(
+            loss=loss,
+            l1=l1,
+            l2=1.0 - l1,
+            C=float(self.C),
+            memory=0.0,
+            tolerance=float(self.tol),
+            max_steps=int(self.max_iter),
+            seed=self._seed(),
+            threads=1,
+        )
+        mapping = {
+            "degree": int(self.degree),
+            "kind": self.feature_map,
+            "gamma": self.gamma_,
+            "coef0": float(self.coef0),
+        }
+        count = 1 if loss == "logistic" or len(factors) == 2 else len(factors)
+        return [SparseProblem(uuid.uuid4().hex, k, options, mapping, factors) for k in range(count)]
+
+    def _report_search(
+        self, problem: int, problems: int, on_progress: OnProgress | None, now: SparseProgress
+    ) -> None:
+        state = RoundProgress(
+            "training",
+            problem,
+            problems,
+            problem,
+            now.steps,
+            now.conjunctions,
+            now.gap,
+            now.objective,
+            now.bound,
+        )
+        self._report_round(state, now.rounds, "conjunctions", on_progress)
+
+    def _outcome(self, solution: SparseSolution) -> Outcome:
+        last = solution.last
+        history = np.array([(now.steps, now.objective, now.bound) for now in solution.progress])
+        return Outcome(last.objective, last.bound, last.steps, last.gap <= self.tol, history)
+
+    def _sparse_model(
+        self,
+        found: list[SparseSolution],
+        mapping: dict[str, Any],
+        l1: float,
+        numbering: Numbering,
+        origin: dict[str, Any],
+    ) -> ConjunctionModel:
+        """The weights of all problems by conjunction, in the units of scores."""
+        outputs = sum(len(solution.weights) for solution in found)
+        keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in found] + [[0]]))
+        keys = keys.astype(np.uint64)
+        weights = np.zeros((len(keys), outputs))
+        first = 0
+        for solution in found:
+            used = solution.weights.any(axis=0)
+            places = np.searchsorted(keys, solution.keys[used])
+            weights[places, first : first + len(solution.weights)] = solution.weights[:, used].T
+            first += len(solution.weights)
+        weights *= np.asarray(
+            conjunction_constants(FeatureMap(**mapping), binary=numbering.binary, l1=l1 > 0, keys=keys)
+        )[:, None]
+        return ConjunctionModel(
+            degree=mapping["degree"],
+            sets=numbering.binary,
+            feature_map=mapping["kind"],
+            gamma=mapping["gamma"],
+            coef0=mapping["coef0"],
+            n_features=int(self.n_features_in_),
+            columns=frozen(numbering.columns),
+            keys=frozen(keys[1:]),
+            weights=frozen(weights[1:]),
+            intercept=frozen(weights[0]),
+            classes=self.classes_,
+            probability=self._probability,
+            origin=origin,
+        )

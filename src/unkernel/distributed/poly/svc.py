@@ -1,0 +1,203 @@
+"""Polynomial-kernel SVMs on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from dask.distributed import Client
+
+from unkernel.distributed.base import OnCluster
+from unkernel.distributed.poly.base import RoundProgress, SpreadRows
+from unkernel.distributed.poly.cascade import Certified, ClusterCrew, Members, first_members, solve_by_rounds
+from unkernel.distributed.poly.sparse import SparseOnCluster
+from unkernel.distributed.poly.sparse_tasks import SparsePolyPart
+from unkernel.distributed.poly.svc_tasks import PolyPart, PolyProblem
+from unkernel.learners.progress import OnProgress
+from unkernel.poly import PolySVC
+
+
+class DaskPolySVC(SparseOnCluster, PolySVC):
+    """Support vector classification with a polynomial kernel on a Dask cluster.
+
+    This is :class:`~unkernel.PolySVC` with the rows on the workers. Training goes in rounds. One worker
+    solves the problem of the rows that may be support vectors, at first of a sample; all workers then score
+    their rows by its model, and send those on or inside the margin. The losses of all rows and the dual
+    objective of that problem give the same certified gap as on one machine. Rows are sent as they are,
+    weights of conjunctions only as part of the model. If a worker is lost, Dask restores its rows elsewhere
+    and the round is repeated.
+
+    Parameters
+    ----------
+    degree : {1, 2, 3}, default=2
+        Largest number of features in a conjunction.
+    C : float, default=1.0
+        Weight of the loss; larger values fit the training set more closely.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
+    coef0 : float, default=1.0
+        Constant of the kernel, not negative.
+    penalty : {"l2", "l1"}, default="l2"
+        Norm of the weights that is penalised. "l1" makes most weights exactly 0; it requires
+        ``loss="squared_hinge"``, and training is that of :class:`DaskPolyLogisticRegression`.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+        Loss of a row that violates the margin.
+    feature_map : {"kernel", "plain"}, default="kernel"
+        Coefficients of the conjunctions: those of the kernel, or 1.
+    storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
+        How conjunctions are represented during training, as for :class:`~unkernel.PolySVC`.
+    tol : float, default=1e-3
+        Relative duality gap at which training stops.
+    max_iter : int, default=1000
+        Largest number of passes over the rows that may be support vectors, in all rounds together; steps for
+        ``penalty="l1"``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C for each class; "balanced" gives all classes the same total weight.
+    n_jobs : int or None, default=None
+        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
+    random_state : int, RandomState or None, default=None
+        Seed of the order in which rows are visited.
+    verbose : int, default=0
+        1 prints how training ended; 2 adds one line per round.
+    client : distributed.Client, default=None
+        The Dask client; None uses the client that was made last.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    objective_ : float
+        Primal objective of all rows, summed over the one-versus-rest problems.
+    gap_ : float
+        Certified relative duality gap, the largest over all problems.
+    n_iter_ : int
+        Passes over the rows that may be support vectors, in all rounds together.
+    history_ : History
+        Objective and lower bound of the optimum, round by round.
+    gamma_ : float
+        The value of gamma that was used.
+    storage_ : str
+        The storage that was used.
+    model_ : ConjunctionModel or KernelModel
+        The fitted model.
+    n_rounds_ : int
+        Number of rounds.
+    traffic_ : dict
+        Bytes that were sent during training, by purpose, summed over the parts: "rows", "model", "places" of
+        rows in their parts, and "duals"; for ``penalty="l1"`` those of :class:`DaskPolyLogisticRegression`.
+    n_parts_ : int
+        Number of parts that the rows were in, one per worker.
+    n_recoveries_ : int
+        Number of tasks that were repeated because a worker was lost.
+
+    See Also
+    --------
+    unkernel.PolySVC : The same estimator on one machine, with details of the parameters.
+    DaskPolyLogisticRegression : Logistic regression on the same conjunctions.
+    DaskCuttingPlaneSVC : Linear classification on a cluster.
+
+    Examples
+    --------
+    >>> from dask.distributed import Client
+    >>> from unkernel.distributed import DaskPolySVC
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0"):
+    ...     learner = DaskPolySVC(degree=2, C=10, gamma=1).fit(X, y)
+    >>> learner.predict(X)
+    array([0, 1, 1, 0])
+    """
+
+    warm_start = False
+    _steps = "epochs"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: allowed for name, allowed in PolySVC._parameter_constraints.items() if name != "warm_start"},
+        **OnCluster._beyond_local,
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        penalty: str = "l2",
+        loss: str = "hinge",
+        feature_map: str = "kernel",
+        storage: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        class_weight: dict[Any, float] | str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        client: Client | None = None,
+    ) -> None:
+        self.degree = degree
+        self.C = C
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.penalty = penalty
+        self.loss = loss
+        self.feature_map = feature_map
+        self.storage = storage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.client = client
+
+    def _part_kind(self) -> type[PolyPart]:
+        return SparsePolyPart if self.penalty == "l1" else PolyPart
+
+    def _local(self) -> PolySVC:
+        """The same learner for one machine, with a seed that all rounds share."""
+        names = set(PolySVC._get_param_names()) & set(self._get_param_names())
+        given = {name: getattr(self, name) for name in names}
+        return PolySVC(**given | {"random_state": self._seed(), "verbose": 0})
+
+    def _solve_on(self, spread: SpreadRows, start: Any, on_progress: OnProgress | None) -> Any:
+        if self.penalty == "l1":
+            self.storage_ = "on_the_fly"
+            return self._solve_sparsely(spread, start, on_progress, loss=self.loss, l1=1.0)
+        return self._solve_by_members(spread, start, on_progress)
+
+    def _solve_by_members(
+        self, spread: SpreadRows, start: Members | None, on_progress: OnProgress | None
+    ) -> Members:
+        cluster = spread.cluster
+        problem = PolyProblem(
+            self._local(), self.classes_, spread.factors, self.gamma_, self.n_features_in_, spread.threads
+        )
+        crew = ClusterCrew(cluster)
+        certified = solve_by_rounds(
+            crew, problem, start or first_members(crew), self._round_reporter(on_progress)
+        )
+        model = certified.solution.model()
+        self.storage_ = certified.storage
+        self.n_rounds_ = len(certified.history)
+        self._note_traffic(cluster)
+        about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
+        self._keep(
+            certified.outcomes(float(self.tol)),
+            lambda origin: replace(model, origin=origin),
+            facts=self._facts(),
+            about=about,
+        )
+        return certified.members
+
+    def _round_reporter(self, on_progress: OnProgress | None) -> Callable[[Certified], None]:
+        def report(now: Certified) -> None:
+            active = sum(map(len, now.members.places))
+            objective, bound = float(now.objectives.sum()), float(now.bounds.sum())
+            state = RoundProgress(
+                "training", 0, len(now.objectives), 0, now.passes, active, now.gap, objective, bound
+            )
+            self._report_round(state, len(now.history), "rows", on_progress)
+
+        return report

@@ -1,0 +1,1 @@
+"""Tree kernels on a Dask cluster."""

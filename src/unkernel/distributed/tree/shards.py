@@ -1,0 +1,337 @@
+"""Training trees on the workers of a cluster, as the solvers ask about them."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.distributed import Client, Future
+from numpy.typing import NDArray
+
+from unkernel._core import ExampleSet, train_exact_trees_distant, train_sampled_trees_distant
+from unkernel._core import Forest as SubtreeTable
+from unkernel.data.trees.forest import Forest
+from unkernel.distributed.cluster.coordinator import Arguments, Cluster, Spread, placed_blocks
+from unkernel.distributed.cluster.packed_vectors import Vector
+from unkernel.distributed.cluster.row_sources import Sources
+from unkernel.distributed.cluster.workers import results
+from unkernel.distributed.cutplane.risks import interruptible
+from unkernel.distributed.tree.tree_tasks import (
+    ChosenPlaces,
+    CutExamples,
+    CutPiece,
+    KnownCuts,
+    Places,
+    SampleShare,
+    Support,
+    TreePacking,
+    TreePart,
+    TreeSurvey,
+    add_cut,
+    own_kernels,
+    piece_of_cut,
+    restore_cuts,
+    score_chosen,
+    score_sample,
+    sent_bytes,
+    survey_trees,
+    trees_at,
+)
+from unkernel.learners.progress import OnProgress
+from unkernel.learners.targets import check_weights
+from unkernel.models import ExampleKernel
+from unkernel.tree.options import ExactOptions, SampledOptions
+from unkernel.tree.training_trees import NO_TREES, TreeTargets
+
+# --- Which example is where ------------------------------------------------------------------------------
+
+
+class ExamplePlaces:
+    """Where the examples are. They are numbered in the order in which they were given, block after block."""
+
+    def __init__(self, surveys: list[list[TreeSurvey]]) -> None:
+        self.parts = len(surveys)
+        blocks = []  # number, examples, part, and where it begins in the part
+        for part, found in enumerate(surveys):
+            begins = itertools.accumulate((len(block.codes) for block in found), initial=0)
+            blocks += [(block.number, len(block.codes), part, begin) for block, begin in zip(found, begins)]  # noqa: B905
+        _, sizes, self._part, self._begin = (np.array(column) for column in zip(*sorted(blocks), strict=True))
+        self._first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self.examples = int(sizes.sum())
+
+    def by_part(self, examples: NDArray[Any]) -> list[tuple[NDArray[np.intp], Places]]:
+        """For each part, which of these examples it has, and where."""
+        block = np.searchsorted(self._first, examples, side="right") - 1
+        places = (examples - self._first[block] + self._begin[block]).astype(np.int32)
+        chosen = [np.flatnonzero(self._part[block] == part) for part in range(self.parts)]
+        return [(which, places[which]) for which in chosen]
+
+
+def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArray[Any]]) -> NDArray[Any]:
+    """What parts say about examples, in the order of the examples."""
+    values = np.empty((sum(len(which) for which, _ in places), *answers[0].shape[1:]), answers[0].dtype)
+    for (which, _), answer in zip(places, answers, strict=True):
+        values[which] = answer
+    return values
+
+
+# --- The cuts of a problem ---------------------------------------------------------------------------------
+
+
+class ClusterCuts:
+    """Cuts whose examples are on the workers, two questions per round.
+
+    The first returns the scores of a sample, of which each part has some, and the subtrees of those examples
+    that are inside the margin: a piece of the next cut. The second sends the pieces of the other parts to
+    each, which returns the products of its piece with all cuts; their sum is that of the cut.
+    """
+
+    def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
+        self._cluster = cluster
+        self._places = places
+        self._problem = uuid.uuid4().hex
+        self._cuts: list[list[CutPiece]] = []  # for parts that are made again
+        self._pieces: list[CutPiece] = []  # of the cut of the last sample
+
+    def score(
+        self,
+        alphas: Vector,
+        examples: NDArray[np.int32],
+        labels: NDArray[np.int8],
+        intercept: float,
+    ) -> Vector:
+        """The score of each example of a sample, for the cuts with these coefficients."""
+        split = self._places.by_part(examples)
+        shares = [SampleShare(at, labels[which], intercept, 1 / len(examples)) for which, at in split]
+        answers = self._asked(score_sample, lambda k: (alphas, shares[k]))
+        self._pieces = [piece for _, piece in answers]
+        self._count("samples", examples.nbytes + labels.nbytes + alphas.nbytes * self._places.parts)
+        self._count("scores", 8 * len(examples))
+        return in_order(split, [scores for scores, _ in answers])
+
+    def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
+        """The products of a new cut with all cuts, it being the last."""
+        own = [CutExamples(at, coefficients[which]) for which, at in self._places.by_part(examples)]
+        pieces, self._pieces = self._pieces, []
+        if [piece.examples for piece in pieces] != [len(part.places) for part in own]:  # there was no sample
+            pieces = self._cluster.directly(piece_of_cut, lambda k: (own[k],))
+        products: Vector = np.sum(self._asked(add_cut, lambda k: (_of_others(pieces, k), own[k])), axis=0)
+        self._cuts.append(pieces)
+        received = sum(piece.nbytes for piece in pieces)
+        self._count("cuts", 12 * len(examples) + received * self._places.parts)
+        self._count("products", products.nbytes * self._places.parts)
+        return products
+
+    def _known(self) -> KnownCuts:
+        return KnownCuts(self._problem, len(self._cuts))
+
+    def _asked(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
+        """Ask until all parts know all cuts."""
+        known = self._known()
+        while True:
+            answers = self._cluster.directly(task, lambda k: (known, *arguments(k)))
+            lost = [part for part, answer in enumerate(answers) if answer is None]
+            if not lost:
+                return answers
+            self._cluster.directly(restore_cuts, lambda _: (known, self._cuts), lost)
+            self._count("restored", len(lost) * sum(piece.nbytes for cut in self._cuts for piece in cut))
+
+    def _count(self, purpose: str, sent: int) -> None:
+        self._cluster.traffic[purpose] += sent
+
+
+def _of_others(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
+    """Without that of the part itself, which has it."""
+    return [None if k == part else piece for k, piece in enumerate(pieces)]
+
+
+# --- The examples of the exact learner ---------------------------------------------------------------------
+
+
+class FetchedTrees:
+    """Examples that the client has, each fetched once from the worker that has it."""
+
+    def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
+        self._cluster = cluster
+        self._places = places
+        self._table = SubtreeTable()
+        self._roots: dict[str, NDArray[np.int32]] = {}
+        self._number = np.full(places.examples, -1, np.int32)  # of each example among those that are here
+        self._count = 0
+
+    def chosen(self, examples: NDArray[Any]) -> Forest:
+        """Some of the examples; their table may have subtrees of others."""
+        unknown = np.unique(examples[self._number[examples] < 0])
+        if len(unknown):
+            self._fetch(unknown)
+        numbers = self._number[examples]
+        return Forest._of(self._table, {name: roots[numbers] for name, roots in self._roots.items()}, {})
+
+    def _fetch(self, examples: NDArray[Any]) -> None:
+        split = self._places.by_part(examples)
+        found = self._cluster.directly(trees_at, lambda k: (split[k][1],))
+        for name in found[0].trees:
+            absorbed = [np.asarray(self._table.absorb(forest.table, forest.trees[name])) for forest in found]
+            known = self._roots.get(name, np.empty(0, np.int32))
+            self._roots[name] = np.concatenate([known, in_order(split, absorbed)])
+        self._number[examples] = np.arange(self._count, self._count + len(examples))
+        self._count += len(examples)
+        self._cluster.traffic["trees"] += sum(map(sent_bytes, found))
+
+
+class ClusterExamples:
+    """Examples on the workers, as the exact learner asks about them.
+
+    Workers score all examples, which takes most of the time. The kernels of the examples that the learner
+    works with are computed by the client, which fetches these.
+    """
+
+    def __init__(self, cluster: Cluster, places: ExamplePlaces, kernel: ExampleKernel, trees: FetchedTrees):
+        self._cluster = cluster
+        self._places = places
+        self._kernel = kernel
+        self._trees = trees
+
+    def self_kernels(self) -> Vector:
+        """The kernel of each example with itself."""
+        everything = self._places.by_part(np.arange(self._places.examples))
+        self._cluster.traffic["scores"] += 8 * self._places.examples
+        return in_order(everything, self._cluster.each(own_kernels, lambda _: ()))
+
+    def here(self, examples: NDArray[np.int32]) -> ExampleSet:
+        """Some examples, to compute kernels of here."""
+        return self._kernel.examples(self._trees.chosen(examples), indexed=True)
+
+    def scores(
+        self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
+    ) -> Vector:
+        """The scores of some examples, for support examples with these coefficients, row after row."""
+        cluster = self._cluster
+        split = self._places.by_part(examples)
+        chosen = [ChosenPlaces.of(at, size) for (_, at), size in zip(split, cluster.rows, strict=True)]
+        sent = Spread(cluster, Support(self._trees.chosen(support).compact(), coefficients))
+        answers = cluster.each(score_chosen, lambda k: (sent, chosen[k]))
+        cluster.traffic["support"] += sent.message.nbytes * len(cluster.workers)
+        cluster.traffic["places"] += sum(part.listed.nbytes for part in chosen)
+        cluster.traffic["scores"] += sum(answer.nbytes for answer in answers)
+        return in_order(split, answers).ravel()
+
+
+# --- The examples ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GatheredTrees:
+    """Blocks of trees on the workers, one list per part, and what was seen of them."""
+
+    client: Client
+    blocks: list[Future]
+    surveys: list[list[TreeSurvey]]
+
+    def in_order(self) -> list[TreeSurvey]:
+        """What was seen of the blocks, in the order in which they were given."""
+        return sorted((seen for part in self.surveys for seen in part), key=lambda seen: seen.number)
+
+    def labels(self) -> NDArray[Any]:
+        """The label of each example."""
+        found = [seen.labels[seen.codes] for seen in self.in_order() if len(seen.codes)]
+        if len({labels.dtype.kind in "OUS" for labels in found}) > 1:
+            raise ValueError("the labels of some blocks are numbers, and those of others are text")
+        return np.concatenate(found)
+
+    def weights(self) -> Vector | None:
+        """The weight of each example, if they have weights, checked."""
+        found = [seen.weights for seen in self.in_order() if len(seen.codes)]
+        given = [weights for weights in found if weights is not None]
+        if given and len(given) < len(found):
+            raise ValueError("some blocks have weights and some have none: all have them, or none has")
+        return check_weights(np.concatenate(given), self.labels()) if given else None
+
+    def tree_channels(self) -> list[str]:
+        """The channels of trees that any block has; examples with vectors are refused."""
+        filled = [seen for seen in self.in_order() if len(seen.codes)]
+        if any(seen.vector_channels for seen in filled):
+            raise ValueError(
+                "the examples have vectors, and only trees can be compared on a cluster: leave the vectors "
+                "out, or train a TreeSVC on one machine"
+            )
+        if not any(seen.has_trees for seen in filled):
+            raise ValueError(NO_TREES)
+        return list(dict.fromkeys(name for seen in filled for name in seen.tree_channels))
+
+    def to_parts(self, kernel: ExampleKernel, threads: int | None) -> Cluster:
+        """Count the subtrees of the blocks, which are forgotten."""
+        channels = self.tree_channels()
+        parts = []
+        for number, blocks in enumerate(self.blocks):
+            packing = TreePacking(number, kernel, channels, threads)
+            parts.append(self.client.submit(TreePart, blocks, packing, pure=False))
+        return Cluster(self.client, parts, [sum(len(seen.codes) for seen in part) for part in self.surveys])
+
+
+def gather_trees(client: Client, sources: Sources) -> GatheredTrees:
+    """Have the workers read, check and survey their blocks."""
+    blocks = [placed for _, placed in placed_blocks(client, sources)]
+    surveys = results(client, [client.submit(survey_trees, part, pure=False) for part in blocks])
+    filled = [k for k, part in enumerate(surveys) if any(len(seen.codes) for seen in part)]
+    if not filled:
+        raise ValueError("there are no trees to train on")
+    return GatheredTrees(client, [blocks[k] for k in filled], [surveys[k] for k in filled])
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterTrees:
+    """Examples on the workers; the client has their labels and weights."""
+
+    cluster: Cluster
+    places: ExamplePlaces
+    kernel: ExampleKernel
+    targets: TreeTargets
+    fetched: FetchedTrees
+
+    def __len__(self) -> int:
+        return self.places.examples
+
+    def sampled(self, options: SampledOptions, positive: int, on_progress: OnProgress) -> dict[str, Any]:
+        """Solve one problem."""
+        cuts = ClusterCuts(self.cluster, self.places)
+        return interruptible(
+            lambda: dict(
+                train_sampled_trees_distant(
+                    options,
+                    cuts=cuts,
+                    codes=self.targets.codes,
+                    costs=self.targets.importance,
+                    positive=positive,
+                    on_progress=on_progress,
+                )
+            ),
+            self.cluster.stopped,
+        )
+
+    def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
+        """Solve all problems at once."""
+        examples = ClusterExamples(self.cluster, self.places, self.kernel, self.fetched)
+        solved = interruptible(
+            lambda: {
+                "problems": train_exact_trees_distant(
+                    options,
+                    kernel=self.kernel.core(),
+                    examples=examples,
+                    codes=self.targets.codes,
+                    costs=C * self.targets.importance,
+                    positives=self.targets.positives,
+                    on_progress=on_progress,
+                )
+            },
+            self.cluster.stopped,
+        )
+        return [dict(one) for one in solved["problems"]]
+
+    def chosen(self, places: NDArray[Any]) -> Forest:
+        """Some of the examples, fetched from the workers."""
+        return self.fetched.chosen(places).compact()
