@@ -203,8 +203,8 @@ def test_answers_bring_in_no_more_than_they_need():
         parser.parse(f"{golden}/{text[kind.partition('-')[0]]}")
         print(*sorted(set(sys.modules) - before))
     """)
-    needless = {"numpy.ma", "html", "unkernel.engines.trees", "unkernel.engines.fragments"}
-    needless |= {"unkernel.engines.explaining", "unkernel.parsing.explaining"}
+    needless = {"numpy.ma", "html", "unkernel.engines.trees.classifier", "unkernel.engines.explain.fragments"}
+    needless |= {"unkernel.engines.explain.explanation", "unkernel.parsing.explaining"}
     for kind in ("trees-rich", "bunsetsu-svm", "chunks-svm"):
         done = subprocess.run(
             [sys.executable, "-c", program, PARSERS, kind], capture_output=True, text=True, check=False

@@ -12,8 +12,8 @@ from reference.kernels import make_slots_model
 from reference.treebanks import CROSSING, bank_of
 from unkernel import FormatError, LimitError, PolyLogisticRegression, compile, load, read_model
 from unkernel.data import ChunkCorpus, allowance
-from unkernel.engines import build
-from unkernel.engines.build import Head
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.builders import Head
 from unkernel.parsing import ArcEagerParser, Chunker
 from unkernel.parsing.arc_eager.model import new_spec
 from unkernel.records import Plan, PlanStep, steps
@@ -269,7 +269,7 @@ def test_a_number_of_features_that_is_only_claimed(tmp_path, chunker):
 
 def test_equal_states():
     """Each would be put behind all others: n states took n * n steps."""
-    tables = build.expanded(build.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6))
+    tables = builders.expanded(builders.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6))
     group = np.diff(tables.arrays["state_begins"]).argmax()
     begin, end = tables.arrays["state_begins"][group : group + 2]
     tables.arrays["states"] = tables.arrays["states"].copy()

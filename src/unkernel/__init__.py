@@ -35,7 +35,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "CompiledClassifier": "unkernel.engines.classifier",
+            "CompiledClassifier": "unkernel.engines.rows.classifier",
             "ConjunctionModel": "unkernel.models.conjunction",
             "CuttingPlaneSVC": "unkernel.cutplane.svc",
             "Forest": "unkernel.data.trees.forest",
@@ -45,11 +45,11 @@ else:
             "PolySVC": "unkernel.poly.svc",
             "RankSVM": "unkernel.cutplane.rank",
             "RecordEncoder": "unkernel.records.encoder",
-            "TreeClassifier": "unkernel.engines.trees",
-            "TreeKernel": "unkernel.engines.tree_kernel",
+            "TreeClassifier": "unkernel.engines.trees.classifier",
+            "TreeKernel": "unkernel.engines.trees.kernel_matrix",
             "TreeModel": "unkernel.models.tree",
             "TreeSVC": "unkernel.tree.svc",
-            "compile": "unkernel.engines.compiling",
+            "compile": "unkernel.engines.compilation",
             "datasets": "unkernel.data.datasets",
             "read_conllu": "unkernel.data.text.conll",
             "read_model": "unkernel.models.formats",

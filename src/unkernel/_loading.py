@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 
 # What the metadata of a file calls it: what it holds, in words, and what reads it.
 _KINDS = {
-    "compiled": ("a compiled classifier", "unkernel.engines.loading:load_compiled"),
-    "conjunctions": ("a model of conjunctions", "unkernel.engines.loading:load_conjunctions"),
-    "kernel": ("a model of support vectors", "unkernel.engines.loading:load_kernel"),
-    "linear": ("a linear model", "unkernel.engines.loading:load_linear"),
-    "tree": ("a model of trees", "unkernel.engines.loading:load_tree"),
-    "records": ("a classifier of records", "unkernel.engines.records:RecordClassifier.from_container"),
+    "compiled": ("a compiled classifier", "unkernel.engines.classifier_files:load_compiled"),
+    "conjunctions": ("a model of conjunctions", "unkernel.engines.classifier_files:load_conjunctions"),
+    "kernel": ("a model of support vectors", "unkernel.engines.classifier_files:load_kernel"),
+    "linear": ("a linear model", "unkernel.engines.classifier_files:load_linear"),
+    "tree": ("a model of trees", "unkernel.engines.classifier_files:load_tree"),
+    "records": (
+        "a classifier of records",
+        "unkernel.engines.records.classifier:RecordClassifier.from_container",
+    ),
     "arc_eager_parser": (
         "a parser of dependencies",
         "unkernel.parsing.arc_eager.model:ArcEagerModel.from_container",

@@ -12,7 +12,7 @@ import pytest
 
 from unkernel import compile, load, read_model, read_svmlight
 from unkernel.cli.options import shared as _options
-from unkernel.engines.compile_options import ENGINES
+from unkernel.engines.search.options import ENGINES
 
 MODELS = [
     "libsvm-poly2",

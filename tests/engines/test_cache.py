@@ -24,7 +24,7 @@ from reference.kernels import (
 )
 from reference.models import make_model
 from reference.remembered import RememberingScorer
-from unkernel.engines.cache import CacheInfo
+from unkernel.engines.rows.answer_cache import CacheInfo
 from unkernel.models.kernel import Kernel
 
 MODEL = make_kernel_model(1, polynomial(3), vectors=80)

@@ -15,8 +15,8 @@ import unkernel
 from reference.kernels import EXACT, applicable, assert_scores, make_kernel_model, polynomial, rows_for
 from reference.models import make_model
 from unkernel import PolySVC, write_svmlight
-from unkernel.engines import candidates
-from unkernel.engines.compile_options import parse_bytes
+from unkernel.engines.search import candidates
+from unkernel.engines.search.options import parse_bytes
 from unkernel.models.kernel import Kernel
 
 RARE = (0.0, 0.005, 0.5, 1, 3, 1e9)

@@ -12,7 +12,7 @@ import unkernel
 from reference import golden
 from reference.kernels import assert_scores, make_kernel_model, make_slots_model, polynomial, rows_like
 from reference.models import make_model
-from unkernel.engines import candidates, search
+from unkernel.engines.search import candidate_search, candidates
 from unkernel.models.kernel import Kernel
 
 MODEL = make_slots_model(1, 3)
@@ -80,7 +80,7 @@ def test_a_trie_that_does_not_pay_is_left_out(engine, monkeypatch):
 @pytest.mark.parametrize("engine", ["auto", "expanded", "split"])
 def test_a_trie_that_pays_is_kept(engine, monkeypatch):
     slower_with_a_trie(monkeypatch, False)
-    monkeypatch.setattr(search, "_TRIE_SIZES", (100, 30, 10))
+    monkeypatch.setattr(candidate_search, "_TRIE_SIZES", (100, 30, 10))
     fast = unkernel.compile(MODEL, engine, trie=ROWS)
     assert [c.trie_nodes for c in fast.candidates if c.trie_nodes] == [100, 30, 10]
     assert fast.trie.limit == fast.trie.nodes == 100  # all are equally fast, and this came first

@@ -16,8 +16,8 @@ from reference.kernels import EXACT, make_kernel_model, make_slots_model, polyno
 from reference.models import make_model
 from reference.processes import run_python
 from unkernel import FormatError, load
-from unkernel.engines import build
-from unkernel.engines.prefix_trie import grow, stored_trie
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.prefix_trie import grow, stored_trie
 from unkernel.models.kernel import Kernel
 
 BIG = make_kernel_model(1, polynomial(3), vectors=200, features=40, scores=3, fixed_width=True)
@@ -30,8 +30,8 @@ SOURCES = {
     "real": lambda: unkernel.compile(make_kernel_model(2, real=True), "expanded"),
     "rbf": lambda: unkernel.compile(make_kernel_model(2, Kernel("rbf", gamma=0.2)), "bitsliced"),
     "linear": lambda: unkernel.compile(make_kernel_model(2, Kernel("linear"), scores=6)),
-    "grouped": lambda: classifier(BIG, build.Head(grouped=12, sum_bytes=1e5), 50),
-    "by frequency": lambda: classifier(BIG, build.Head(2e4, by_frequency=True), 50),
+    "grouped": lambda: classifier(BIG, builders.Head(grouped=12, sum_bytes=1e5), 50),
+    "by frequency": lambda: classifier(BIG, builders.Head(2e4, by_frequency=True), 50),
     "trie": lambda: unkernel.compile(BIG, "split", rare=50, trie=rows_for(BIG, wider=0), trie_nodes=40),
     "sets": lambda: unkernel.compile(make_model(2, degree=3, classes=["a", "ü", "猫"])),
     "monomials": lambda: unkernel.compile(make_model(2, degree=2, sets=False)),
@@ -40,7 +40,7 @@ SOURCES = {
 
 def classifier(model, head, rare):
     return unkernel.CompiledClassifier(
-        model, build.expanded(build.Machine(model), head=head, rare_below=rare)
+        model, builders.expanded(builders.Machine(model), head=head, rare_below=rare)
     )
 
 
@@ -53,9 +53,9 @@ def small(layout, folder):
     if layout in ("inverted", "bitsliced"):
         fast = unkernel.compile(SMALL, layout)
     else:
-        machine = build.Machine(MODELS.get(layout, SMALL))
-        head, rare = HEADS.get(layout, build.Head(0.0)), RARE.get(layout, 0)
-        tables = build.expanded(machine, head=head, rare_below=rare)
+        machine = builders.Machine(MODELS.get(layout, SMALL))
+        head, rare = HEADS.get(layout, builders.Head(0.0)), RARE.get(layout, 0)
+        tables = builders.expanded(machine, head=head, rare_below=rare)
         if layout == "prefixes":
             tables = with_prefixes(tables)
         fast = unkernel.CompiledClassifier(machine.model, tables)
@@ -84,11 +84,11 @@ MODELS = {
     "grouped": make_slots_model(1, 3, vectors=60, slots=3, others=2),
 }
 HEADS = {
-    "dense": build.Head(4e6, 4),
-    "split": build.Head(200.0),
-    "grouped": build.Head(4e6, grouped=9, sum_bytes=500.0),
-    "frequency": build.Head(300.0, by_frequency=True),
-    "prefixes": build.Head(300.0, by_frequency=True),
+    "dense": builders.Head(4e6, 4),
+    "split": builders.Head(200.0),
+    "grouped": builders.Head(4e6, grouped=9, sum_bytes=500.0),
+    "frequency": builders.Head(300.0, by_frequency=True),
+    "prefixes": builders.Head(300.0, by_frequency=True),
 }
 RARE = {"split": 4, "rare": 10**6, "grouped": 12, "items": 4, "prefixes": 3}
 LAYOUTS = (
@@ -258,7 +258,7 @@ def test_rare_features_of_real_support_vectors(tmp_path):
 def test_columns_out_of_order(degree, tmp_path):
     """With fused features, ranks must ascend with the columns: else places lie outside the dense tables."""
     model = make_kernel_model(1, polynomial(degree), features=degree + 2, share=0.9)
-    tables = build.expanded(build.Machine(model), head=build.Head(4e6, fused=1))
+    tables = builders.expanded(builders.Machine(model), head=builders.Head(4e6, fused=1))
     columns = tables.arrays["columns"]
     assert len(columns) == degree + 1
     for shift in range(1, len(columns) - 1):

@@ -11,8 +11,8 @@ from scipy import sparse
 
 from unkernel._core import FeatureMap, arrange, expand, int16_pair_engine
 from unkernel.data.rows.csr import CsrRows
-from unkernel.engines.build import HeadLayout, Limits
-from unkernel.engines.tables import ConjunctionWeights
+from unkernel.engines.tables.builders import HeadLayout, Limits
+from unkernel.engines.tables.compiled_tables import ConjunctionWeights
 
 MAP = FeatureMap(degree=2, kind="kernel", gamma=1.0, coef0=1.0)
 HEAD = HeadLayout(fused=0, ranks=2, by_frequency=False, grouped=0, most_sums=0.0)

@@ -14,7 +14,7 @@ from sklearn.svm import SVC, NuSVC
 
 import unkernel
 from reference.kernels import assert_scores, make_pairs_model, polynomial, sizes, slow_votes
-from unkernel.engines.build import Machine
+from unkernel.engines.tables.builders import Machine
 from unkernel.models import Decision
 from unkernel.models.kernel import Kernel
 from unkernel.models.pair_coefficients import PairCoefficients, found_pairs

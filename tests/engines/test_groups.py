@@ -21,15 +21,15 @@ from reference.kernels import (
     set_weights,
 )
 from reference.models import make_model, possible
-from unkernel.engines import build
-from unkernel.engines.build import Head
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.builders import Head
 from unkernel.models import KernelModel
 
 MOST_GROUPS = 24
 
 
 def expanded(model, head, **options):
-    return build.expanded(build.Machine(model), head=head, **options)
+    return builders.expanded(builders.Machine(model), head=head, **options)
 
 
 def column_sets(X):
@@ -176,8 +176,8 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     X = (rng.random((30, 17)) < 0.4).astype(float)
     X[0] = 0.0
     head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.intercept) * sums, by_frequency=by_frequency)
-    plain = build.conjunctions(model, head=Head(4e6)).engine()
-    tables = build.conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
+    plain = builders.conjunctions(model, head=Head(4e6)).engine()
+    tables = builders.conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
     assert not features or by_frequency or groups_of(tables)
     engine = tables.engine()
     for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):

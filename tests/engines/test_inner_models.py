@@ -12,7 +12,7 @@ import unkernel
 from reference.models import make_model
 from unkernel import FormatError, load
 from unkernel._loading import check_loaded
-from unkernel.engines import loading
+from unkernel.engines import classifier_files
 from unkernel.models import container
 from unkernel.models.numbering import decode, numbers_of
 
@@ -68,7 +68,7 @@ def test_a_damaged_model_beside_sound_tables(model, damage, tmp_path):
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, monkeypatch):
-    monkeypatch.setattr(loading, "_CHECKED_BYTES", 0)
+    monkeypatch.setattr(classifier_files, "_CHECKED_BYTES", 0)
     path = damaged(model, damage, tmp_path / "model.uk")
     loaded = load(path)
     loaded.predict(np.ones((1, model.n_features)))  # which does not need it
@@ -88,7 +88,7 @@ def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, m
 
 def test_sound_models_are_taken(model, tmp_path, monkeypatch):
     for largest in (1 << 24, 0):
-        monkeypatch.setattr(loading, "_CHECKED_BYTES", largest)
+        monkeypatch.setattr(classifier_files, "_CHECKED_BYTES", largest)
         fast = unkernel.compile(model, "expanded", measure=False)
         fast.save(tmp_path / "model.uk")
         for verify in ("lazy", True, False):

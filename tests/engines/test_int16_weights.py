@@ -14,8 +14,9 @@ from reference.conjunctions import score
 from reference.kernels import make_kernel_model
 from reference.models import make_model
 from unkernel import CompiledClassifier, FormatError, compile, load
-from unkernel.engines import build, candidates
-from unkernel.engines.int16 import int16_obstacle, int16_tables
+from unkernel.engines.search import candidates
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
 from unkernel.models.kernel import Kernel
 
 
@@ -52,7 +53,7 @@ def test_it_is_smaller_than_tables_and_answers_the_same(tmp_path):
     model = short_model(1, used=150, n_features=150, classes=5)
     X = (rng.random((200, 150)) < 0.2).astype(float)
     compiled = CompiledClassifier(model)
-    tables = CompiledClassifier(model, build.conjunctions(model, head=build.default_head(model)))
+    tables = CompiledClassifier(model, builders.conjunctions(model, head=builders.default_head(model)))
     assert compiled.nbytes < 0.5 * tables.nbytes
     np.testing.assert_allclose(
         compiled.decision_function(X), tables.decision_function(X), rtol=1e-13, atol=1e-13

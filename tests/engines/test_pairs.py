@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import SVC
 
 import unkernel
-from unkernel.engines import build
+from unkernel.engines.tables import builders
 from unkernel.models import pair_coefficients as module
 from unkernel.models.decision import expand_pairs
 from unkernel.models.pair_coefficients import PairCoefficients
@@ -49,7 +49,7 @@ def test_scores_are_those_of_the_kernel_sum(
     many: tuple[Any, Any], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     svc, X = many
-    monkeypatch.setattr(build, "_WHOLE_PAIRS", share)
+    monkeypatch.setattr(builders, "_WHOLE_PAIRS", share)
     fast = unkernel.compile(svc)
     assert fast.tables.layout == "pairs"
     scores = fast.score_csr(fast._checked_rows(X), 1)

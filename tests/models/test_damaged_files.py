@@ -440,7 +440,7 @@ def test_nothing_is_allocated_because_a_file_says_so(tmp_path):
     program = """
         import resource, sys
         from pathlib import Path
-        import unkernel, unkernel.engines.loading
+        import unkernel, unkernel.engines.classifier_files
         from scipy import sparse
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + (64 << 20),) * 2)

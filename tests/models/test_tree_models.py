@@ -477,7 +477,7 @@ def test_little_is_allocated_because_a_file_says_so(tmp_path):
         import resource, sys
         from pathlib import Path
         import numpy as np
-        import unkernel, unkernel.engines.loading
+        import unkernel, unkernel.engines.classifier_files
         taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (taken + (200 << 20),) * 2)
         fast = unkernel.load(sys.argv[1])

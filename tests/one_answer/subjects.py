@@ -31,8 +31,8 @@ import unkernel
 from one_answer import values
 from one_answer.values import Random, pick
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RecordEncoder
-from unkernel.engines.compile_options import ENGINES
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.engines.search.options import ENGINES
 
 ROWS = 24
 LABELS: list[list[Any]] = [["no", "yes"], ["no", "yes", "maybé"], [0, 1], [3, 1, 2, 7], [False, True]]

@@ -18,7 +18,7 @@ from one_answer.limits import CannotSayError, Limit
 from one_answer.server import ServedModel
 from one_answer.subjects import Subject
 from one_answer.values import ORDINARY
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
 
 Record = dict[str, Any]
 

@@ -11,7 +11,7 @@ import pytest
 from reference.parse_corpora import MAKERS
 from unkernel import compile, load
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu
-from unkernel.engines import candidates
+from unkernel.engines.search import candidates
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
 READERS = {

@@ -26,8 +26,8 @@ from sklearn.svm import SVC
 
 import unkernel
 from unkernel import RecordEncoder
-from unkernel.engines.comparing import check_generated
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.engines.records.pipeline_check import check_generated
 from unkernel.records import PlanStep
 from unkernel.records.generating import generated_records
 

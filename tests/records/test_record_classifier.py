@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 
 import unkernel
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.errors import FormatError
 from unkernel.records import steps
 

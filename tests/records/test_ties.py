@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, OneClassSVM
 
 import unkernel
-from unkernel.engines.comparing import check_answers
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.engines.records.pipeline_check import check_answers
 from unkernel.models import Decision, LinearModel
 from unkernel.records import Plan, steps
 

@@ -16,7 +16,7 @@ from sklearn.svm import SVC, LinearSVC
 
 import unkernel
 from unkernel import PolySVC, RecordEncoder
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
 
 PEOPLE = [{"age": 20 + k % 50, "job": ("clerk", "pilot")[k % 2], "id": k} for k in range(60)]
 RICH = np.array([person["age"] > 40 and person["job"] == "pilot" for person in PEOPLE])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from unkernel.cli.inputs.models import score_names
-from unkernel.engines.explaining import Contribution, Explanation
+from unkernel.engines.explain.explanation import Contribution, Explanation
 from unkernel.models import Decision
 
 

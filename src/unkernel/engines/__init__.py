@@ -5,37 +5,37 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from unkernel.engines.binding import BoundRecord
-    from unkernel.engines.cache import CacheInfo
-    from unkernel.engines.candidates import Candidate
-    from unkernel.engines.classifier import CompiledClassifier
-    from unkernel.engines.compiling import compile
-    from unkernel.engines.explaining import Contribution, Explanation, Heavy
-    from unkernel.engines.fragments import Fragment, TreeExplanation
-    from unkernel.engines.loading import load
-    from unkernel.engines.one_row import OneRowScorer
-    from unkernel.engines.records import RecordClassifier
-    from unkernel.engines.tree_kernel import TreeKernel
-    from unkernel.engines.trees import TreeClassifier
+    from unkernel.engines.classifier_files import load
+    from unkernel.engines.compilation import compile
+    from unkernel.engines.explain.explanation import Contribution, Explanation, Heavy
+    from unkernel.engines.explain.fragments import Fragment, TreeExplanation
+    from unkernel.engines.records.bound_records import BoundRecord
+    from unkernel.engines.records.classifier import RecordClassifier
+    from unkernel.engines.rows.answer_cache import CacheInfo
+    from unkernel.engines.rows.classifier import CompiledClassifier
+    from unkernel.engines.rows.single_row import OneRowScorer
+    from unkernel.engines.search.candidates import Candidate
+    from unkernel.engines.trees.classifier import TreeClassifier
+    from unkernel.engines.trees.kernel_matrix import TreeKernel
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "BoundRecord": "unkernel.engines.binding",
-            "CacheInfo": "unkernel.engines.cache",
-            "Candidate": "unkernel.engines.candidates",
-            "CompiledClassifier": "unkernel.engines.classifier",
-            "Contribution": "unkernel.engines.explaining",
-            "Explanation": "unkernel.engines.explaining",
-            "Fragment": "unkernel.engines.fragments",
-            "Heavy": "unkernel.engines.explaining",
-            "OneRowScorer": "unkernel.engines.one_row",
-            "RecordClassifier": "unkernel.engines.records",
-            "TreeClassifier": "unkernel.engines.trees",
-            "TreeExplanation": "unkernel.engines.fragments",
-            "TreeKernel": "unkernel.engines.tree_kernel",
-            "compile": "unkernel.engines.compiling",
-            "load": "unkernel.engines.loading",
+            "BoundRecord": "unkernel.engines.records.bound_records",
+            "CacheInfo": "unkernel.engines.rows.answer_cache",
+            "Candidate": "unkernel.engines.search.candidates",
+            "CompiledClassifier": "unkernel.engines.rows.classifier",
+            "Contribution": "unkernel.engines.explain.explanation",
+            "Explanation": "unkernel.engines.explain.explanation",
+            "Fragment": "unkernel.engines.explain.fragments",
+            "Heavy": "unkernel.engines.explain.explanation",
+            "OneRowScorer": "unkernel.engines.rows.single_row",
+            "RecordClassifier": "unkernel.engines.records.classifier",
+            "TreeClassifier": "unkernel.engines.trees.classifier",
+            "TreeExplanation": "unkernel.engines.explain.fragments",
+            "TreeKernel": "unkernel.engines.trees.kernel_matrix",
+            "compile": "unkernel.engines.compilation",
+            "load": "unkernel.engines.classifier_files",
         },
     )
 

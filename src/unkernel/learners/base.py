@@ -20,8 +20,8 @@ from unkernel.data.showing import Reported
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
-from unkernel.engines.compiling import engine_without_measuring
-from unkernel.engines.explaining import linear_weights
+from unkernel.engines.compilation import engine_without_measuring
+from unkernel.engines.explain.explanation import linear_weights
 from unkernel.errors import FormatError, warn_caller
 from unkernel.learners.parameters import restored_parameters, stored_parameters
 from unkernel.learners.progress import OnProgress, ProgressPrinter

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.contributions import contributions_of_ones
-from unkernel.engines.explaining import AND, Heavy
-from unkernel.engines.tables import CONJUNCTIONS
+from unkernel.engines.explain.contributions import contributions_of_ones
+from unkernel.engines.explain.explanation import AND, Heavy
+from unkernel.engines.rows.classifier import CompiledClassifier
+from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def heavy_conjunctions(
 
 def expanded(model: Any) -> CompiledClassifier:
     """A classifier of a model of support vectors whose conjunctions have weights."""
-    from unkernel.engines.compiling import compile
+    from unkernel.engines.compilation import compile
 
     made = compile(model, "expanded", measure=False)
     assert isinstance(made, CompiledClassifier)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data import allowance
-from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.loading import classifier_from
+from unkernel.engines.classifier_files import classifier_from
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 

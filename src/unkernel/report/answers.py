@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from unkernel.data import Forest
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.engines.explaining import Explanation, Heavy
-from unkernel.engines.fragments import TreeExplanation
+from unkernel.engines.explain.explanation import Explanation, Heavy
+from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.models import Decision
 from unkernel.report.detection import Detection
 from unkernel.report.wording import labels as label_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unkernel.engines.explaining import AND, Explanation, Heavy
-from unkernel.engines.fragments import TreeExplanation
+from unkernel.engines.explain.explanation import AND, Explanation, Heavy
+from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.report.markup import Bar, Html, table
 from unkernel.report.wording import signed
 

@@ -6,8 +6,8 @@ from functools import singledispatch
 from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.engines.explaining import Explanation
-from unkernel.engines.fragments import TreeExplanation
+from unkernel.engines.explain.explanation import Explanation
+from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.models.base import Model
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.describing import classifier_facts, model_facts, parser_facts, training_facts

@@ -11,7 +11,7 @@ from typing import Any
 from unkernel.data.files import name_of
 from unkernel.data.replacing import replaced
 from unkernel.engines import Candidate
-from unkernel.engines.candidates import words
+from unkernel.engines.search.candidates import words
 from unkernel.report.wording import size
 
 _FORMATS = (".png", ".svg", ".pdf")

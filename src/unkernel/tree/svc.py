@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unkernel.data.memory import available_bytes
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import as_forest, has_trees
-from unkernel.engines.fragments import TreeExplanation
-from unkernel.engines.trees import TreeClassifier
+from unkernel.engines.explain.fragments import TreeExplanation
+from unkernel.engines.trees.classifier import TreeClassifier
 from unkernel.learners.base import Learner, Outcome, frozen
 from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress

@@ -26,7 +26,7 @@ from unkernel.cli.render.tables import candidates_to_json
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
-from unkernel.engines.compile_options import check_trie
+from unkernel.engines.search.options import check_trie
 from unkernel.report import plots
 
 # The function's defaults are the command's.

@@ -29,8 +29,8 @@ from unkernel.cli.render.inspected import print_model
 from unkernel.cli.render.progress import Display
 from unkernel.cli.render.tables import candidates_to_json
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.build import LARGEST_EXPANDED_DEGREE
-from unkernel.engines.tables import CONJUNCTIONS
+from unkernel.engines.tables.builders import LARGEST_EXPANDED_DEGREE
+from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 from unkernel.models import KernelModel, container
 
 

@@ -16,7 +16,7 @@ from unkernel.cli.inputs.kinds import parser_words, users_of
 from unkernel.cli.render.console import note, size
 from unkernel.cli.render.progress import Display
 from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
-from unkernel.engines.tables import BITSLICED, CONJUNCTIONS, Tables
+from unkernel.engines.tables.compiled_tables import BITSLICED, CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
 from unkernel.models import (
     ConjunctionModel,

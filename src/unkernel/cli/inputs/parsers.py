@@ -11,7 +11,7 @@ from unkernel.cli.inputs.contents import data_told
 from unkernel.cli.inputs.kinds import parser_words, users_of
 from unkernel.cli.options.wording import in_words_of_options
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
-from unkernel.engines.tables import CONJUNCTIONS
+from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel
 from unkernel.parsing import ArcEagerModel, ChunkModel, TextParserModel

@@ -25,7 +25,7 @@ from unkernel.cli.render.console import note, peak_memory
 from unkernel.cli.render.progress import Display
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import compile
-from unkernel.engines.compiling import engine_without_measuring
+from unkernel.engines.compilation import engine_without_measuring
 from unkernel.models import KernelModel
 
 

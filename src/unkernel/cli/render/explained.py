@@ -9,7 +9,7 @@ from rich.text import Text
 
 from unkernel.cli.render.console import many, on_one_line, print_facts
 from unkernel.cli.render.tables import new_table, print_table
-from unkernel.engines.explaining import AND
+from unkernel.engines.explain.explanation import AND
 
 
 def print_explanation(found: dict[str, Any]) -> None:

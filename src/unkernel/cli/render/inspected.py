@@ -10,7 +10,7 @@ from unkernel.cli.render.console import many, on_one_line, print_facts, results,
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.render.records import print_columns
 from unkernel.cli.render.tables import new_table, print_candidates, print_table
-from unkernel.engines.explaining import AND
+from unkernel.engines.explain.explanation import AND
 
 
 def print_model(found: dict[str, Any]) -> None:

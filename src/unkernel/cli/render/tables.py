@@ -14,7 +14,7 @@ from rich.text import Text
 from unkernel.cli.render.console import microseconds, on_one_line, results, size
 from unkernel.cli.render.models import exactness
 from unkernel.engines import Candidate
-from unkernel.engines.candidates import details
+from unkernel.engines.search.candidates import details
 
 # A file has no width: nothing is cut or wrapped there.
 _FILE_WIDTH = 100_000

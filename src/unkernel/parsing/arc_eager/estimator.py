@@ -14,7 +14,7 @@ from unkernel._core import ArcEagerSpec
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.compile_options import ENGINES
+from unkernel.engines.search.options import ENGINES
 from unkernel.learners.parameters import COST
 from unkernel.parsing.arc_eager.model import (
     SPLITS,

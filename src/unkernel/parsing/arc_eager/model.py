@@ -16,7 +16,7 @@ from unkernel.data.files import Source
 from unkernel.data.text.columns import rewritten
 from unkernel.data.text.conll import COLUMNS, Treebank, read_conllu
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.result import TreeResult, result_of
 from unkernel.parsing.beams import check_beam, stored_beam

@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unkernel._core import bunsetsu_training
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.compile_options import ENGINES, check_options, check_trie, memory_bytes
-from unkernel.engines.sources import model_of
+from unkernel.engines.model_sources import model_of
+from unkernel.engines.search.options import ENGINES, check_options, check_trie, memory_bytes
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unkernel._core import BunsetsuFeatures
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.bunsetsu.result import BunsetsuResult, result_of

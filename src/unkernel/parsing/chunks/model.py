@@ -23,8 +23,8 @@ from unkernel.data import allowance
 from unkernel.data.files import Source
 from unkernel.data.text.chunks import ChunkCorpus, read_chunks
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.compiling import compile
+from unkernel.engines.compilation import compile
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.load import COMPILED, model_from, model_part

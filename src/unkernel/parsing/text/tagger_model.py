@@ -17,7 +17,7 @@ from unkernel.data.frames import frame_of
 from unkernel.data.text.columns import rewritten
 from unkernel.data.text.conll import COLUMNS, Treebank
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.model import TreebankSource, measurable, treebank_of
 from unkernel.parsing.feature_names import ChunkFeatureNames

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unkernel.data.text.columns import rewritten, text_of
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, comparable_trees

@@ -15,7 +15,7 @@ from unkernel.data.files import Source
 from unkernel.data.text.columns import text_of
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier import CompiledClassifier
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.model import measurable
 from unkernel.parsing.saved_model import Arrays, SavedModel

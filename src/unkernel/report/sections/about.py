@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.candidates import Candidate, details
+from unkernel.engines.search.candidates import Candidate, details
 from unkernel.report.answers import Answered
 from unkernel.report.describing import classifier_facts, facts_by_model
 from unkernel.report.markup import Html, facts, joined, paragraph, table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.engines.explaining import Heavy
+from unkernel.engines.explain.explanation import Heavy
 from unkernel.report.describing import facts_by_model, parser_facts
 from unkernel.report.explained import heavy_table
 from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture

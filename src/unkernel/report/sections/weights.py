@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from unkernel.engines.explaining import AND, Heavy
+from unkernel.engines.explain.explanation import AND, Heavy
 from unkernel.report.answers import Answered
 from unkernel.report.explained import heavy_table
 from unkernel.report.markup import Html, element, figure, joined, paragraph, side_by_side

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import JsonAnswers, JsonShape
-from unkernel.engines.explaining import AND, Explanation
+from unkernel.engines.explain.explanation import AND, Explanation
 from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid
 from unkernel.models.decision import Softmax

@@ -15,19 +15,19 @@ from unkernel._core import Engine
 from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
-from unkernel.engines.cache import CacheInfo, cache_info_of, check_cache
-from unkernel.engines.candidates import Candidate
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
-from unkernel.engines.int16 import int16_obstacle, int16_tables
-from unkernel.engines.one_row import OneRowScorer, predict_by, score_by
-from unkernel.engines.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
-from unkernel.engines.tables import CONJUNCTIONS, INT16, Tables
+from unkernel.engines.rows.answer_cache import CacheInfo, cache_info_of, check_cache
+from unkernel.engines.rows.single_row import OneRowScorer, predict_by, score_by
+from unkernel.engines.search.candidates import Candidate
+from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, INT16, Tables
+from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
+from unkernel.engines.tables.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, container
 from unkernel.models.load import COMPILED, model_part
 from unkernel.models.rows import check_width
 
 if TYPE_CHECKING:
-    from unkernel.engines.explaining import Explanation, Heavy
+    from unkernel.engines.explain.explanation import Explanation, Heavy
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
@@ -151,13 +151,13 @@ class CompiledClassifier(CompiledEstimator):
         """Tables that can list conjunctions; made when first needed: a fit that is only saved needs none."""
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
-        from unkernel.engines import build
+        from unkernel.engines.tables import builders
 
         if isinstance(self.model, LinearModel):
-            return build.linear(self.model)
+            return builders.linear(self.model)
         if isinstance(self.model, KernelModel):
             raise ValueError("a model of support vectors is made ready by unkernel.compile")
-        return build.conjunctions(self.model, head=build.default_head(self.model))
+        return builders.conjunctions(self.model, head=builders.default_head(self.model))
 
     @property
     def _engine(self) -> Engine:
@@ -236,7 +236,7 @@ class CompiledClassifier(CompiledEstimator):
         FormatError
             If the scores differ.
         """
-        from unkernel.engines.verifying import check_answers
+        from unkernel.engines.rows.table_check import check_answers
 
         if self.tables is not None and self.tables.layout != INT16 and self.exact:
             check_answers(self.to_model(), self._engine, file, np.random.default_rng())
@@ -493,7 +493,7 @@ class CompiledClassifier(CompiledEstimator):
                 "a pruned classifier answers approximately, so its contributions would not add up; explain "
                 "with the exact model: unkernel.compile(fast.model)"
             )
-        from unkernel.engines.explaining import explain
+        from unkernel.engines.explain.explanation import explain
 
         self._check_names(row)
         return explain(self._checked_model, row, top, of=of, names=names)
@@ -513,7 +513,7 @@ class CompiledClassifier(CompiledEstimator):
             support vectors, conjunctions that are not in the tables (those of rare features for ``"split"``,
             those with small weights for ``"pruned"``) are not listed.
         """
-        from unkernel.engines.explaining import heaviest
+        from unkernel.engines.explain.explanation import heaviest
 
         from_tables = isinstance(self.model, KernelModel) or not self.exact
         return heaviest(self._checked_model, self.tables if from_tables else None, top)
@@ -548,7 +548,7 @@ class CompiledClassifier(CompiledEstimator):
         return self._linear_weights()[1]
 
     def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from unkernel.engines.explaining import linear_weights
+        from unkernel.engines.explain.explanation import linear_weights
 
         weights = linear_weights(self._checked_model)
         if weights is None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unkernel.engines.absorbing import absorbed
-from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.comparing import check_answers, check_generated
-from unkernel.engines.records import RecordClassifier
-from unkernel.engines.sources import model_of, with_classes
+from unkernel.engines.model_sources import model_of, with_classes
+from unkernel.engines.records.classifier import RecordClassifier
+from unkernel.engines.records.fold_products import absorbed
+from unkernel.engines.records.pipeline_check import check_answers, check_generated
+from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.records.plan import Plan
 
 

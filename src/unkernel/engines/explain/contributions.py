@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.engines import build
-from unkernel.engines.build import Head, Machine, is_linear_of_pairs, simplified
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.builders import Head, Machine, is_linear_of_pairs, simplified
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.joint_conjunctions import squared_constant
 from unkernel.models.numbering import encode
@@ -91,7 +91,7 @@ def _of_kernel_model(
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
     if not ones:  # sets count with several powers of a value: monomials have one each
         narrow = _as_real(narrow, values)
-    tables = build.expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
+    tables = builders.expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
     listed = tables.heaviest_conjunctions(top=_MOST_CONJUNCTIONS)
     local = np.asarray(listed["columns"])
     return RowContributions(

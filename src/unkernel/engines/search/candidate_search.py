@@ -9,11 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.engines import build
-from unkernel.engines.build import Head, Machine
-from unkernel.engines.candidates import Bench, Candidate, Trial, words
-from unkernel.engines.int16 import int16_obstacle, int16_tables
-from unkernel.engines.layouts import (
+from unkernel.engines.search.candidates import Bench, Candidate, Trial, words
+from unkernel.engines.search.layouts import (
     GROUPED_RANKS,
     LayoutSearch,
     MakeTables,
@@ -25,8 +22,11 @@ from unkernel.engines.layouts import (
     largest_head,
     rare_borders,
 )
-from unkernel.engines.prefix_trie import grow, stored_trie, without_trie
-from unkernel.engines.tables import Tables
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.builders import Head, Machine
+from unkernel.engines.tables.compiled_tables import Tables
+from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
+from unkernel.engines.tables.prefix_trie import grow, stored_trie, without_trie
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
@@ -70,8 +70,8 @@ def _engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
 
 def _engines_of_vectors(machine: Machine, bench: Bench) -> Iterable[Trial]:
     engine = bench.options.engine
-    if engine in ("auto", "expanded") and build.is_linear_of_pairs(machine.model):
-        return [bench.trial(Candidate("expanded"), lambda: build.pairs(machine.model))]
+    if engine in ("auto", "expanded") and builders.is_linear_of_pairs(machine.model):
+        return [bench.trial(Candidate("expanded"), lambda: builders.pairs(machine.model))]
     if engine == "auto":
         return _measured_engines(machine, bench) if bench.timed else _engines_by_rule(machine, bench)
     if engine == "inverted":
@@ -84,11 +84,11 @@ def _engines_of_vectors(machine: Machine, bench: Bench) -> Iterable[Trial]:
 
 
 def _inverted(machine: Machine, bench: Bench) -> Trial:
-    return bench.trial(Candidate("inverted"), lambda: build.inverted(machine))
+    return bench.trial(Candidate("inverted"), lambda: builders.inverted(machine))
 
 
 def _bitsliced(machine: Machine, bench: Bench) -> Trial:
-    return bench.trial(Candidate("bitsliced"), lambda: build.bitsliced(machine))
+    return bench.trial(Candidate("bitsliced"), lambda: builders.bitsliced(machine))
 
 
 def _engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
@@ -125,7 +125,7 @@ def _measured_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
 def _maker(machine: Machine, bench: Bench) -> MakeTables:
     def make(border: int, head: Head) -> Tables:
         memory, threads = bench.memory, bench.options.threads
-        return build.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
+        return builders.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
 
     return make
 
@@ -168,7 +168,7 @@ def _expansion(machine: Machine, bench: Bench) -> Trial:
     candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
     trial = bench.trial(
         candidate,
-        lambda: build.expanded(
+        lambda: builders.expanded(
             machine,
             head=head,
             rare_below=below,
@@ -183,7 +183,7 @@ def _expansion(machine: Machine, bench: Bench) -> Trial:
 def _check_expansion(machine: Machine, engine: str) -> None:
     if not machine.expandable:
         raise ValueError(
-            f"engine={engine!r} needs a polynomial kernel of degree 1 to {build.LARGEST_EXPANDED_DEGREE}, "
+            f"engine={engine!r} needs a polynomial kernel of degree 1 to {builders.LARGEST_EXPANDED_DEGREE}, "
             f"and this one is {machine.model.kernel.words()}; use engine='inverted' or 'bitsliced'"
         )
     if engine in ("split", "pruned") and not machine.sets:
@@ -202,7 +202,7 @@ def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
     decision = machine.model.decision
     given, right = (
         np.asarray(engine.score(sample, 1))
-        for engine in (trial.tables.engine(), build.inverted(machine).engine())
+        for engine in (trial.tables.engine(), builders.inverted(machine).engine())
     )
     if decision.scheme == "regression":
         note = f"values of the sample are off by at most {np.abs(given - right).max():.3g}"
@@ -225,7 +225,7 @@ def _engines_of_weights(model: Weights, bench: Bench) -> Iterable[Trial]:
     if engine == "int16":
         return [_int16(model, bench)]
     if isinstance(model, LinearModel):
-        return [bench.trial(Candidate("expanded"), lambda: build.linear(model))]
+        return [bench.trial(Candidate("expanded"), lambda: builders.linear(model))]
     return _layouts_of_weights(model, bench)
 
 
@@ -237,7 +237,7 @@ def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
     """With nothing to measure on, only the first layout that fits."""
 
     def make(_: int, head: Head) -> Tables:
-        return build.conjunctions(model, head=head, sample=bench.sample, threads=bench.options.threads)
+        return builders.conjunctions(model, head=head, sample=bench.sample, threads=bench.options.threads)
 
     if bench.options.engine == "auto" and int16_obstacle(model) is None:
         trial = _int16(model, bench)
@@ -245,7 +245,7 @@ def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
         if bench.sample is None and trial.tables is not None:
             return
     search = LayoutSearch(bench, make)
-    default = Head(min(build.default_head(model).nbytes, bench.memory))
+    default = Head(min(builders.default_head(model).nbytes, bench.memory))
     fusable = model.sets and model.degree > 1
     groups: list[Head] = []
     if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
@@ -299,14 +299,14 @@ def _by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench
     """Tables whose ranks go by frequency, as a prefix trie needs them."""
     threads = bench.options.threads
     if isinstance(subject, ConjunctionModel) and subject.sets:
-        return build.conjunctions(subject, head=head, threads=threads)
+        return builders.conjunctions(subject, head=head, threads=threads)
     if not isinstance(subject, Machine) or not subject.expandable or not subject.sets:
         raise ValueError(
             "a prefix trie needs conjunctions of binary features: a polynomial kernel of degree 2 to "
-            f"{build.LARGEST_EXPANDED_DEGREE} over support vectors whose values are all 1, or a model "
+            f"{builders.LARGEST_EXPANDED_DEGREE} over support vectors whose values are all 1, or a model "
             "that was trained on binary rows; leave out trie"
         )
-    return build.expanded(
+    return builders.expanded(
         subject,
         head=head,
         rare_below=base.rare,

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from unkernel.engines import build
-from unkernel.engines.build import Head, Machine
-from unkernel.engines.candidates import Bench, Candidate, Trial
-from unkernel.engines.tables import Tables
+from unkernel.engines.search.candidates import Bench, Candidate, Trial
+from unkernel.engines.tables import builders
+from unkernel.engines.tables.builders import Head, Machine
+from unkernel.engines.tables.compiled_tables import Tables
 
 MakeTables = Callable[[int, Head], Tables]  # from the border of rare features, and the dense part
 
@@ -108,7 +108,7 @@ def heads_beside_groups(machine: Machine, border: int, memory: float) -> list[He
 
 def dense_bytes(ranks: int, degree: int, scores: int) -> float:
     """The size of a dense table of these ranks, at most of those that are used beside groups."""
-    return 8.0 * scores * build.dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
+    return 8.0 * scores * builders.dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 
 def is_large(machine: Machine) -> bool:

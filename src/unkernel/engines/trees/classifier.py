@@ -16,11 +16,11 @@ from unkernel._core import ExampleMachine, ExampleSet, OneTreeScorer, example_ma
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines.estimator import CompiledEstimator
-from unkernel.engines.fragments import Fragment, Search, TreeExplanation
+from unkernel.engines.explain.fragments import Fragment, Search, TreeExplanation
 from unkernel.models.tree import TreeModel
 
 if TYPE_CHECKING:
-    from unkernel.engines.explaining import Comparison, Heavy
+    from unkernel.engines.explain.explanation import Comparison, Heavy
 
 _MOST_DIFFERENCES = 4  # machines of two classes' difference that are kept
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
@@ -219,7 +219,7 @@ class TreeClassifier(CompiledEstimator):
         TreeExplanation
             The fragments; with ``rest`` and ``intercept`` they add up to the score.
         """
-        from unkernel.engines.explaining import check_top, compared
+        from unkernel.engines.explain.explanation import check_top, compared
 
         forest = tree if isinstance(tree, Forest) else as_forest([tree])
         if len(forest) != 1:
@@ -251,7 +251,7 @@ class TreeClassifier(CompiledEstimator):
         list of Heavy
             Each with the fragment in brackets, its weight and the class that it supports.
         """
-        from unkernel.engines.explaining import Heavy, check_top, spoken_for
+        from unkernel.engines.explain.explanation import Heavy, check_top, spoken_for
 
         count = check_top(top)
         columns: Sequence[int] = range(self.model.n_scores)

@@ -21,7 +21,7 @@ from unkernel._core import (
     pair_engine,
 )
 from unkernel.data import allowance
-from unkernel.engines.prefix_trie import limit_of, restore_trie
+from unkernel.engines.tables.prefix_trie import limit_of, restore_trie
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"

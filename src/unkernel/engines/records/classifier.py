@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
-from unkernel.engines.cache import CacheInfo
-from unkernel.engines.classifier import CompiledClassifier, Model
+from unkernel.engines.classifier_files import classifier_from
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
-from unkernel.engines.loading import classifier_from
+from unkernel.engines.rows.answer_cache import CacheInfo
+from unkernel.engines.rows.classifier import CompiledClassifier, Model
 from unkernel.errors import FormatError
 from unkernel.models import Decision, container
 from unkernel.records.plan import Plan
 from unkernel.records.splitting import Part, split
 
 if TYPE_CHECKING:
-    from unkernel.engines.binding import BoundRecord
-    from unkernel.engines.explaining import Explanation, Heavy
+    from unkernel.engines.explain.explanation import Explanation, Heavy
+    from unkernel.engines.records.bound_records import BoundRecord
 
 KIND = "records"  # of such files
 _PLAN = "plan."  # before the names of the plan's arrays in a file
@@ -258,7 +258,7 @@ class RecordClassifier(CompiledEstimator):
         >>> pilot.predict_one({"city": "Rome"}), pilot.predict_one({"city": "Oslo"})
         (1, 0)
         """
-        from unkernel.engines.binding import BoundRecord
+        from unkernel.engines.records.bound_records import BoundRecord
 
         return BoundRecord(self, shared)
 

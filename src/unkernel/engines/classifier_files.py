@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from unkernel.data import allowance
 from unkernel.data.files import name_of
-from unkernel.engines.candidates import Candidate
-from unkernel.engines.classifier import ENGINE, CompiledClassifier, Model
-from unkernel.engines.int16 import int16_tables
-from unkernel.engines.tables import INT16, Tables
+from unkernel.engines.rows.classifier import ENGINE, CompiledClassifier, Model
+from unkernel.engines.search.candidates import Candidate
+from unkernel.engines.tables.compiled_tables import INT16, Tables
+from unkernel.engines.tables.int16 import int16_tables
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.models.load import COMPILED, model_from
 
 if TYPE_CHECKING:
-    from unkernel.engines.trees import TreeClassifier
+    from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
 _CHECKED_BYTES = 1 << 24  # of a model beside its tables, that are looked at when a file is loaded
@@ -71,7 +71,7 @@ def classifier_from(
     try:
         found = model_from(name, kind, arrays, settings)
         if found.kind == "tree":
-            from unkernel.engines.trees import TreeClassifier
+            from unkernel.engines.trees.classifier import TreeClassifier
 
             trees = TreeClassifier(cast("TreeModel", found))
             allowance.claim(trees.bytes_to_come(), "the weights of subtrees")

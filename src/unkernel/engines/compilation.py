@@ -12,11 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from unkernel.data.threads import thread_count
-from unkernel.engines.build import simplest_form
-from unkernel.engines.cache import check_cache
-from unkernel.engines.candidates import Bench, Choice, choose
-from unkernel.engines.classifier import CompiledClassifier
-from unkernel.engines.compile_options import (
+from unkernel.engines.model_sources import Model, model_of, pipeline_of, with_classes
+from unkernel.engines.rows.answer_cache import check_cache
+from unkernel.engines.rows.classifier import CompiledClassifier
+from unkernel.engines.search.candidate_search import candidates
+from unkernel.engines.search.candidates import Bench, Choice, choose
+from unkernel.engines.search.options import (
     CompileOptions,
     OnProgress,
     check_options,
@@ -25,14 +26,13 @@ from unkernel.engines.compile_options import (
     check_unknown_keys,
     memory_bytes,
 )
-from unkernel.engines.measured_rows import rows_to_measure_on
-from unkernel.engines.search import candidates
-from unkernel.engines.sources import Model, model_of, pipeline_of, with_classes
+from unkernel.engines.search.sample_rows import rows_to_measure_on
+from unkernel.engines.tables.builders import simplest_form
 from unkernel.models import KernelModel, TreeModel
 
 if TYPE_CHECKING:
-    from unkernel.engines.records import RecordClassifier
-    from unkernel.engines.trees import TreeClassifier
+    from unkernel.engines.records.classifier import RecordClassifier
+    from unkernel.engines.trees.classifier import TreeClassifier
 
 
 def compile(
@@ -163,7 +163,7 @@ def compile(
     check_unknown_keys(unknown_keys, is_pipeline=pipeline is not None)
     if pipeline is None:
         return compile_model(with_classes(model_of(source), classes), options, sample, trie)
-    from unkernel.engines.pipelines import PipelineOptions, compile_pipeline
+    from unkernel.engines.records.pipelines import PipelineOptions, compile_pipeline
 
     given = PipelineOptions(
         sample=sample, trie=trie, classes=classes, ignores_unknown_keys=unknown_keys == "ignore"
@@ -176,7 +176,7 @@ def compile_model(
 ) -> CompiledClassifier | TreeClassifier:
     """The fastest classifier of a model, by options that have been checked."""
     if isinstance(model, TreeModel):
-        from unkernel.engines.trees import TreeClassifier
+        from unkernel.engines.trees.classifier import TreeClassifier
 
         check_tree_options(options, sample, trie)
         return TreeClassifier(model)

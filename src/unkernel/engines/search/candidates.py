@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from unkernel.data import allowance
 
 if TYPE_CHECKING:
-    from unkernel.engines.compile_options import CompileOptions
-    from unkernel.engines.tables import Tables
+    from unkernel.engines.search.options import CompileOptions
+    from unkernel.engines.tables.compiled_tables import Tables
 
 _MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
 _REPETITIONS = 5

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.engines.records import RecordClassifier
+from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.records.generating import generated_records
 from unkernel.records.plan import Plan
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from unkernel._core import arrange, expand, head_within
 from unkernel.data import allowance
 from unkernel.data.rows.csr import CsrRows, narrow
-from unkernel.engines.tables import (
+from unkernel.engines.tables.compiled_tables import (
     BITSLICED,
     CONJUNCTIONS,
     INVERTED,

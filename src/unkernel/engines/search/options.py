@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.data.memory import available_bytes, parse_bytes
-from unkernel.engines.prefix_trie import check_limit
+from unkernel.engines.tables.prefix_trie import check_limit
 
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int16")
 WITHOUT_TRIE = ("inverted", "bitsliced", "int16")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from unkernel._core import fits_int16
-from unkernel.engines.tables import INT16, Tables
+from unkernel.engines.tables.compiled_tables import INT16, Tables
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 

@@ -16,7 +16,7 @@ from unkernel.records.splitting import Part
 from unkernel.records.tables import column_names
 
 if TYPE_CHECKING:
-    from unkernel.engines.records import RecordClassifier
+    from unkernel.engines.records.classifier import RecordClassifier
 
 _SUMMED = {
     "linear": "the shared features are summed once",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.engines.contributions import contributions_of_ones
+from unkernel.engines.explain.contributions import contributions_of_ones
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.kernel import Kernel

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from unkernel.data.frames import frame_of
 from unkernel.data.rows.csr import canonical_rows, is_sparse
 from unkernel.data.showing import Shown
-from unkernel.engines.build import Head, Machine, expanded, is_linear_of_pairs, simplified
-from unkernel.engines.contributions import Model, contributions_of
-from unkernel.engines.tables import CONJUNCTIONS, Tables
+from unkernel.engines.explain.contributions import Model, contributions_of
+from unkernel.engines.tables.builders import Head, Machine, expanded, is_linear_of_pairs, simplified
+from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.models.curves import scores_per_member
 from unkernel.models.decision import pairs

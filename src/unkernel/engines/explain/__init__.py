@@ -1,0 +1,1 @@
+"""Explain scores: contributions of conjunctions and of tree fragments."""

@@ -1,0 +1,1 @@
+"""Compiled classifiers of records, and the pipelines they are made of."""

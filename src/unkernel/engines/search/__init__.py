@@ -1,0 +1,1 @@
+"""Search for the fastest engine of a model: candidates, layouts and measurements."""

@@ -1,0 +1,1 @@
+"""Compiled classifiers of trees."""
