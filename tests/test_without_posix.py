@@ -47,7 +47,7 @@ import sys, without_posix
 from pathlib import Path
 import numpy as np
 import unkernel
-from unkernel.cli.render.console import peak_memory
+from unkernel.cli.terminal.console import peak_memory
 from unkernel.data import replacing
 
 folder = Path(sys.argv[1])

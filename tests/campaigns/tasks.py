@@ -23,9 +23,9 @@ for module in (
     "unkernel.cli.commands.predict",
     "unkernel.cli.commands.tune",
     "unkernel.cli.learners.linear",
-    "unkernel.cli.learners.tuning",
+    "unkernel.cli.learners.parameter_search",
     "unkernel.models.formats.libsvm",
-    "unkernel.cli.render.training",
+    "unkernel.cli.render.training_summary",
 ):
     importlib.import_module(module)
 

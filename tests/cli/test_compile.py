@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from unkernel import compile, load, read_model, read_svmlight
-from unkernel.cli.options import shared as _options
+from unkernel.cli.options import shared_options as _options
 from unkernel.engines.search.options import ENGINES
 
 MODELS = [

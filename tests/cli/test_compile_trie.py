@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from unkernel import load, read_svmlight
-from unkernel.cli.options import shared as _options
+from unkernel.cli.options import shared_options as _options
 
 MODEL, ROWS = "libsvm-poly2.model", "multi.test.svm"
 

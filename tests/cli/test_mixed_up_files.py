@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reference.parse_corpora import bunsetsu, chunks, treebank
-from unkernel.cli.inputs.contents import data_in
+from unkernel.cli.inputs.file_contents import data_in
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser, WordClusters
 

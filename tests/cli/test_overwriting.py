@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reference.command_data import DATA, ROWS
-from unkernel.cli.former import new_spelling
+from unkernel.cli.removed_commands import new_spelling
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 

@@ -10,7 +10,7 @@ import pytest
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
 from unkernel.cli.inputs.sentences import TASKS, guess
-from unkernel.cli.options.derived import derived_options, flag
+from unkernel.cli.options.estimator_options import derived_options, flag
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
 from unkernel.models import registry

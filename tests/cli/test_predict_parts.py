@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from reference.processes import run_python
+from unkernel.cli.batch_files import Cluster, Part, _asking
 from unkernel.cli.learners.cluster import connected
-from unkernel.cli.parts import Cluster, Part, _asking
 
 JOURNAL = "predict.journal"
 

@@ -21,8 +21,8 @@ from unkernel import (
     write_svmlight,
 )
 from unkernel.cli.learners.measures import CLASS_MEASURES
-from unkernel.cli.options.derived import derived_options, flag
-from unkernel.cli.render.progress import share_done
+from unkernel.cli.options.estimator_options import derived_options, flag
+from unkernel.cli.terminal.progress import share_done
 
 
 def test_the_model_is_the_one_that_polysvc_makes(run, train_file, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from unkernel import PolyLogisticRegression, PolySVC, load, read_svmlight, write_svmlight
-from unkernel.cli.options.derived import derived_options
+from unkernel.cli.options.estimator_options import derived_options
 
 
 @pytest.fixture

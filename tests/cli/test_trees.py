@@ -13,7 +13,7 @@ import pytest
 from unkernel import TreeSVC, load, read_model, read_trees
 from unkernel.cli import main
 from unkernel.cli.inputs import trees as _trees
-from unkernel.cli.options.derived import derived_options
+from unkernel.cli.options.estimator_options import derived_options
 from unkernel.models.tree import COMBINATIONS, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 
 FAST = ("--seconds", "0.01")

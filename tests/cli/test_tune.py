@@ -14,12 +14,12 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from reference.parse_corpora import MAKERS
 from unkernel import PolySVC, load, read_svmlight, write_svmlight
 from unkernel.cli.inputs.sentences import TASKS
-from unkernel.cli.learners import LEARNERS, crossval
-from unkernel.cli.learners.crossval import paths_of
-from unkernel.cli.learners.parser_tuning import PARSER_LEARNERS
-from unkernel.cli.learners.tuning import Search
-from unkernel.cli.options.derived import derived_options
-from unkernel.cli.options.grids import product_of, values_of
+from unkernel.cli.learners import LEARNERS, cross_validation
+from unkernel.cli.learners.cross_validation import paths_of
+from unkernel.cli.learners.parameter_search import Search
+from unkernel.cli.learners.parser_search import PARSER_LEARNERS
+from unkernel.cli.options.estimator_options import derived_options
+from unkernel.cli.options.value_grids import product_of, values_of
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
 OPTIONS = {option.name: option for option in derived_options(PolySVC)}
@@ -332,7 +332,7 @@ def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypat
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        crossval._in_threads(lambda _: stopped.wait(), [(1,), (2,)], 2, stopped)
+        cross_validation._in_threads(lambda _: stopped.wait(), [(1,), (2,)], 2, stopped)
     was_stopped = stopped.is_set()
     stopped.set()
     assert was_stopped

@@ -16,8 +16,8 @@ import typer
 
 from unkernel._version import __version__
 from unkernel.cli.commands import COMMANDS
-from unkernel.cli.former import new_spelling
-from unkernel.cli.options.help import flowing
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.removed_commands import new_spelling
 
 BROKEN_PIPE = 1
 BAD_INPUT = 2
@@ -123,7 +123,7 @@ def run(arguments: Sequence[str]) -> int:
         _settle(sys.stdout)
         return BAD_INPUT
     if code == INTERRUPTED:
-        from unkernel.cli.render.console import report_interrupt
+        from unkernel.cli.terminal.console import report_interrupt
 
         report_interrupt()
     _settle(sys.stderr)  # a full disk for a log does not change how a command ended
@@ -143,13 +143,13 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """Warnings of the library are lines as all others, without the place in its code."""
-    from unkernel.cli.render.console import warn
+    from unkernel.cli.terminal.console import warn
 
     warn(str(message))
 
 
 def _report(reason: str) -> None:
-    from unkernel.cli.render.console import report_error
+    from unkernel.cli.terminal.console import report_error
 
     report_error(reason)
 

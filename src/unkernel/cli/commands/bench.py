@@ -13,10 +13,10 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.asked import expect_rows, read_asked
-from unkernel.cli.inputs.files import as_wide_as
-from unkernel.cli.inputs.kinds import is_records
+from unkernel.cli.inputs.labelled_files import as_wide_as
+from unkernel.cli.inputs.model_kinds import is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model, trie_of
+from unkernel.cli.inputs.question_rows import expect_rows, read_asked
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
@@ -24,11 +24,11 @@ from unkernel.cli.inputs.records import (
     open_record_model,
 )
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.options import shared
-from unkernel.cli.options.help import flowing
-from unkernel.cli.render.console import print_json, rate
-from unkernel.cli.render.progress import Display
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.help_text import flowing
 from unkernel.cli.render.speed import print_speed
+from unkernel.cli.terminal.console import print_json, rate
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import Forest
 from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.engines import CompiledClassifier, TreeClassifier
@@ -46,13 +46,13 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 
 def bench(
-    model: shared.AnyModelFile,
-    data: shared.DataFile,
+    model: shared_options.AnyModelFile,
+    data: shared_options.DataFile,
     *,
-    duration: shared.Seconds = 1.0,
-    zero_based: shared.ZeroBasedLikeModel = None,
-    jobs: shared.Jobs = None,
-    json: shared.Json = False,
+    duration: shared_options.Seconds = 1.0,
+    zero_based: shared_options.ZeroBasedLikeModel = None,
+    jobs: shared_options.Jobs = None,
+    json: shared_options.Json = False,
 ) -> None:
     """Measure the speed of a model on the rows, records or trees of a file.
 
@@ -67,7 +67,7 @@ def bench(
     [dim]$[/dim] unkernel bench trees.uk questions.dat
     [dim]$[/dim] unkernel bench libsvm.model rows.svm --json | jq .microseconds_per_row
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    threads = shared.threads(jobs)
+    threads = shared_options.threads(jobs)
     with Display(quiet=json) as display:
         with display.working("loading"):
             opened, load_seconds = _load(model)
@@ -113,7 +113,7 @@ def _work_on_rows(
 
 def _work_on_records(opened: OpenedRecords, data: str, display: Display) -> tuple[dict[str, Any], _Work]:
     """From dicts to labels one by one; from columns to labels in batches."""
-    from unkernel.cli.records.compiling import some_records
+    from unkernel.cli.records.compilation import some_records
 
     classifier = opened.classifier
     records = some_records(opened, data, _MOST_RECORDS, display)

@@ -10,19 +10,19 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.asked import expect_rows
-from unkernel.cli.inputs.kinds import is_records
+from unkernel.cli.inputs.model_kinds import is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_trees, open_model, trie_of
-from unkernel.cli.options import shared, training
-from unkernel.cli.options.help import flowing
-from unkernel.cli.options.wording import in_words_of_options
-from unkernel.cli.outputs import check_different, check_given, check_model_output, check_output
-from unkernel.cli.records.compiling import encoded_file, plan_with
-from unkernel.cli.records.explaining import as_rows
-from unkernel.cli.render.compiled import print_compiled
-from unkernel.cli.render.console import print_json, warn
-from unkernel.cli.render.progress import Display
-from unkernel.cli.render.tables import candidates_to_json
+from unkernel.cli.inputs.question_rows import expect_rows
+from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.error_wording import in_words_of_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.output_files import check_different, check_given, check_model_output, check_output
+from unkernel.cli.records.compilation import encoded_file, plan_with
+from unkernel.cli.records.explanation import as_rows
+from unkernel.cli.render.compilation import print_compiled
+from unkernel.cli.terminal.console import print_json, warn
+from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.tables import candidates_to_json
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
@@ -41,23 +41,23 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 
 def compile(
-    source: shared.SourceFile,
+    source: shared_options.SourceFile,
     *,
-    output: training.ModelOutput = None,
-    engine: shared.Engine = _DEFAULT["engine"],
-    memory: shared.Memory = _DEFAULT["memory"],
-    sample: shared.Sample = _DEFAULT["sample"],
-    rare: shared.Rare = _DEFAULT["rare"],
-    threshold: shared.Threshold = _DEFAULT["threshold"],
-    trie: shared.Trie = _DEFAULT["trie"],
-    trie_nodes: shared.TrieNodes = _DEFAULT["trie_nodes"],
-    measure: shared.Measure = _DEFAULT["measure"],
-    unknown_keys: shared.UnknownKeysOption = None,
-    plot: shared.Plot = None,
-    jobs: shared.Jobs = None,
-    json: shared.Json = False,
-    quiet: shared.Quiet = False,
-    force: shared.Force = False,
+    output: train_options.ModelOutput = None,
+    engine: shared_options.Engine = _DEFAULT["engine"],
+    memory: shared_options.Memory = _DEFAULT["memory"],
+    sample: shared_options.Sample = _DEFAULT["sample"],
+    rare: shared_options.Rare = _DEFAULT["rare"],
+    threshold: shared_options.Threshold = _DEFAULT["threshold"],
+    trie: shared_options.Trie = _DEFAULT["trie"],
+    trie_nodes: shared_options.TrieNodes = _DEFAULT["trie_nodes"],
+    measure: shared_options.Measure = _DEFAULT["measure"],
+    unknown_keys: shared_options.UnknownKeysOption = None,
+    plot: shared_options.Plot = None,
+    jobs: shared_options.Jobs = None,
+    json: shared_options.Json = False,
+    quiet: shared_options.Quiet = False,
+    force: shared_options.Force = False,
 ) -> None:
     """Compile a model, of unkernel or another program, for speed.
 
@@ -95,7 +95,7 @@ def compile(
             records, opened = as_rows(path) if is_records(path) else (None, open_model(path, "compile"))
         given_rows: dict[str, Any] = {"sample": sample, "trie": trie}
         if records is not None:
-            threads = shared.threads(jobs)
+            threads = shared_options.threads(jobs)
             given_rows = {
                 name: encoded_file(records, file, threads, display) for name, file in given_rows.items()
             }
@@ -119,7 +119,7 @@ def compile(
                 **given_rows,
                 trie_nodes=nodes,
                 measure=measure,
-                n_jobs=shared.threads(jobs),
+                n_jobs=shared_options.threads(jobs),
                 on_progress=on_progress,
             )
         assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # as no file holds a pipeline
@@ -140,31 +140,31 @@ def compile(
         print_compiled(result)
 
 
-def _check_options(engine: shared.EngineName, memory: str | None, threshold: float | None) -> None:
+def _check_options(engine: shared_options.EngineName, memory: str | None, threshold: float | None) -> None:
     """Before anything is read."""
-    if engine == shared.EngineName.pruned and threshold is None:
+    if engine == shared_options.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
-    if engine != shared.EngineName.pruned and threshold is not None:
+    if engine != shared_options.EngineName.pruned and threshold is not None:
         raise ValueError(f"--threshold is for --engine pruned; {engine} is exact and drops nothing")
     if memory is not None:
         with in_words_of_options():
             parse_bytes(memory)
 
 
-def _checked_nodes(engine: shared.EngineName, trie: str | None, nodes: str | None) -> int | None:
+def _checked_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
     """The limit of a trie, if it can have one."""
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
-    count = shared.node_count(nodes)
+    count = shared_options.node_count(nodes)
     with in_words_of_options():
         check_trie(engine.value, trie, count)
     return count
 
 
-def _check_for_trees(opened: OpenedTrees, engine: shared.EngineName, given: dict[str, Any]) -> None:
+def _check_for_trees(opened: OpenedTrees, engine: shared_options.EngineName, given: dict[str, Any]) -> None:
     """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
     chosen = [name for name, value in given.items() if value is not None]
-    if engine != shared.EngineName.auto:
+    if engine != shared_options.EngineName.auto:
         chosen.append("--engine")
     if chosen:
         raise ValueError(f"{opened.path}: models of trees have one engine; leave out {' and '.join(chosen)}")

@@ -9,12 +9,12 @@ from typing import Any
 import typer
 
 from unkernel.cli.commands.predict import Asking, answer
-from unkernel.cli.inputs.kinds import is_parser, is_records
-from unkernel.cli.options import parsing as own
-from unkernel.cli.options import shared, training
-from unkernel.cli.options.help import flowing
-from unkernel.cli.render.console import print_facts, print_json
-from unkernel.cli.render.progress import Display
+from unkernel.cli.inputs.model_kinds import is_parser, is_records
+from unkernel.cli.options import parse_options as own
+from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.terminal.console import print_facts, print_json
+from unkernel.cli.terminal.progress import Display
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
@@ -23,17 +23,17 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 
 def evaluate(
-    model: shared.AnyModelFile,
+    model: shared_options.AnyModelFile,
     file: own.TestFile,
     *,
     given: own.GivenOf = None,
     beam: own.Beam = None,
     labels: own.Labels = False,
-    format: training.Format = None,
-    ndcg_at: training.NdcgDepth = None,
-    zero_based: shared.ZeroBasedLikeModel = None,
-    jobs: shared.Jobs = None,
-    json: shared.Json = False,
+    format: train_options.Format = None,
+    ndcg_at: train_options.NdcgDepth = None,
+    zero_based: shared_options.ZeroBasedLikeModel = None,
+    jobs: shared_options.Jobs = None,
+    json: shared_options.Json = False,
 ) -> None:
     """Measure the quality of a model or a parser on a file with the right answers.
 
@@ -60,17 +60,17 @@ def evaluate(
     of_rows = {"--ndcg-at": ndcg_at, "--zero-based": zero_based}
     of_parsers = {"--from": given, "--beam": beam, "--labels": labels or None, "--format": format}
     if is_parser(model):
-        threads = shared.threads(jobs)
+        threads = shared_options.threads(jobs)
         result = _evaluate_parser(
             model, file, of_rows, given=given, beam=beam, format=format, threads=threads, quiet=json
         )
     elif is_records(model):
         _check_not_given(model, of_parsers)
-        result = _evaluate_records(model, file, of_rows, shared.threads(jobs), quiet=json)
+        result = _evaluate_records(model, file, of_rows, shared_options.threads(jobs), quiet=json)
     else:
         _check_not_given(model, of_parsers)
         result = _evaluate_model(
-            model, file, Asking("evaluate", zero_based, shared.threads(jobs), ndcg_at, json)
+            model, file, Asking("evaluate", zero_based, shared_options.threads(jobs), ndcg_at, json)
         )
     if json:
         print_json(result)
@@ -91,7 +91,7 @@ def _evaluate_parser(
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.parsers import open_parser
     from unkernel.cli.inputs.sentences import Input, check_options_of_rows, given_of, reader, task_of
-    from unkernel.cli.render.results import describe_result
+    from unkernel.cli.render.parser_scores import describe_result
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:
@@ -108,7 +108,7 @@ def _evaluate_records(
     model: Path, file: str, of_rows: dict[str, Any], threads: int, *, quiet: bool
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.records import check_options_of_rows
-    from unkernel.cli.records.answering import RecordRequest, answer_records
+    from unkernel.cli.records.prediction import RecordRequest, answer_records
 
     check_options_of_rows(model, of_rows, "a model of records")
     with Display(quiet=quiet) as display:
@@ -148,7 +148,7 @@ def _print(result: dict[str, Any], *, labels: bool) -> None:
 
         print_facts(result["data"], prediction_facts(result))
         return
-    from unkernel.cli.render.results import print_labels, result_facts
+    from unkernel.cli.render.parser_scores import print_labels, result_facts
 
     print_facts(result["data"], result_facts(result))
     if labels or "per_type" in result:

@@ -11,9 +11,9 @@ import numpy as np
 import typer
 
 from unkernel.cli.explanations import described
-from unkernel.cli.inputs.asked import expect_rows, read_asked
-from unkernel.cli.inputs.files import class_labels, label_words
-from unkernel.cli.inputs.kinds import is_parser, is_records
+from unkernel.cli.inputs.feature_names import read_names
+from unkernel.cli.inputs.labelled_files import class_labels, label_words
+from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Model,
     Opened,
@@ -22,14 +22,14 @@ from unkernel.cli.inputs.models import (
     known_names,
     open_model,
 )
-from unkernel.cli.inputs.names import read_names
+from unkernel.cli.inputs.question_rows import expect_rows, read_asked
 from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.options import shared
-from unkernel.cli.options.help import flowing
-from unkernel.cli.render.console import many, print_json
-from unkernel.cli.render.explained import print_explanation
-from unkernel.cli.render.progress import Display
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.render.explanation import print_explanation
+from unkernel.cli.terminal.console import many, print_json
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation, Fragment
 from unkernel.models import ConjunctionModel, KernelModel, TreeModel
@@ -44,15 +44,15 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 
 def explain(
-    model: shared.AnyModelFile,
-    data: shared.ExplainedFile,
+    model: shared_options.AnyModelFile,
+    data: shared_options.ExplainedFile,
     *,
-    row: shared.Row = 0,
-    top: shared.TopOfRow = None,
-    of: shared.OfClass = None,
-    features: shared.Features = None,
-    zero_based: shared.ZeroBasedLikeModel = None,
-    json: shared.Json = False,
+    row: shared_options.Row = 0,
+    top: shared_options.TopOfRow = None,
+    of: shared_options.OfClass = None,
+    features: shared_options.Features = None,
+    zero_based: shared_options.ZeroBasedLikeModel = None,
+    json: shared_options.Json = False,
 ) -> None:
     """Explain a score: list the contribution of each conjunction of features.
 
@@ -81,7 +81,7 @@ def explain(
         found = explain_sentence(model, data, row, _TOP_OF_DECISIONS if top is None else top, quiet=json)
     elif is_records(model):
         from unkernel.cli.inputs.records import check_options_of_rows as check_not_given
-        from unkernel.cli.records.explaining import explain_record
+        from unkernel.cli.records.explanation import explain_record
 
         check_not_given(model, {"--features": features, "--zero-based": zero_based}, "a model of records")
         found = explain_record(model, data, row, _TOP if top is None else top, of, quiet=json)

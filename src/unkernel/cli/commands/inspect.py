@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.kinds import is_parser, is_records
+from unkernel.cli.inputs.feature_names import read_names, shown
+from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Opened,
     OpenedTrees,
@@ -21,13 +22,12 @@ from unkernel.cli.inputs.models import (
     trie_of,
     zones,
 )
-from unkernel.cli.inputs.names import read_names, shown
-from unkernel.cli.options import shared
-from unkernel.cli.options.help import flowing
-from unkernel.cli.render.console import print_json
-from unkernel.cli.render.inspected import print_model
-from unkernel.cli.render.progress import Display
-from unkernel.cli.render.tables import candidates_to_json
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.render.inspection import print_model
+from unkernel.cli.terminal.console import print_json
+from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.tables import candidates_to_json
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.tables.builders import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
@@ -40,10 +40,10 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 
 def inspect(
-    model: shared.AnyModelFile,
-    top: shared.Top = 0,
-    features: shared.Features = None,
-    json: shared.Json = False,
+    model: shared_options.AnyModelFile,
+    top: shared_options.Top = 0,
+    features: shared_options.Features = None,
+    json: shared_options.Json = False,
 ) -> None:
     """Show what is in a model file, of unkernel or of another program.
 
@@ -122,7 +122,7 @@ def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[d
 
 
 def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    from unkernel.cli.records.explaining import as_rows
+    from unkernel.cli.records.explanation import as_rows
 
     if features is not None:
         raise ValueError(f"{path}: --features names the features of rows; a model of records knows them")

@@ -14,14 +14,7 @@ from typing import NamedTuple
 
 import typer
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, stdin_path
-from unkernel.cli.inputs.parsers import Parser, open_parser
-from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
-from unkernel.cli.options import parsing as own
-from unkernel.cli.options import shared
-from unkernel.cli.options.help import flowing
-from unkernel.cli.outputs import check_different, check_output
-from unkernel.cli.parts import (
+from unkernel.cli.batch_files import (
     Cluster,
     Journal,
     Part,
@@ -32,9 +25,16 @@ from unkernel.cli.parts import (
     folder_of_answers,
     parts_of,
 )
-from unkernel.cli.render.console import many, note, on_one_line, rate, seconds, warn
-from unkernel.cli.render.drawings import Sink, arcs, check_arcs, columns, drawings, objects, page
-from unkernel.cli.render.progress import Display
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, stdin_path
+from unkernel.cli.inputs.parsers import Parser, open_parser
+from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
+from unkernel.cli.options import parse_options as own
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.output_files import check_different, check_output
+from unkernel.cli.render.stream_outputs import Sink, arcs, check_arcs, columns, drawings, objects, page
+from unkernel.cli.terminal.console import many, note, on_one_line, rate, seconds, warn
+from unkernel.cli.terminal.progress import Display
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 from unkernel.parsing import Parsed, parse_stream
@@ -61,10 +61,10 @@ def parse(
     given: own.GivenOf = None,
     beam: own.Beam = None,
     on_error: own.OnError = own.OnErrorName.stop,
-    dask: shared.PartsDask = None,
-    jobs: shared.Jobs = None,
-    quiet: shared.Quiet = False,
-    force: shared.Force = False,
+    dask: shared_options.PartsDask = None,
+    jobs: shared_options.Jobs = None,
+    quiet: shared_options.Quiet = False,
+    force: shared_options.Force = False,
 ) -> None:
     """Parse text, or sentences, from files or a stream.
 
@@ -104,13 +104,13 @@ def parse(
     given_files = files or [STANDARD_STREAM]
     request = _Request(model, format, draw, given, beam, skip=on_error == own.OnErrorName.skip)
     if check_pattern(given_files, dask):
-        cluster = Cluster(dask, shared.threads(jobs))
+        cluster = Cluster(dask, shared_options.threads(jobs))
         _parse_parts(request, given_files[0], output, svg, cluster, quiet=quiet, force=force)
         return
     places = _places(output, svg, request)
     _check_places([model, *given_files], places, force=force)
     parser, counts = open_parser(model, "parse", beam), _Counts(warn)
-    _answer(request, parser, given_files, places, threads=shared.threads(jobs), counts=counts)
+    _answer(request, parser, given_files, places, threads=shared_options.threads(jobs), counts=counts)
     if counts.skipped:
         warn(counts.skipped_in_words())
     if not quiet:

@@ -18,23 +18,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.asked import expect_rows, read_asked
-from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
-from unkernel.cli.inputs.kinds import is_records
-from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
-from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
-from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.learners.measures import (
-    CLASS_MEASURES,
-    NDCG_DEPTH,
-    RANK_MEASURES,
-    compare_classes,
-    compare_ranks,
-)
-from unkernel.cli.options import shared, training
-from unkernel.cli.options.help import flowing
-from unkernel.cli.outputs import check_output
-from unkernel.cli.parts import (
+from unkernel.cli.batch_files import (
     Cluster,
     Journal,
     Part,
@@ -45,9 +29,25 @@ from unkernel.cli.parts import (
     folder_of_answers,
     parts_of,
 )
-from unkernel.cli.render.console import messages, print_facts, print_json, rate, results
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, as_wide_as, class_labels
+from unkernel.cli.inputs.model_kinds import is_records
+from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
+from unkernel.cli.inputs.question_rows import expect_rows, read_asked
+from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
+from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.learners.measures import (
+    CLASS_MEASURES,
+    NDCG_DEPTH,
+    RANK_MEASURES,
+    compare_classes,
+    compare_ranks,
+)
+from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.output_files import check_output
 from unkernel.cli.render.predictions import prediction_facts
-from unkernel.cli.render.progress import Display
+from unkernel.cli.terminal.console import messages, print_facts, print_json, rate, results
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
 from unkernel.data.rows.csr import canonical_rows
@@ -72,20 +72,20 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 def predict(
     context: typer.Context,
-    model: shared.AnyModelFile,
-    data: shared.DataFile,
+    model: shared_options.AnyModelFile,
+    data: shared_options.DataFile,
     *,
-    output: shared.Output = None,
-    scores: shared.Scores = False,
-    probability: shared.Probability = False,
-    ndcg_at: training.NdcgDepth = None,
-    zero_based: shared.ZeroBasedLikeModel = None,
-    cache_rows: shared.CacheRows = None,
-    dask: shared.PartsDask = None,
-    jobs: shared.Jobs = None,
-    json: shared.Json = False,
-    quiet: shared.Quiet = False,
-    force: shared.Force = False,
+    output: shared_options.Output = None,
+    scores: shared_options.Scores = False,
+    probability: shared_options.Probability = False,
+    ndcg_at: train_options.NdcgDepth = None,
+    zero_based: shared_options.ZeroBasedLikeModel = None,
+    cache_rows: shared_options.CacheRows = None,
+    dask: shared_options.PartsDask = None,
+    jobs: shared_options.Jobs = None,
+    json: shared_options.Json = False,
+    quiet: shared_options.Quiet = False,
+    force: shared_options.Force = False,
 ) -> None:
     """Predict the labels of the rows, records or trees in a file.
 
@@ -129,13 +129,15 @@ def predict(
     chosen = Chosen(model, scores, probability, ndcg_at, zero_based, cache_rows, quiet)
     _check_no_record(data, model)
     if check_pattern([data], dask):
-        _predict_parts(chosen, data, output, Cluster(dask, shared.threads(jobs)), json=json, force=force)
+        _predict_parts(
+            chosen, data, output, Cluster(dask, shared_options.threads(jobs)), json=json, force=force
+        )
         return
     if output is None and not json:
         output = STANDARD_STREAM
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
     with Display(quiet=quiet or json) as display:
-        result = _answer_file(chosen, data, output, shared.threads(jobs), display)
+        result = _answer_file(chosen, data, output, shared_options.threads(jobs), display)
     _show(result, json=json, quiet=quiet)
 
 
@@ -167,7 +169,7 @@ def _answer_file(
     """Write the answers to a file; what they are, for JSON."""
     model, scores, probability = chosen.model, chosen.scores, chosen.probability
     if is_records(model):
-        from unkernel.cli.records.answering import RecordRequest, answer_records
+        from unkernel.cli.records.prediction import RecordRequest, answer_records
 
         of_rows = {"--ndcg-at": chosen.ndcg_at, "--zero-based": chosen.zero_based}
         check_options_of_rows(model, of_rows, "a model of records")

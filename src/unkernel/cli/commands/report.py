@@ -10,14 +10,14 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.reported import Question, report_on
-from unkernel.cli.options import parsing as own
-from unkernel.cli.options import reporting, shared, training
-from unkernel.cli.options.help import flowing
-from unkernel.cli.options.wording import in_words_of_options
-from unkernel.cli.outputs import check_output
-from unkernel.cli.render.console import note, percent, print_facts, print_json
-from unkernel.cli.render.progress import Display
+from unkernel.cli.inputs.report_inputs import Question, report_on
+from unkernel.cli.options import parse_options as own
+from unkernel.cli.options import report_options, shared_options, train_options
+from unkernel.cli.options.error_wording import in_words_of_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.output_files import check_output
+from unkernel.cli.terminal.console import note, percent, print_facts, print_json
+from unkernel.cli.terminal.progress import Display
 from unkernel.report import Report
 from unkernel.report.choices import Choices, Costs
 from unkernel.report.intervals import Measure
@@ -32,21 +32,21 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
 
 
 def report(
-    models: reporting.ModelFiles,
+    models: report_options.ModelFiles,
     *,
-    test: reporting.TestFile = None,
-    output: reporting.Output = None,
-    costs: reporting.CostsOption = None,
-    top: reporting.TopOption = _DEFAULT.top,
-    mistakes: reporting.MistakesOption = _DEFAULT.mistakes,
-    title: reporting.Title = None,
+    test: report_options.TestFile = None,
+    output: report_options.Output = None,
+    costs: report_options.CostsOption = None,
+    top: report_options.TopOption = _DEFAULT.top,
+    mistakes: report_options.MistakesOption = _DEFAULT.mistakes,
+    title: report_options.Title = None,
     given: own.GivenOf = None,
-    format: training.Format = None,
-    zero_based: shared.ZeroBasedLikeModel = None,
-    jobs: shared.Jobs = None,
-    json: shared.Json = False,
-    quiet: shared.Quiet = False,
-    force: shared.Force = False,
+    format: train_options.Format = None,
+    zero_based: shared_options.ZeroBasedLikeModel = None,
+    jobs: shared_options.Jobs = None,
+    json: shared_options.Json = False,
+    quiet: shared_options.Quiet = False,
+    force: shared_options.Force = False,
 ) -> None:
     """Write an HTML report about a model, or about several models side by side.
 
@@ -62,12 +62,12 @@ def report(
     [dim]$[/dim] unkernel report a.uk b.uk --test test.svm -o compare.html
     [dim]$[/dim] unkernel report en.uk --test test.conllu -o report.html
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    choices = Choices(None if costs is None else Costs(*reporting.costs_of(costs)), top, mistakes, title)
+    choices = Choices(None if costs is None else Costs(*report_options.costs_of(costs)), top, mistakes, title)
     data, page = _checked_places(models, test, output, force=force)
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
-        asked = Question(data, display, zero_based, shared.threads(jobs), given, format)
+        asked = Question(data, display, zero_based, shared_options.threads(jobs), given, format)
         with in_words_of_options():
             made = report_on(models, asked, choices)
         with display.working("writing"):

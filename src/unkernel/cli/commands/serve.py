@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.options import shared
-from unkernel.cli.options.help import flowing
-from unkernel.cli.render.console import note
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.terminal.console import note
 from unkernel.data.memory import parse_bytes
 from unkernel.serve.server import serve as run
 from unkernel.serve.settings import Limits, Settings, named_models, read_tokens
@@ -93,7 +93,7 @@ def serve(
     max_requests: MaxRequests = _default.limits.concurrency,
     max_connections: MaxConnections = _default.limits.connections,
     log_requests: LogRequests = False,
-    quiet: shared.Quiet = False,
+    quiet: shared_options.Quiet = False,
 ) -> None:
     """Serve models over HTTP: any .uk file, of records, rows, trees or text.
 

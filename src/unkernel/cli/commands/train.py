@@ -10,9 +10,15 @@ from typing import Any
 import typer
 
 from unkernel.cli.learners import LEARNERS, PARSERS, TEXT_PARSERS
-from unkernel.cli.options import shared, training
-from unkernel.cli.options.help import flowing
-from unkernel.cli.options.signatures import REQUIRED, Parts, derived_parts, given_options, make_command
+from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.command_signatures import (
+    REQUIRED,
+    Parts,
+    derived_parts,
+    given_options,
+    make_command,
+)
+from unkernel.cli.options.help_text import flowing
 
 _HELP = """Train a model, a parser or a chunker on a file.
 
@@ -30,7 +36,7 @@ _HELP = """Train a model, a parser or a chunker on a file.
     [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --degree 3
     [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk --direction backward
     """
-_PANELS = {"cache": training.LARGE_DATA_PANEL, "checkpoint": training.LARGE_DATA_PANEL}
+_PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.LARGE_DATA_PANEL}
 
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
@@ -66,28 +72,28 @@ def _learner_command(learner: Any) -> Any:
 def _learner_parts(learner: Any) -> Parts:
     parts: dict[str, tuple[Any, Any]] = {
         "data": (data_argument(learner, large_data=learner.large_data), REQUIRED),
-        "output": (training.ModelOutput, None),
+        "output": (train_options.ModelOutput, None),
     }
     parts |= derived_parts(learner.options(), _PANELS, f"The model: {learner.estimator.__name__}")
     if learner.name == "rank":
-        parts |= {"thresholds": (training.Thresholds, False)}
+        parts |= {"thresholds": (train_options.Thresholds, False)}
     if learner.large_data:
         parts |= {
-            "out_of_core": (training.OutOfCore, False),
-            "memory": (training.Memory, None),
-            "dask": (training.Dask, None),
+            "out_of_core": (train_options.OutOfCore, False),
+            "memory": (train_options.Memory, None),
+            "dask": (train_options.Dask, None),
         }
     return (
         parts
         | record_parts(learner)
         | measuring_parts(learner)
         | {
-            "test": (shared.TestFile, None),
-            "cv": (training.Folds, None),
-            "verbose": (shared.Verbose, False),
-            "json": (shared.Json, False),
-            "quiet": (shared.Quiet, False),
-            "force": (shared.Force, False),
+            "test": (shared_options.TestFile, None),
+            "cv": (train_options.Folds, None),
+            "verbose": (shared_options.Verbose, False),
+            "json": (shared_options.Json, False),
+            "quiet": (shared_options.Quiet, False),
+            "force": (shared_options.Force, False),
         }
     )
 
@@ -95,45 +101,48 @@ def _learner_parts(learner: Any) -> Parts:
 def data_argument(learner: Any, *, large_data: bool) -> Any:
     """DATA of a learner; whether it may be several files."""
     if learner.unit != "row":
-        return training.TreeFile if learner.unit == "tree" else training.SentenceFile
+        return train_options.TreeFile if learner.unit == "tree" else train_options.SentenceFile
     if learner.takes_records and not large_data:
-        return training.RowOrRecordFile
-    return training.RowFiles if large_data else training.RowFile
+        return train_options.RowOrRecordFile
+    return train_options.RowFiles if large_data else train_options.RowFile
 
 
 def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     """Options of learners that also learn from records."""
     if not learner.takes_records:
         return {}
-    from unkernel.cli.learners.records import encoder_options
+    from unkernel.cli.learners.record_training import encoder_options
 
     return {
-        "target": (training.Target, None),
-        "schema": (training.Schema, None),
-        "drop": (training.Drop, None),
-        **derived_parts(encoder_options(), {}, training.RECORDS_PANEL),
-        "calibrate": (training.Calibrate, None),
+        "target": (train_options.Target, None),
+        "schema": (train_options.Schema, None),
+        "drop": (train_options.Drop, None),
+        **derived_parts(encoder_options(), {}, train_options.RECORDS_PANEL),
+        "calibrate": (train_options.Calibrate, None),
     }
 
 
 def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     """Options of ``train`` and ``tune`` alike."""
-    parts: dict[str, tuple[Any, Any]] = {"jobs": (shared.Jobs, None)}
+    parts: dict[str, tuple[Any, Any]] = {"jobs": (shared_options.Jobs, None)}
     if "ndcg" in learner.criteria:
-        parts["ndcg_at"] = (training.NdcgDepth, None)
+        parts["ndcg_at"] = (train_options.NdcgDepth, None)
     if learner.unit == "row":
-        parts |= {"n_features": (shared.FeatureCount, None), "zero_based": (shared.ZeroBased, None)}
+        parts |= {
+            "n_features": (shared_options.FeatureCount, None),
+            "zero_based": (shared_options.ZeroBased, None),
+        }
     return parts
 
 
 def _train(learner_type: Any, given: dict[str, Any]) -> None:
-    from unkernel.cli.inputs.contents import check_no_bare_trees, check_no_model
+    from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model
     from unkernel.cli.inputs.records import looks_like_records
-    from unkernel.cli.learners.records import are_records, check_options, of_records, train_records
-    from unkernel.cli.learners.training import Request, train
-    from unkernel.cli.render.console import print_json, warn
-    from unkernel.cli.render.progress import Display
-    from unkernel.cli.render.training import print_training
+    from unkernel.cli.learners.record_training import are_records, check_options, of_records, train_records
+    from unkernel.cli.learners.training_run import Request, train
+    from unkernel.cli.render.training_summary import print_training
+    from unkernel.cli.terminal.console import print_json, warn
+    from unkernel.cli.terminal.progress import Display
 
     check_no_model(given["data"][0], f"{learner_type.unit}s")
     check_no_bare_trees(given["data"][0])
@@ -163,22 +172,22 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
 
 def _parser_command(kind: str, task: str) -> Any:
     from unkernel.cli.inputs.sentences import TASKS
-    from unkernel.cli.learners import parsers
+    from unkernel.cli.learners import parser_training
 
     estimator = TASKS[task].estimator
     parts: dict[str, tuple[Any, Any]] = {
-        "data": (training.SentenceFile, REQUIRED),
-        "output": (training.ModelOutput, None),
-        "dev": (training.DevFile, None),
+        "data": (train_options.SentenceFile, REQUIRED),
+        "output": (train_options.ModelOutput, None),
+        "dev": (train_options.DevFile, None),
     }
     if task == "trees":
-        parts["format"] = (training.Format, None)
-    parts |= derived_parts(parsers.options_of(estimator), {}, f"The parser: {estimator.__name__}")
+        parts["format"] = (train_options.Format, None)
+    parts |= derived_parts(parser_training.options_of(estimator), {}, f"The parser: {estimator.__name__}")
     parts |= {
-        "jobs": (shared.Jobs, None),
-        "verbose": (shared.Verbose, False),
-        "json": (shared.Json, False),
-        "quiet": (shared.Quiet, False),
-        "force": (shared.Force, False),
+        "jobs": (shared_options.Jobs, None),
+        "verbose": (shared_options.Verbose, False),
+        "json": (shared_options.Json, False),
+        "quiet": (shared_options.Quiet, False),
+        "force": (shared_options.Force, False),
     }
-    return make_command(partial(parsers.train, kind, TASKS[task]), parts, parsers.HELP[kind])
+    return make_command(partial(parser_training.train, kind, TASKS[task]), parts, parser_training.HELP[kind])

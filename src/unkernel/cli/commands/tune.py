@@ -11,11 +11,11 @@ import typer
 
 from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts, record_parts
 from unkernel.cli.learners import LEARNERS, PARSERS
-from unkernel.cli.options import shared, training
-from unkernel.cli.options.derived import choices_of
-from unkernel.cli.options.grids import grid_parts
-from unkernel.cli.options.help import flowing
-from unkernel.cli.options.signatures import REQUIRED, Parts, given_options, make_command
+from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.command_signatures import REQUIRED, Parts, given_options, make_command
+from unkernel.cli.options.estimator_options import choices_of
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.value_grids import grid_parts
 
 _OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area"}  # of measures
 _HELP = """Choose parameters of a model by cross-validation.
@@ -65,7 +65,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
 
 
 def _parser_learner(kind: str) -> Any:
-    from unkernel.cli.learners.parser_tuning import PARSER_LEARNERS
+    from unkernel.cli.learners.parser_search import PARSER_LEARNERS
 
     return PARSER_LEARNERS[kind]
 
@@ -90,38 +90,38 @@ def _parts(learner: Any) -> Parts:
         **_measured_on(learner),
         "by": (Annotated[criteria | None, by], None),
         "plot": (Annotated[Path | None, plot], None),
-        "output": (training.BestOutput, None),
+        "output": (train_options.BestOutput, None),
     }
     if learner.unit == "sentence" and learner.task.name == "trees":
-        parts["format"] = (training.Format, None)
+        parts["format"] = (train_options.Format, None)
     parts |= grid_parts(learner.options())
     if learner.unit == "row":
         parts |= record_parts(learner)
     parts |= measuring_parts(learner)
     return parts | {
-        "verbose": (shared.Verbose, False),
-        "json": (shared.Json, False),
-        "quiet": (shared.Quiet, False),
-        "force": (shared.Force, False),
+        "verbose": (shared_options.Verbose, False),
+        "json": (shared_options.Json, False),
+        "quiet": (shared_options.Quiet, False),
+        "force": (shared_options.Force, False),
     }
 
 
 def _measured_on(learner: Any) -> dict[str, tuple[Any, Any]]:
     if learner.unit != "sentence":
-        return {"cv": (training.TuneFolds, None)}
-    return {"dev": (training.TuneDevFile, None), "cv": (training.TuneFolds, None)}
+        return {"cv": (train_options.TuneFolds, None)}
+    return {"dev": (train_options.TuneDevFile, None), "cv": (train_options.TuneFolds, None)}
 
 
 def _tune(learner: Any, given: dict[str, Any]) -> None:
-    from unkernel.cli.learners.tuning import Search, tune
-    from unkernel.cli.render.console import print_json, warn
-    from unkernel.cli.render.progress import Display
-    from unkernel.cli.render.training import print_tuning
+    from unkernel.cli.learners.parameter_search import Search, tune
+    from unkernel.cli.render.training_summary import print_tuning
+    from unkernel.cli.terminal.console import print_json, warn
+    from unkernel.cli.terminal.progress import Display
 
     fixed = [option for option in learner.options() if option.kind is bool]
     options = given_options({name: value for name, value in given.items() if value != []}, fixed)
     if learner.takes_records:
-        from unkernel.cli.learners.records import are_records, check_options, of_records
+        from unkernel.cli.learners.record_training import are_records, check_options, of_records
 
         records = are_records(given["data"], options)
         check_options(options, given["data"], records=records)
@@ -131,7 +131,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     if given["by"] is not None:
         given["by"] = _OTHER_NAMES.get(given["by"].value, given["by"].value)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
-        result = tune(search, given["data"], given, shared.threads(given["jobs"]), display)
+        result = tune(search, given["data"], given, shared_options.threads(given["jobs"]), display)
     result["plot"] = _draw(given["plot"], result)
     for words in result["warnings"]:
         warn(words)
@@ -142,7 +142,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 
 
 def _check_places(given: dict[str, Any]) -> None:
-    from unkernel.cli.outputs import check_different, check_model_output, check_output
+    from unkernel.cli.output_files import check_different, check_model_output, check_output
 
     lists = [given.get(option) or "" for option in ("templates", "clusters")]  # of names of ours, and files
     listed = [name for names in lists for name in names.split(",") if name]

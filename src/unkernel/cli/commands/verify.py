@@ -11,10 +11,10 @@ import typer
 from unkernel import load
 from unkernel._loading import check_loaded
 from unkernel.cli.app import BAD_INPUT
-from unkernel.cli.options import shared
-from unkernel.cli.options.help import flowing
-from unkernel.cli.render.console import on_one_line, print_json, results
-from unkernel.cli.render.progress import Display
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.help_text import flowing
+from unkernel.cli.terminal.console import on_one_line, print_json, results
+from unkernel.cli.terminal.progress import Display
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -42,8 +42,8 @@ def verify(
     files: ModelFiles,
     *,
     public_key: PublicKey = None,
-    json: shared.Json = False,
-    quiet: shared.Quiet = False,
+    json: shared_options.Json = False,
+    quiet: shared_options.Quiet = False,
 ) -> None:
     """Check every byte of model files against the digests inside.
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.inputs.contents import data_told
-from unkernel.cli.inputs.kinds import parser_words, users_of
-from unkernel.cli.render.console import note, size
-from unkernel.cli.render.progress import Display
+from unkernel.cli.inputs.file_contents import data_told
+from unkernel.cli.inputs.model_kinds import parser_words, users_of
+from unkernel.cli.terminal.console import note, size
+from unkernel.cli.terminal.progress import Display
 from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
 from unkernel.engines.tables.compiled_tables import BITSLICED, CONJUNCTIONS, Tables
 from unkernel.errors import FormatError

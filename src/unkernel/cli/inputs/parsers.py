@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from unkernel import load
-from unkernel.cli.inputs.contents import data_told
-from unkernel.cli.inputs.kinds import parser_words, users_of
-from unkernel.cli.options.wording import in_words_of_options
+from unkernel.cli.inputs.file_contents import data_told
+from unkernel.cli.inputs.model_kinds import parser_words, users_of
+from unkernel.cli.options.error_wording import in_words_of_options
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 from unkernel.errors import FormatError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import class_labels
+from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.records.facts import MixedColumnWarning
 from unkernel.records.files import TrainingTable
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from unkernel import load
-from unkernel.cli.inputs.contents import beginning, check_no_bare_trees, check_no_model, holds_rows
-from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, stdin_path
-from unkernel.cli.render.console import many
-from unkernel.cli.render.progress import Display
+from unkernel.cli.inputs.file_contents import beginning, check_no_bare_trees, check_no_model, holds_rows
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, class_labels, stdin_path
+from unkernel.cli.terminal.console import many
+from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.errors import FormatError

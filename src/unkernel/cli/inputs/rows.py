@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels, only_known_features
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, class_labels, only_known_features
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, trees_told
-from unkernel.cli.render.console import many, size
-from unkernel.cli.render.progress import Display
+from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData, read_svmlight
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from unkernel.cli.inputs.contents import (
+from unkernel.cli.inputs.file_contents import (
     beginning,
     check_holds_sentences,
     check_no_model,
     holds_no_columns,
     sentences_in,
 )
-from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
-from unkernel.cli.render.progress import Display
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.parsing import TextParserModel
 

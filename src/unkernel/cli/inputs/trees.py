@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.contents import beginning, check_no_bare_trees, check_no_model
-from unkernel.cli.inputs.contents import holds_trees as _begins_with_trees
-from unkernel.cli.inputs.files import class_labels
-from unkernel.cli.render.progress import Display
+from unkernel.cli.inputs.file_contents import beginning, check_no_bare_trees, check_no_model
+from unkernel.cli.inputs.file_contents import holds_trees as _begins_with_trees
+from unkernel.cli.inputs.labelled_files import class_labels
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import TreeData, read_trees
 from unkernel.errors import FormatError
 from unkernel.models import TreeModel

@@ -7,8 +7,8 @@ from typing import Any
 from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import ClassLearner, OnProgress, class_words, gap_words, weight_words
 from unkernel.cli.learners.measures import objective_measure
-from unkernel.cli.options.derived import flag
-from unkernel.cli.render.console import many, percent
+from unkernel.cli.options.estimator_options import flag
+from unkernel.cli.terminal.console import many, percent
 from unkernel.cutplane import CuttingPlaneSVC
 
 _MEASURES = {

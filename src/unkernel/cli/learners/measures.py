@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import class_labels, labels_are_unknown, strange_labels
-from unkernel.cli.render.console import many, percent
+from unkernel.cli.inputs.labelled_files import class_labels, labels_are_unknown, strange_labels
+from unkernel.cli.terminal.console import many, percent
 from unkernel.models import Decision
 from unkernel.report.answers import score_for
 from unkernel.report.detection import roc_area

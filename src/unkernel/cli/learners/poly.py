@@ -16,8 +16,8 @@ from unkernel.cli.learners.base import (
     gap_words,
     model_counts,
 )
-from unkernel.cli.options.derived import flag
-from unkernel.cli.render.console import many, size
+from unkernel.cli.options.estimator_options import flag
+from unkernel.cli.terminal.console import many, size
 from unkernel.models.decision import log_softmax
 from unkernel.poly import PolyLogisticRegression, PolySVC
 

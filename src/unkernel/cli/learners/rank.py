@@ -15,8 +15,8 @@ from unkernel.cli.learners.base import (
     weight_words,
 )
 from unkernel.cli.learners.measures import NDCG_DEPTH, RANK_MEASURES, compare_ranks, rank_facts
-from unkernel.cli.options.derived import flag
-from unkernel.cli.render.console import many, size
+from unkernel.cli.options.estimator_options import flag
+from unkernel.cli.terminal.console import many, size
 from unkernel.cutplane import RankSVM
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import label_words
+from unkernel.cli.inputs.labelled_files import label_words
 from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
-from unkernel.cli.render.console import many, size
+from unkernel.cli.terminal.console import many, size
 from unkernel.data.trees.reading import label_values
 from unkernel.tree import TreeSVC
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.inputs.files import label_words
-from unkernel.cli.render.console import many, size
+from unkernel.cli.inputs.labelled_files import label_words
+from unkernel.cli.terminal.console import many, size
 
 _FORMATS = {
     "libsvm": "LIBSVM",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.learners.measures import class_facts, rank_facts
-from unkernel.cli.render.console import seconds
+from unkernel.cli.terminal.console import seconds
 
 _STANDARD_STREAM = "-"
 

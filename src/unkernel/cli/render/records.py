@@ -6,8 +6,8 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.render.console import on_one_line
-from unkernel.cli.render.tables import new_table, print_table
+from unkernel.cli.terminal.console import on_one_line
+from unkernel.cli.terminal.tables import new_table, print_table
 
 
 def print_columns(title: str, columns: list[dict[str, Any]], target: str | None) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.render.console import microseconds, print_facts, size
 from unkernel.cli.render.models import exactness, trie_words
+from unkernel.cli.terminal.console import microseconds, print_facts, size
 
 
 def print_speed(result: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.render.console import many, warn
+from unkernel.cli.terminal.console import many, warn
 
 STANDARD_STREAM = "-"
 _LARGEST_EXACT_INTEGER = 2**53

@@ -9,19 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.contents import check_no_model
+from unkernel.cli.inputs.file_contents import check_no_model
 from unkernel.cli.inputs.parsers import describe_parser
 from unkernel.cli.inputs.sentences import Input, Task, reader
 from unkernel.cli.learners import PARSERS
-from unkernel.cli.options import shared
-from unkernel.cli.options.derived import DerivedOption, check_parameters, default_of, derived_options, flag
-from unkernel.cli.options.signatures import given_options
-from unkernel.cli.options.wording import in_words_of_options
-from unkernel.cli.outputs import check_given, check_model_output
-from unkernel.cli.render.console import peak_memory, print_json, warn
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.command_signatures import given_options
+from unkernel.cli.options.error_wording import in_words_of_options
+from unkernel.cli.options.estimator_options import (
+    DerivedOption,
+    check_parameters,
+    default_of,
+    derived_options,
+    flag,
+)
+from unkernel.cli.output_files import check_given, check_model_output
+from unkernel.cli.render.parser_scores import describe_result
 from unkernel.cli.render.parsers import print_parser_training
-from unkernel.cli.render.progress import Display
-from unkernel.cli.render.results import describe_result
+from unkernel.cli.terminal.console import peak_memory, print_json, warn
+from unkernel.cli.terminal.progress import Display
 from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, TextParser
 from unkernel.parsing.base import BaseParser
@@ -111,7 +117,7 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
     _check_places(
         output, data, dev, trie, given.get("templates"), given.get("clusters"), force=given["force"]
     )
-    threads, silent = shared.threads(given["jobs"]), given["quiet"] or given["json"]
+    threads, silent = shared_options.threads(given["jobs"]), given["quiet"] or given["json"]
     parser = new_parser(task, given_options(given, options_of(task.estimator)), threads)
     format = given.get("format")
     read = reader(task, None if format is None else format.value)

@@ -8,8 +8,8 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.render.console import many, on_one_line
-from unkernel.cli.render.tables import new_table, print_table
+from unkernel.cli.terminal.console import many, on_one_line
+from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.parsing.text.result import TITLES, TextResult
 
 _DERIVED = ("sentences_per_second", "words_per_second")

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.inputs.asked import expect_rows, read_asked
-from unkernel.cli.inputs.files import STANDARD_STREAM, as_wide_as, class_labels
-from unkernel.cli.inputs.kinds import is_parser, is_records
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, as_wide_as, class_labels
+from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.parsers import open_parser
+from unkernel.cli.inputs.question_rows import expect_rows, read_asked
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
@@ -30,8 +30,8 @@ from unkernel.cli.inputs.records import (
 from unkernel.cli.inputs.sentences import Input, given_of, reader, task_of
 from unkernel.cli.inputs.sentences import check_options_of_rows as check_rows_options
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.records.answering import check_records
-from unkernel.cli.render.progress import Display
+from unkernel.cli.records.prediction import check_records
+from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.records.files import Block
 from unkernel.report import Report

@@ -19,11 +19,11 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.learners.cluster import check_address, connected
-from unkernel.cli.outputs import check_output
-from unkernel.cli.render.console import warn
-from unkernel.cli.render.progress import Display
+from unkernel.cli.output_files import check_output
+from unkernel.cli.terminal.console import warn
+from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.row_files import source_paths
 from unkernel.records.files.formats import COMPRESSIONS
 

@@ -20,8 +20,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, stdin_path
-from unkernel.cli.render.console import many, messages, on_one_line
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, stdin_path
+from unkernel.cli.terminal.console import many, messages, on_one_line
 
 if TYPE_CHECKING:
     from unkernel._core import Progress as TrainingProgress

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.options.derived import DerivedOption, flag
-from unkernel.cli.options.signatures import Parts
+from unkernel.cli.options.command_signatures import Parts
+from unkernel.cli.options.estimator_options import DerivedOption, flag
 
 _NOT_TUNED = frozenset({"class_weight", "cache", "checkpoint", "random_state"})
 _LEFT_OUT = frozenset({"cache", "checkpoint"})  # of rows that are streamed

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import STANDARD_STREAM, class_labels
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, class_labels
 from unkernel.cli.inputs.models import decision_names
 from unkernel.data.files import writing
 from unkernel.models import Decision

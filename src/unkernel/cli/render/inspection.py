@@ -6,10 +6,10 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.render.console import many, on_one_line, print_facts, results, size
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.render.tables import new_table, print_candidates, print_table
+from unkernel.cli.terminal.console import many, on_one_line, print_facts, results, size
+from unkernel.cli.terminal.tables import new_table, print_candidates, print_table
 from unkernel.engines.explain.explanation import AND
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from unkernel.cli.options.derived import DerivedOption
-from unkernel.cli.options.help import flowing
+from unkernel.cli.options.estimator_options import DerivedOption
+from unkernel.cli.options.help_text import flowing
 
 # The name of each argument or option, its type for Typer, and its default.
 Parts = Mapping[str, tuple[Any, Any]]

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.render.console import many, on_one_line, print_facts
-from unkernel.cli.render.tables import new_table, print_table
+from unkernel.cli.terminal.console import many, on_one_line, print_facts
+from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.engines.explain.explanation import AND
 
 

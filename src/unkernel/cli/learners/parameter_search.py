@@ -11,7 +11,7 @@ from typing import Any
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.rows import MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
-from unkernel.cli.learners.crossval import (
+from unkernel.cli.learners.cross_validation import (
     SMALLER_IS_BETTER,
     Fold,
     Validated,
@@ -20,9 +20,9 @@ from unkernel.cli.learners.crossval import (
     folds_of,
     summary,
 )
-from unkernel.cli.learners.parser_tuning import Sentences, read_sentences, sentence_folds
-from unkernel.cli.learners.parsers import fit_parser
-from unkernel.cli.learners.records import (
+from unkernel.cli.learners.parser_search import Sentences, read_sentences, sentence_folds
+from unkernel.cli.learners.parser_training import fit_parser
+from unkernel.cli.learners.record_training import (
     RecordOptions,
     check_target,
     files_of,
@@ -30,10 +30,10 @@ from unkernel.cli.learners.records import (
     read_examples,
     record_folds,
 )
-from unkernel.cli.learners.training import check_sources, fit, open_examples, save_model
-from unkernel.cli.options.derived import check_parameters, flag, option_of
-from unkernel.cli.options.grids import is_tuned, product_of, values_of
-from unkernel.cli.render.progress import Display
+from unkernel.cli.learners.training_run import check_sources, fit, open_examples, save_model
+from unkernel.cli.options.estimator_options import check_parameters, flag, option_of
+from unkernel.cli.options.value_grids import is_tuned, product_of, values_of
+from unkernel.cli.terminal.progress import Display
 
 _FOLDS = 5
 _COUNTED = {"row": "rows", "record": "rows", "tree": "rows", "sentence": "sentences"}

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from unkernel.cli.render.console import microseconds, on_one_line, results, size
 from unkernel.cli.render.models import exactness
+from unkernel.cli.terminal.console import microseconds, on_one_line, results, size
 from unkernel.engines import Candidate
 from unkernel.engines.search.candidates import details
 

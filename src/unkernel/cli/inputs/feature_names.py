@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from unkernel.cli.inputs.contents import check_no_model
+from unkernel.cli.inputs.file_contents import check_no_model
 from unkernel.data.files import read_blocks
 from unkernel.errors import FormatError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.trees import check_holds_rows, trees_told
-from unkernel.cli.render.progress import Display
+from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.models.rows import read_for
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.cli.learners.base import Learner
-from unkernel.cli.render.console import print_facts, seconds, size
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.render.tables import new_table, print_table
+from unkernel.cli.terminal.console import print_facts, seconds, size
+from unkernel.cli.terminal.tables import new_table, print_table
 
 _NAMES = {
     "f1": "F1",

@@ -17,12 +17,12 @@ from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.cluster import check_address, moved
-from unkernel.cli.learners.crossval import folds_of, validated
-from unkernel.cli.options import shared
-from unkernel.cli.options.derived import check_parameters, flag
-from unkernel.cli.outputs import check_different, check_given, check_model_output, check_place
-from unkernel.cli.render.console import note, peak_memory
-from unkernel.cli.render.progress import Display
+from unkernel.cli.learners.cross_validation import folds_of, validated
+from unkernel.cli.options import shared_options
+from unkernel.cli.options.estimator_options import check_parameters, flag
+from unkernel.cli.output_files import check_different, check_given, check_model_output, check_place
+from unkernel.cli.terminal.console import note, peak_memory
+from unkernel.cli.terminal.progress import Display
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import compile
 from unkernel.engines.compilation import engine_without_measuring
@@ -50,7 +50,7 @@ class Request:
             test=given.get("test"),
             folds=given.get("cv"),
             zero_based=given.get("zero_based"),
-            threads=shared.threads(given["jobs"]),
+            threads=shared_options.threads(given["jobs"]),
             force=given["force"],
         )
 
@@ -140,7 +140,7 @@ def open_examples(
     learner: Learner, data: Sequence[str], display: Display, estimator: Any, zero_based: bool | None
 ) -> AnyRows:
     """Read, pack or only name what a model is trained on."""
-    given, counting = learner.given, shared.first_index(zero_based)
+    given, counting = learner.given, shared_options.first_index(zero_based)
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
     if "dask" in given:

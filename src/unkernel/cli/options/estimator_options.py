@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.options.shared import node_count
+from unkernel.cli.options.shared_options import node_count
 
 # What the command line calls otherwise, or has no use for.
 _OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}

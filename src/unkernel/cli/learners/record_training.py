@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._version import __version__
-from unkernel.cli.inputs.files import STANDARD_STREAM, label_words
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, label_words
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, looks_like_records, reading_records
 from unkernel.cli.inputs.rows import shown
 from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
-from unkernel.cli.learners.calibrating import curves_for
-from unkernel.cli.learners.crossval import Fold, places_of_folds, validated
+from unkernel.cli.learners.calibration import curves_for
+from unkernel.cli.learners.cross_validation import Fold, places_of_folds, validated
 from unkernel.cli.learners.measures import log_loss
-from unkernel.cli.options.derived import DerivedOption, check_parameters, derived_options, flag
-from unkernel.cli.outputs import check_different, check_model_output
-from unkernel.cli.render.console import many, peak_memory, warn
-from unkernel.cli.render.progress import Display
+from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derived_options, flag
+from unkernel.cli.output_files import check_different, check_model_output
+from unkernel.cli.terminal.console import many, peak_memory, warn
+from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.row_files import source_paths
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
 from unkernel.models import ConjunctionModel
@@ -250,7 +250,7 @@ def with_probabilities(
 
 def train_records(learner: Learner, request: Any, display: Display) -> dict[str, Any]:
     """Train and save a model of records; what was done and found, for JSON."""
-    from unkernel.cli.learners.training import fit
+    from unkernel.cli.learners.training_run import fit
 
     began = time.perf_counter()
     data = files_of(request.data)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.cli.explanations import described
-from unkernel.cli.inputs.files import label_words
+from unkernel.cli.inputs.labelled_files import label_words
 from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
@@ -18,9 +18,9 @@ from unkernel.cli.inputs.records import (
     reading_records,
     without_target,
 )
-from unkernel.cli.records.answering import check_records
-from unkernel.cli.render.console import many, warn
-from unkernel.cli.render.progress import Display
+from unkernel.cli.records.prediction import check_records
+from unkernel.cli.terminal.console import many, warn
+from unkernel.cli.terminal.progress import Display
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import record_of
 

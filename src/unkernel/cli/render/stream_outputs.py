@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
-from unkernel.cli.inputs.files import STANDARD_STREAM
-from unkernel.cli.outputs import check_output, check_place
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
+from unkernel.cli.output_files import check_output, check_place
 from unkernel.data.files import name_of, writing
 from unkernel.data.replacing import replaced
 from unkernel.data.text.chunks import ChunkSentence

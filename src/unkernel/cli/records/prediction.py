@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.files import STANDARD_STREAM
+from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
@@ -20,9 +20,9 @@ from unkernel.cli.inputs.records import (
     reading_records,
 )
 from unkernel.cli.learners.measures import CLASS_MEASURES, RANK_MEASURES, compare_classes, log_loss
-from unkernel.cli.records.writing import Answers, answers_to
-from unkernel.cli.render.console import rate
-from unkernel.cli.render.progress import Display
+from unkernel.cli.records.answer_writers import Answers, answers_to
+from unkernel.cli.terminal.console import rate
+from unkernel.cli.terminal.progress import Display
 
 _QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error", "log_loss"])
 

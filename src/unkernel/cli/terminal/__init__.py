@@ -1,0 +1,1 @@
+"""Write to the terminal: messages, progress and tables."""
