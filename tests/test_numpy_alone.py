@@ -204,7 +204,7 @@ def test_answers_bring_in_no_more_than_they_need():
         print(*sorted(set(sys.modules) - before))
     """)
     needless = {"numpy.ma", "html", "unkernel.engines.trees.classifier", "unkernel.engines.explain.fragments"}
-    needless |= {"unkernel.engines.explain.explanation", "unkernel.parsing.explaining"}
+    needless |= {"unkernel.engines.explain.explanation", "unkernel.parsing.explanation"}
     for kind in ("trees-rich", "bunsetsu-svm", "chunks-svm"):
         done = subprocess.run(
             [sys.executable, "-c", program, PARSERS, kind], capture_output=True, text=True, check=False

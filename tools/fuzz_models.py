@@ -11,7 +11,7 @@ FormatError; a loaded model answers or raises a ValueError. Nine in ten files ar
 same model written in another way, which must answer as the untouched one does.
 
 It is a failure if an input crashes the process, raises anything else, takes more than a second of the
-processor's time, more memory than a file of its size may take (unkernel.data.allowance), or answers
+processor's time, more memory than a file of its size may take (unkernel.data.file_memory_limit), or answers
 otherwise when it is read instead of mapped. Inputs run in child processes, which a signal ends after that
 second whatever they do. What fails is kept in build/fuzz/failures/models, and the number of an input together
 with the kind and the seed makes it again.
@@ -46,7 +46,7 @@ from reference.model_zoo import Specimen, specimens  # noqa: E402
 from reference.resigned_files import Parts, change, change_nothing  # noqa: E402
 from reference.zoo_questions import Question, ask_one, fitting, read, some_of  # noqa: E402
 from unkernel import FormatError, LimitError  # noqa: E402
-from unkernel.data import allowance  # noqa: E402
+from unkernel.data import file_memory_limit  # noqa: E402
 
 FAILURES = ROOT / "build" / "fuzz" / "failures" / "models"
 MOST_SECONDS = 1.0  # of the processor's time
@@ -227,7 +227,7 @@ def peak_bytes() -> int:
 
 
 def allowed_bytes(path: Path) -> float:
-    return allowance.CONSTANT + allowance.FOLD * float(path.stat().st_size)
+    return file_memory_limit.CONSTANT + file_memory_limit.FOLD * float(path.stat().st_size)
 
 
 # --- The parent ---------------------------------------------------------------------------------------

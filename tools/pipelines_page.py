@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from unkernel.records.sklearn.estimators import ESTIMATORS
-from unkernel.records.sklearn.supported import TRANSFORMERS, Supported
+from unkernel.records.sklearn.supported_steps import TRANSFORMERS, Supported
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "pipelines.md"
 # Paragraphs are written in one line each.
-HEAD = """<!-- Written by tools/pipelines_page.py; change src/unkernel/records/sklearn/supported.py. -->
+HEAD = """<!-- Written by tools/pipelines_page.py; change src/unkernel/records/sklearn/supported_steps.py. -->
 
 # Pipelines that can be compiled
 

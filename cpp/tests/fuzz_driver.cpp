@@ -34,7 +34,7 @@ namespace {
 constexpr std::size_t longest_input = 4096;
 constexpr std::size_t pool_size = 256;
 constexpr int most_seconds = 1;
-// What unkernel.data.allowance grants a file of the size of the longest input.
+// What unkernel.data.file_memory_limit grants a file of the size of the longest input.
 constexpr std::size_t most_bytes = (std::size_t{64} << 20) + 128 * longest_input;
 
 std::string current_input;  // for the handlers, which take no arguments

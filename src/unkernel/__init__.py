@@ -54,7 +54,7 @@ else:
             "read_conllu": "unkernel.data.text.conll",
             "read_model": "unkernel.models.formats",
             "read_svmlight": "unkernel.data.rows.svmlight",
-            "read_trees": "unkernel.data.trees.reading",
+            "read_trees": "unkernel.data.trees.tree_files",
             "write_model": "unkernel.models.formats",
             "write_svmlight": "unkernel.data.rows.svmlight",
             **{room: f"unkernel.{room}" for room in _ROOMS},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Literal
 
-from unkernel.data import showing
+from unkernel.data import repr_html
 from unkernel.models import registry
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ for _name, (_description, _loader) in _KINDS.items():
     registry.register(_name, _description, _loader)
 
 # What rooms below are asked for, and what does it.
-showing.register("report", "unkernel.report.making:report")
-showing.register("html", "unkernel.report.notebooks:html_of")
-showing.register("lazy_records", "unkernel.distributed.collections.frames:LazyRecords")
-showing.register("lazy_answers", "unkernel.distributed.collections.scoring:lazy_answers")
+repr_html.register("report", "unkernel.report.build_report:report")
+repr_html.register("html", "unkernel.report.notebook_tables:html_of")
+repr_html.register("lazy_records", "unkernel.distributed.collections.frames:LazyRecords")
+repr_html.register("lazy_answers", "unkernel.distributed.collections.scoring:lazy_answers")
 
 
 def load(
@@ -134,7 +134,7 @@ def load(
     >>> unkernel.load("xor.uk").predict(X)
     array([0, 1, 1, 0])
     """
-    from unkernel.data import allowance
+    from unkernel.data import file_memory_limit
     from unkernel.data.files import name_of
     from unkernel.models import container  # brings numpy in
 
@@ -142,7 +142,7 @@ def load(
     loaded: (
         CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     )
-    with allowance.reading(path, limit):
+    with file_memory_limit.reading(path, limit):
         found = container.open_file(path, verify=verify, mmap=mmap)
         loaded = registry.kind_of(name, found.kind).load(name, found.arrays, found.settings)
         if verify and verify != "lazy":

@@ -13,7 +13,7 @@ from sklearn.metrics import ndcg_score as sklearn_ndcg
 
 from unkernel import RankSVM
 from unkernel.cutplane import ndcg_score
-from unkernel.cutplane.training import merge_equal_rows
+from unkernel.cutplane.solver_run import merge_equal_rows
 from unkernel.data.rows.csr import canonical_rows
 
 

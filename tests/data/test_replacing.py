@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from reference.patience import PATIENCE
-from unkernel.data import replacing
-from unkernel.data.replacing import remove_stale, replaced
+from unkernel.data import atomic_write
+from unkernel.data.atomic_write import remove_stale, replaced
 
 WRITER = """
 import sys
@@ -36,7 +36,7 @@ with replacing.replaced(sys.argv[1]) as file:
 def kind(request, monkeypatch) -> str:
     """With files that have no name until they are whole, and as on systems without them."""
     if request.param == "named":
-        monkeypatch.setattr(replacing, "_open_nameless", lambda folder: None)
+        monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
     elif not hasattr(os, "O_TMPFILE"):
         pytest.skip("this system has no files without a name")
     return request.param
@@ -86,8 +86,8 @@ def test_what_another_process_writes_stays(tmp_path, kind):
 
 def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
     """Between its making and its lock another writer may have removed it; then there is another one."""
-    monkeypatch.setattr(replacing, "_open_nameless", lambda folder: None)
-    lock, removed = replacing._lock, []
+    monkeypatch.setattr(atomic_write, "_open_nameless", lambda folder: None)
+    lock, removed = atomic_write._lock, []
 
     def late(descriptor: int, *, wait: bool) -> bool:
         if wait and not removed:
@@ -96,7 +96,7 @@ def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
             assert names(tmp_path) == set()
         return lock(descriptor, wait=wait)
 
-    monkeypatch.setattr(replacing, "_lock", late)
+    monkeypatch.setattr(atomic_write, "_lock", late)
     with replaced(tmp_path / "target") as file:
         file.write(b"new")
     assert removed
@@ -107,9 +107,9 @@ def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
 @pytest.mark.parametrize("failing", ["no links", "no /proc"])
 def test_systems_without_links_of_nameless_files(tmp_path, monkeypatch, failing):
     if failing == "no /proc":
-        monkeypatch.setattr(replacing, "_entry", lambda descriptor: f"/nowhere/{descriptor}")
+        monkeypatch.setattr(atomic_write, "_entry", lambda descriptor: f"/nowhere/{descriptor}")
     else:
-        monkeypatch.setattr(replacing, "_link", lambda *_: os.link("/nowhere", "/nowhere"))
+        monkeypatch.setattr(atomic_write, "_link", lambda *_: os.link("/nowhere", "/nowhere"))
     (tmp_path / "target").write_bytes(b"old")
     (tmp_path / "target").chmod(0o640)
     with replaced(tmp_path / "target") as file:

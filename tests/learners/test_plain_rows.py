@@ -12,9 +12,9 @@ from scipy import sparse
 
 import unkernel
 from unkernel import CuttingPlaneSVC, PolyLogisticRegression, PolySVC, RankSVM
-from unkernel.data.rows import checking
-from unkernel.data.rows.checking import plain_rows
+from unkernel.data.rows import row_checks
 from unkernel.data.rows.csr import canonical_rows
+from unkernel.data.rows.row_checks import plain_rows
 from unkernel.learners import base
 
 rng = np.random.default_rng(0)
@@ -128,7 +128,7 @@ def test_as_with_all_checks(monkeypatch: pytest.MonkeyPatch, name: str, given: s
         ask = getattr(model, method, model.decision_function)  # two levels of relevance are no classes
         short = outcome(ask, GIVEN[given])
         with monkeypatch.context() as patch:
-            for module in (checking, base):
+            for module in (row_checks, base):
                 patch.setattr(module, "plain_rows", lambda *_: None)
             assert outcome(ask, GIVEN[given]) == short
 

@@ -17,11 +17,11 @@ from reference.parse_corpora import MAKERS
 from unkernel import FormatError
 from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
 from unkernel.models import container
-from unkernel.models.load import COMPILED
+from unkernel.models.model_files import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
 from unkernel.parsing.arc_eager.model import treebank_of
-from unkernel.parsing.given_texts import check_is_no_sentence
-from unkernel.parsing.scoring import per_second, percentage
+from unkernel.parsing.input_texts import check_is_no_sentence
+from unkernel.parsing.score_figures import per_second, percentage
 from unkernel.parsing.template_files import read_templates
 
 READERS = {"trees": read_conllu, "chunks": read_chunks, "bunsetsu": read_bunsetsu}

@@ -29,7 +29,7 @@ from unkernel import RecordEncoder
 from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.engines.records.pipeline_check import check_generated
 from unkernel.records import PlanStep
-from unkernel.records.generating import generated_records
+from unkernel.records.record_generator import generated_records
 
 ROWS = 40
 Y = np.arange(ROWS) % 3

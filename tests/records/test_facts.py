@@ -17,7 +17,7 @@ from reference import record_encoder as twin
 from unkernel import RecordEncoder
 from unkernel._core import ColumnSummary, summarize
 from unkernel.records import steps
-from unkernel.records.facts import ColumnFacts, Records, facts_of, kind_of
+from unkernel.records.column_summary import ColumnFacts, Records, facts_of, kind_of
 
 MISSING = st.sampled_from([None, math.nan])
 WORDS = st.sampled_from(

@@ -17,7 +17,7 @@ import unkernel
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.records import steps
-from unkernel.records.names import JoinedNames, NumberedNames, same_names
+from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
 from unkernel.records.plan import Plan, PlanStep
 
 TEXTS = ["good movie", "bad film", "so good", "so bad"] * 5

@@ -15,7 +15,7 @@ import unkernel
 from reference import supported_steps
 from unkernel.records.sklearn import pipelines
 from unkernel.records.sklearn.estimators import ESTIMATORS
-from unkernel.records.sklearn.supported import TRANSFORMERS
+from unkernel.records.sklearn.supported_steps import TRANSFORMERS
 
 SUPPORTED = supported_steps.trials(TRANSFORMERS) + supported_steps.trials(ESTIMATORS)
 REFUSED = supported_steps.trials(TRANSFORMERS, refused=True)

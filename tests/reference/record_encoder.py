@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reference import dates
 from unkernel.records import steps
-from unkernel.records.analyzing import analyzer_of
+from unkernel.records.text_analysis import analyzer_of
 
 _WORDS_IN_TEXT = 4.0
 

@@ -8,9 +8,9 @@ from typing import Any
 from sklearn.utils import murmurhash3_32
 
 from reference import dates
-from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.steps import DATE_PARTS
+from unkernel.records.text_analysis import analyzer_of
 
 Vector = dict[int, float]
 

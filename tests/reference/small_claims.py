@@ -7,8 +7,8 @@ import numpy as np
 from unkernel.models import ConjunctionModel, KernelModel, container
 from unkernel.models.decision import Decision
 from unkernel.models.kernel import Kernel
-from unkernel.models.load import model_part
-from unkernel.models.rows import CsrRows
+from unkernel.models.model_files import model_part
+from unkernel.models.model_rows import CsrRows
 
 
 def columns_without_weights(path, columns=33_000, classes=12_000, unit=0.0):

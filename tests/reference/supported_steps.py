@@ -16,7 +16,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from unkernel.records.sklearn.supported import Supported
+from unkernel.records.sklearn.supported_steps import Supported
 
 ROWS = 24
 LABELS = np.arange(ROWS) % 2

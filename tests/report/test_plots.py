@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from unkernel.engines import Candidate
-from unkernel.report import plots
-from unkernel.report.tuning import draw_tuning, lines_of
-from unkernel.report.wording import size
+from unkernel.report import search_plot
+from unkernel.report.number_format import size
+from unkernel.report.tuning_plot import draw_tuning, lines_of
 
 
 def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
@@ -25,9 +25,9 @@ def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
         Candidate("split", rare=8, head_bytes=4e6, grouped=64, nbytes=9, microseconds=3.0),
         Candidate("expanded", head_bytes=4e6, nbytes=9, microseconds=3.0),
     ]
-    assert plots.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
-    assert plots.trie_lines([*others, base]) == []
-    assert plots.trie_lines([*others, tries[0]]) == []  # one point is no line
+    assert search_plot.trie_lines([*others, base, *tries]) == [[base, tries[1], tries[0]]]
+    assert search_plot.trie_lines([*others, base]) == []
+    assert search_plot.trie_lines([*others, tries[0]]) == []  # one point is no line
 
 
 def test_words_are_for_what_nothing_else_beats():
@@ -35,8 +35,8 @@ def test_words_are_for_what_nothing_else_beats():
         return Candidate("expanded", nbytes=nbytes, microseconds=microseconds)
 
     small, between, slow, fast = measured(1, 9.0), measured(3, 5.0), measured(4, 6.0), measured(5, 1.0)
-    assert plots.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
-    assert plots.frontier([]) == []
+    assert search_plot.frontier([fast, slow, between, small, measured(5, 2.0)]) == [small, between, fast]
+    assert search_plot.frontier([]) == []
 
 
 def setting(mean: float, **parameters: object) -> dict[str, object]:
@@ -70,12 +70,12 @@ def test_every_tuning_can_be_drawn(tmp_path, parameters, settings):
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
 @pytest.mark.parametrize("spread", [1.0, 1.1, 6.0, 40.0, 1e4])
 def test_ticks_are_round_numbers_in_words(spread):
-    figure = plots.new_figure(1)
+    figure = search_plot.new_figure(1)
     axes = figure.add_subplot()
     values = [3e5, 3e5 * spread]
     axes.scatter(values, [6.0, 7.0])
-    plots.readable_log(axes, "x", values, size)
-    plots.readable_log(axes, "y", [6.0, 7.0], "{:g}".format)
+    search_plot.readable_log(axes, "x", values, size)
+    search_plot.readable_log(axes, "y", [6.0, 7.0], "{:g}".format)
     figure.draw_without_rendering()
     inside = [
         tick.label1.get_text()
@@ -95,12 +95,12 @@ def test_numbers_and_names_cover_no_point():
         Candidate("split", rare=k, nbytes=int(n), microseconds=float(t), chosen=k == 3)
         for k, (n, t) in enumerate(np.exp(generator.random((12, 2)) * 4) * [1e5, 1.0])
     ]
-    axes = plots.new_figure(1).add_subplot()
-    plots._draw_all(axes, found, [])
+    axes = search_plot.new_figure(1).add_subplot()
+    search_plot._draw_all(axes, found, [])
     axes.figure.draw_without_rendering()
     points = axes.transData.transform([(one.nbytes, one.microseconds) for one in found])
     legend = axes.get_legend().get_window_extent()
-    assert len(axes.texts) == len(plots.frontier(found)) > 2
+    assert len(axes.texts) == len(search_plot.frontier(found)) > 2
     boxes = [legend, *(text.get_window_extent() for text in axes.texts)]
     assert not any(box.contains(*point) for box in boxes for point in points.tolist())
     names = [text.get_text() for text in axes.get_legend().get_texts()]

@@ -14,8 +14,8 @@ import unkernel
 from reference.pages import Page
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
 from unkernel.report import report
-from unkernel.report.choices import Costs
 from unkernel.report.markup import cleaned, element, escaped, table
+from unkernel.report.options import Costs
 from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, places
 
 pytestmark = pytest.mark.skipif(
@@ -199,7 +199,7 @@ def test_models_that_answer_otherwise_are_not_compared(iris):
 
 
 def test_thresholds_are_where_they_should_be(records):
-    from unkernel.report.answers import Examples, answered
+    from unkernel.report.predictions import Examples, answered
 
     rows = records.fast.plan.encode(records.X)
     answers = answered("m", records.fast, rows, Examples(np.array(records.y)))

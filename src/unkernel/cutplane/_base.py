@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval
 
 from unkernel.cutplane.checkpoints import remove_checkpoints
-from unkernel.cutplane.training import (
+from unkernel.cutplane.solver_run import (
     Solution,
     SolverOptions,
     TrainingRows,

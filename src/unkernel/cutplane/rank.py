@@ -16,7 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unkernel._core import Bundle, Oracle, ordinal_oracle
 from unkernel.cutplane._base import LinearLearner
-from unkernel.cutplane.mapped import MappedMinimiser, PolynomialMap, RowCoefficients, kernel_of, with_decision
+from unkernel.cutplane.polynomial_rows import (
+    MappedMinimiser,
+    PolynomialMap,
+    RowCoefficients,
+    kernel_of,
+    with_decision,
+)
 from unkernel.cutplane.rankings import (
     PairWeight,
     check_groups,
@@ -27,8 +33,7 @@ from unkernel.cutplane.rankings import (
     ranking_of,
     share_in_order,
 )
-from unkernel.cutplane.thresholds import all_whole, best_thresholds
-from unkernel.cutplane.training import (
+from unkernel.cutplane.solver_run import (
     LocalMinimiser,
     Minimiser,
     Solution,
@@ -38,7 +43,8 @@ from unkernel.cutplane.training import (
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.data.rows.checking import check_given
+from unkernel.cutplane.thresholds import all_whole, best_thresholds
+from unkernel.data.rows.row_checks import check_given
 from unkernel.data.threads import thread_count
 from unkernel.errors import warn_caller
 from unkernel.learners.progress import OnProgress

@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 
 from unkernel._core import Bundle, Oracle, f1_oracle, margin_oracle, ordinal_oracle, precision_oracle
 from unkernel.cutplane._base import LinearLearner
-from unkernel.cutplane.training import (
+from unkernel.cutplane.solver_run import (
     LocalMinimiser,
     Minimiser,
     Solution,
@@ -30,8 +30,8 @@ from unkernel.cutplane.training import (
     solve_by_cuts,
     solve_by_dual,
 )
-from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import CsrRows, canonical_rows
+from unkernel.data.rows.row_checks import check_given
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision

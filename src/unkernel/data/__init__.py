@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from unkernel.data.text.chunks import ChunkCorpus, ChunkSentence, read_chunks
     from unkernel.data.text.conll import Sentence, Treebank, Word, read_conllu, read_conllu_parts, read_conllx
     from unkernel.data.trees.forest import Forest, TreeExample
-    from unkernel.data.trees.reading import TreeData, read_trees
+    from unkernel.data.trees.tree_files import TreeData, read_trees
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -37,7 +37,7 @@ else:
             "Sentence": "unkernel.data.text.conll",
             "SvmlightData": "unkernel.data.rows.svmlight",
             "SvmlightPart": "unkernel.data.rows.svmlight",
-            "TreeData": "unkernel.data.trees.reading",
+            "TreeData": "unkernel.data.trees.tree_files",
             "TreeExample": "unkernel.data.trees.forest",
             "Treebank": "unkernel.data.text.conll",
             "Word": "unkernel.data.text.conll",
@@ -50,7 +50,7 @@ else:
             "read_conllx": "unkernel.data.text.conll",
             "read_svmlight": "unkernel.data.rows.svmlight",
             "read_svmlight_parts": "unkernel.data.rows.svmlight",
-            "read_trees": "unkernel.data.trees.reading",
+            "read_trees": "unkernel.data.trees.tree_files",
             "write_svmlight": "unkernel.data.rows.svmlight",
         },
     )

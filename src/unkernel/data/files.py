@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Protocol, cast
 
-from unkernel.data.replacing import replaced
+from unkernel.data.atomic_write import replaced
 from unkernel.errors import FormatError, not_utf8
 
 Source = str | os.PathLike[str] | IO[bytes] | IO[str]

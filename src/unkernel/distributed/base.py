@@ -8,7 +8,7 @@ import numpy as np
 from dask.distributed import Client, default_client
 from sklearn.base import clone
 
-from unkernel.cutplane.training import TrainingRows
+from unkernel.cutplane.solver_run import TrainingRows
 from unkernel.distributed.cluster.coordinator import Cluster, Gathered, gather_blocks, wait_for_a_worker
 from unkernel.distributed.cluster.row_sources import Sources, open_sources
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.data.files import name_of
 from unkernel.engines.rows.classifier import ENGINE, CompiledClassifier, Model
 from unkernel.engines.search.candidates import Candidate
@@ -16,7 +16,7 @@ from unkernel.engines.tables.compiled_tables import INT16, Tables
 from unkernel.engines.tables.int16 import int16_tables
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.models.load import COMPILED, model_from
+from unkernel.models.model_files import COMPILED, model_from
 
 if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     >>> load("model.uk").predict([[1, 0]])
     array([1])
     """
-    with allowance.reading(path):
+    with file_memory_limit.reading(path):
         found = container.open_file(path)
         classifier = classifier_from(name_of(path), found.arrays, found.settings, kind=found.kind)
     classifier.mapped_file = found.file
@@ -74,7 +74,7 @@ def classifier_from(
             from unkernel.engines.trees.classifier import TreeClassifier
 
             trees = TreeClassifier(cast("TreeModel", found))
-            allowance.claim(trees.bytes_to_come(), "the weights of subtrees")
+            file_memory_limit.claim(trees.bytes_to_come(), "the weights of subtrees")
             return trees
         model = cast(Model, found)
         if kind == COMPILED:

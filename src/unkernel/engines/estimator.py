@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unkernel.data import showing
+from unkernel.data import repr_html
 from unkernel.data.files import name_of
-from unkernel.data.showing import Reported, Shown
+from unkernel.data.repr_html import Reported, Shown
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
 from unkernel.models.decision import Decision
@@ -225,8 +225,8 @@ def lazy_for_collections(method: _Answering) -> _Answering:
 
     @functools.wraps(method)
     def answer(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
-        if showing.is_lazy(X):
-            return showing.ask("lazy_answers", self, method.__name__, X, n_jobs)
+        if repr_html.is_lazy(X):
+            return repr_html.ask("lazy_answers", self, method.__name__, X, n_jobs)
         return method(self, X, n_jobs=n_jobs)
 
     return cast(_Answering, answer)

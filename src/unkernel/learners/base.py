@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel.data.rows.checking import check_given, plain_rows
+from unkernel.data.repr_html import Reported
 from unkernel.data.rows.csr import CsrRows, canonical_rows
-from unkernel.data.showing import Reported
+from unkernel.data.rows.row_checks import check_given, plain_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from unkernel.data.rows.checking import check_given
+from unkernel.data.rows.row_checks import check_given
 from unkernel.learners.parameters import LARGEST_COST
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from unkernel.models.formats import read_model, write_model
     from unkernel.models.kernel import Kernel, KernelModel
     from unkernel.models.linear import LinearModel
-    from unkernel.models.load import load_model
+    from unkernel.models.model_files import load_model
     from unkernel.models.sklearn import from_estimator
     from unkernel.models.tree import ExampleKernel, TreeModel
 else:
@@ -26,7 +26,7 @@ else:
             "Platt": "unkernel.models.decision",
             "TreeModel": "unkernel.models.tree",
             "from_estimator": "unkernel.models.sklearn",
-            "load_model": "unkernel.models.load",
+            "load_model": "unkernel.models.model_files",
             "read_model": "unkernel.models.formats",
             "write_model": "unkernel.models.formats",
         },

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.showing import Shown
+from unkernel.data.repr_html import Shown
 from unkernel.errors import FormatError
 from unkernel.models import container
 

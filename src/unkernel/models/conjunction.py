@@ -21,8 +21,8 @@ from unkernel.models.decision import (
     probability_from_json,
     probability_to_json,
 )
+from unkernel.models.model_rows import distinct
 from unkernel.models.numbering import numbers_of
-from unkernel.models.rows import distinct
 
 _SPARSE = 64  # columns that there are for each one that is used: then sorting takes less memory than marking
 

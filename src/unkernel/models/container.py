@@ -22,9 +22,9 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.data.atomic_write import replaced
 from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.data.files import name_of
-from unkernel.data.replacing import replaced
 from unkernel.errors import FormatError
 
 MAGIC = "unkernel"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.errors import FormatError
-from unkernel.models import container, rows
+from unkernel.models import container, model_rows
 from unkernel.models.base import Arrays, DecidedModel, Settings
 from unkernel.models.decision import Decision
 from unkernel.models.pair_coefficients import PairCoefficients
@@ -103,8 +103,8 @@ class Kernel:
             )
         X, Z = canonical_rows(X), canonical_rows(Z)
         if self.name == "rbf":
-            return np.exp(-self.gamma * rows.squared_distances(X, Z))
-        products = rows.inner_products(X, Z)
+            return np.exp(-self.gamma * model_rows.squared_distances(X, Z))
+        products = model_rows.inner_products(X, Z)
         if self.name == "linear":
             return products
         inner = self.gamma * products + self.coef0
@@ -210,7 +210,7 @@ class KernelModel(DecidedModel):
         ndarray of shape (n_rows, n_scores)
             The scores.
         """
-        X = rows.checked(X, self.n_features, self.fixed_width)
+        X = model_rows.checked(X, self.n_features, self.fixed_width)
         result = np.empty((X.shape[0], self.n_scores))
         step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
         for begin in range(0, X.shape[0], step):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.models import container, rows
+from unkernel.models import container, model_rows
 from unkernel.models.base import Arrays, DecidedModel, Settings
 from unkernel.models.decision import Decision
 
@@ -83,7 +83,7 @@ class LinearModel(DecidedModel):
         ndarray of shape (n_rows, n_scores)
             The scores.
         """
-        X = rows.checked(X, self.n_features, self.fixed_width)
+        X = model_rows.checked(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
         known = X.only_columns(np.arange(shared)) if X.shape[1] > shared else X
         return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept

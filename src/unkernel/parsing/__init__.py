@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from unkernel.parsing.chunks.estimator import Chunker
     from unkernel.parsing.chunks.model import ChunkModel
     from unkernel.parsing.chunks.result import ChunkCounts, ChunkResult, compare_chunks
-    from unkernel.parsing.explaining import Evidence, ExplainedDecision, HeavyConjunction
-    from unkernel.parsing.parsed import Parsed
+    from unkernel.parsing.explanation import Evidence, ExplainedDecision, HeavyConjunction
+    from unkernel.parsing.parsed_blocks import Parsed
     from unkernel.parsing.parser_model import ParserModel
-    from unkernel.parsing.reporting import Step
     from unkernel.parsing.streams import parse_stream
     from unkernel.parsing.text.clusters import WordClusters
     from unkernel.parsing.text.document import Document
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from unkernel.parsing.text.text_parser_model import TextParserModel
     from unkernel.parsing.text.tokenizer import Tokenizer
     from unkernel.parsing.text.tokenizer_model import TokenizerModel
+    from unkernel.parsing.training_progress import Step
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -46,14 +46,14 @@ else:
             "ChunkResult": "unkernel.parsing.chunks.result",
             "Chunker": "unkernel.parsing.chunks.estimator",
             "Document": "unkernel.parsing.text.document",
-            "Evidence": "unkernel.parsing.explaining",
-            "ExplainedDecision": "unkernel.parsing.explaining",
-            "HeavyConjunction": "unkernel.parsing.explaining",
+            "Evidence": "unkernel.parsing.explanation",
+            "ExplainedDecision": "unkernel.parsing.explanation",
+            "HeavyConjunction": "unkernel.parsing.explanation",
             "LabelResult": "unkernel.parsing.arc_eager.result",
-            "Parsed": "unkernel.parsing.parsed",
+            "Parsed": "unkernel.parsing.parsed_blocks",
             "ParserModel": "unkernel.parsing.parser_model",
             "Score": "unkernel.parsing.text.result",
-            "Step": "unkernel.parsing.reporting",
+            "Step": "unkernel.parsing.training_progress",
             "TagResult": "unkernel.parsing.text.tagger_model",
             "Tagger": "unkernel.parsing.text.tagger",
             "TaggerModel": "unkernel.parsing.text.tagger_model",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing.explaining import ExplainedDecision, HeavyConjunction
+from unkernel.parsing.explanation import ExplainedDecision, HeavyConjunction
 from unkernel.parsing.model_estimator import ModelEstimator, Source
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.poly import PolyLogisticRegression, PolySVC

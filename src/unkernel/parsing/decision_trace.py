@@ -13,7 +13,7 @@ from unkernel._core import ArcEagerSpec
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.explaining import Decided
+from unkernel.parsing.explanation import Decided
 
 Row = NDArray[np.int32]
 

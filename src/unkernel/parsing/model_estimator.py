@@ -9,12 +9,12 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.files import name_of
-from unkernel.data.showing import Page
+from unkernel.data.repr_html import Page
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import stored_parameters
-from unkernel.parsing.reporting import OnStep, Reporter
 from unkernel.parsing.saved_model import Arrays, SavedModel
+from unkernel.parsing.training_progress import OnStep, Reporter
 
 Source = TypeVar("Source")  # what sentences are read from
 

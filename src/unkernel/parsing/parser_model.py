@@ -14,7 +14,7 @@ from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explaining import Decided, ExplainedDecision, HeavyConjunction
+    from unkernel.parsing.explanation import Decided, ExplainedDecision, HeavyConjunction
 
 
 class ParserModel(SavedModel):
@@ -124,7 +124,7 @@ class ParserModel(SavedModel):
         list of ExplainedDecision
             The decisions in the order in which they were made (for chunkers: in the order of the text).
         """
-        from unkernel.parsing.explaining import explained
+        from unkernel.parsing.explanation import explained
 
         if top is not None and (isinstance(top, bool) or top < 0):
             raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
@@ -155,7 +155,7 @@ class ParserModel(SavedModel):
         list of HeavyConjunction
             Kind by kind, largest absolute weight first.
         """
-        from unkernel.parsing.explaining import heavy_conjunctions
+        from unkernel.parsing.explanation import heavy_conjunctions
 
         if isinstance(top, bool) or top < 0:
             raise ValueError(f"top must be a number of conjunctions, got {top}")

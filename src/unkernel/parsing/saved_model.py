@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from unkernel.data import allowance, showing
+from unkernel.data import file_memory_limit, repr_html
 from unkernel.data.files import name_of
-from unkernel.data.showing import Page, Shown
+from unkernel.data.repr_html import Page, Shown
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -106,7 +106,7 @@ class SavedFile(ABC):
             If the file is damaged or holds another kind of model.
         """
         name = name_of(path)
-        with allowance.reading(path, limit):
+        with file_memory_limit.reading(path, limit):
             kind, arrays, settings = container.read(path)
             if kind != cls.kind:
                 raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
@@ -172,7 +172,7 @@ class SavedModel(Shown, SavedFile):
         Report
             The report: notebooks display it, ``save`` writes it to a file.
         """
-        page: Page = showing.ask("report", {self.estimator: self}, source, **options)
+        page: Page = repr_html.ask("report", {self.estimator: self}, source, **options)
         return page
 
     @abstractmethod

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.engines.classifier_files import classifier_from
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
@@ -125,7 +125,7 @@ def _unpacked(file: str, arrays: Arrays) -> Arrays:
     scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
     if len(unit) != 1 or not np.isfinite(unit).all():
         raise _damaged(file)
-    allowance.claim(8.0 * len(keys) * scores, "weights of which the file holds few")
+    file_memory_limit.claim(8.0 * len(keys) * scores, "weights of which the file holds few")
     if _COUNTS in arrays:
         weights = np.zeros(len(keys) * scores)
         weights[_nonzero_places(file, arrays, len(keys), len(values), scores)] = values * unit[0]

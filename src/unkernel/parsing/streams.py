@@ -24,7 +24,7 @@ from unkernel.errors import FormatError
 from unkernel.parsing.arc_eager.model import ArcEagerModel
 from unkernel.parsing.bunsetsu.model import BunsetsuModel
 from unkernel.parsing.chunks.model import ChunkModel, to_answer
-from unkernel.parsing.parsed import Corpus, Parsed
+from unkernel.parsing.parsed_blocks import Corpus, Parsed
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.parsing.tag_check import StreamCheck

@@ -17,11 +17,11 @@ from sklearn.utils.validation import validate_data
 
 from unkernel._core import DistinctRows, FeatureMap, distinct_examples
 from unkernel.data.memory import available_bytes
-from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import CsrRows, canonical_rows
+from unkernel.data.rows.row_checks import check_given
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, frozen
-from unkernel.learners.maps import gamma_value, support_vector_model
+from unkernel.learners.feature_maps import gamma_value, support_vector_model
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel

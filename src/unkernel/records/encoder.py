@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from unkernel.data.repr_html import ask, is_lazy
 from unkernel.data.rows.csr import is_sparse
-from unkernel.data.showing import ask, is_lazy
 from unkernel.data.threads import thread_count
 from unkernel.records import steps
-from unkernel.records.facts import KINDS, ColumnFacts, Records, facts_of
-from unkernel.records.labels import interval_labels, value_labels
-from unkernel.records.names import JoinedNames
+from unkernel.records.column_summary import KINDS, ColumnFacts, Records, facts_of
+from unkernel.records.feature_labels import interval_labels, value_labels
+from unkernel.records.feature_names import JoinedNames
 from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.tables import column_names
 

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from unkernel._core import RecordPlan
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
-from unkernel.records.analyzing import analyzer_of
-from unkernel.records.claims import claim_tables, claim_vectors
-from unkernel.records.names import JoinedNames, NumberedNames, same_names
+from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
+from unkernel.records.memory_budget import claim_tables, claim_vectors
 from unkernel.records.tables import Table, check_known, is_arrow, table_of
+from unkernel.records.text_analysis import analyzer_of
 
 _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from unkernel.report.build_report import report
     from unkernel.report.intervals import Measure
-    from unkernel.report.making import report
     from unkernel.report.page import Report
 else:
     __getattr__, __dir__ = lazy_names(
@@ -14,7 +14,7 @@ else:
         {
             "Measure": "unkernel.report.intervals",
             "Report": "unkernel.report.page",
-            "report": "unkernel.report.making",
+            "report": "unkernel.report.build_report",
         },
     )
 

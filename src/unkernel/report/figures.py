@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from unkernel.report.markup import Html, cleaned, escaped
-from unkernel.report.plots import figure_type
+from unkernel.report.search_plot import figure_type
 
 INCHES = (4.6, 3.6)
 SQUARE = (3.9, 3.6)

@@ -10,8 +10,8 @@ from importlib import resources
 from typing import Any
 
 from unkernel._version import __version__
+from unkernel.data.atomic_write import replaced
 from unkernel.data.frames import frame_of
-from unkernel.data.replacing import replaced
 from unkernel.report.intervals import Measure
 from unkernel.report.markup import Html, element, escaped, joined, paragraph
 

@@ -19,7 +19,7 @@ from unkernel.parsing.arc_eager.model import comparable_trees, measurable, with_
 from unkernel.parsing.bunsetsu.model import measurable as bunsetsu_of
 from unkernel.parsing.chunks.model import measurable as chunks_of
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.report.choices import Choices
+from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
 from unkernel.report.parser_measures import (
     BunsetsuMeasures,
@@ -30,28 +30,28 @@ from unkernel.report.parser_measures import (
     TextTreeMeasures,
     TreeMeasures,
 )
-from unkernel.report.sections import parsed
+from unkernel.report.sections import parse_errors
 from unkernel.report.sections.quality import quality
 
 Sections = Callable[[Sequence[Any], Choices], list[Section | None]]
 
 
 def _of_trees(studied: Sequence[TreeMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parsed.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
-    return [parsed.relations(studied), parsed.lengths(studied), drawn]
+    drawn = parse_errors.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
+    return [parse_errors.relations(studied), parse_errors.lengths(studied), drawn]
 
 
 def _of_bunsetsu(studied: Sequence[BunsetsuMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parsed.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
-    return [parsed.lengths(studied), drawn]
+    drawn = parse_errors.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
+    return [parse_errors.lengths(studied), drawn]
 
 
 def _of_chunks(studied: Sequence[ChunkMeasures], _: Choices) -> list[Section | None]:
-    return [parsed.chunks(studied)]
+    return [parse_errors.chunks(studied)]
 
 
 def _of_tags(studied: Sequence[TagMeasures], _: Choices) -> list[Section | None]:
-    return [parsed.tags(studied)]
+    return [parse_errors.tags(studied)]
 
 
 def _of_tokens(_: Sequence[TextMeasures], __: Choices) -> list[Section | None]:
@@ -60,7 +60,7 @@ def _of_tokens(_: Sequence[TextMeasures], __: Choices) -> list[Section | None]:
 
 def _of_text(studied: Sequence[TextTreeMeasures], _: Choices) -> list[Section | None]:
     has_trees = "las" in studied[0].result.measured
-    return [parsed.relations(studied), parsed.lengths(studied)] if has_trees else []
+    return [parse_errors.relations(studied), parse_errors.lengths(studied)] if has_trees else []
 
 
 # Of each kind of parsers: what reads its sentences, what measures it, and its own sections.
@@ -106,12 +106,12 @@ def report_of_parsers(
     studied = [make(name, parser) for name, parser in parsers.items()]
     file = Path(corpus.name).name
     all_sections = [
-        parsed.parsers(studied),
-        parsed.sentences(studied, file),
+        parse_errors.parsers(studied),
+        parse_errors.sentences(studied, file),
         quality(studied),
         *sections(studied, choices),
-        parsed.conjunctions(studied, choices.top) if choices.top else None,
-        parsed.speed(studied),
+        parse_errors.conjunctions(studied, choices.top) if choices.top else None,
+        parse_errors.speed(studied),
     ]
     return Report(
         choices.title or f"{' and '.join(parsers)} on {file}",

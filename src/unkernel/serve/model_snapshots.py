@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from unkernel import load
-from unkernel.data.replacing import replaced
+from unkernel.data.atomic_write import replaced
 from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"

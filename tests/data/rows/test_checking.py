@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import check_array
 
-from unkernel.data.rows.checking import checked_rows
+from unkernel.data.rows.row_checks import checked_rows
 
 FINE = {
     "lists": [[0, 1.5], [2, 0]],

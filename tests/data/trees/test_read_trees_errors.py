@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import unkernel.data.trees.reading as trees_module
+import unkernel.data.trees.tree_files as trees_module
 from reference.tree_examples import chain
 from reference.tree_files import COMPRESS, read, refuse
 from unkernel import Forest, FormatError, read_trees

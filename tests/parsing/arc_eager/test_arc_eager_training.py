@@ -14,7 +14,7 @@ from reference.treebanks import bank_of, template_texts, treebanks
 from unkernel._core import ArcEagerSpec, OnlineTrainer
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser
-from unkernel.parsing.arc_eager import training
+from unkernel.parsing.arc_eager import classifier_training
 
 WORD_PAIRS = "[moves]\nstack.word\ninput.word\n[labels]\nhead.word\ndependent.word\n"
 
@@ -289,7 +289,7 @@ def test_whoever_stops_the_training_has_no_parser(monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training.OnlineLearner, "_run_epoch", stop)
+    monkeypatch.setattr(classifier_training.OnlineLearner, "_run_epoch", stop)
     with pytest.raises(KeyboardInterrupt):
         parser.fit(by_heart(3, 7, seed=2))
     with pytest.raises(NotFittedError):

@@ -20,8 +20,8 @@ from unkernel import FormatError
 from unkernel.data import Treebank, read_conllu
 from unkernel.models import container
 from unkernel.parsing import ArcEagerParser, Document, Tagger, TextParser, TextParserModel, Tokenizer
-from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.text.jackknife import tagged_by_others
+from unkernel.parsing.training_progress import Reporter
 
 BANK = treebank_with_text()
 QUICK = {

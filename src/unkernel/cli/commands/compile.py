@@ -27,7 +27,7 @@ from unkernel.data.memory import parse_bytes
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model
 from unkernel.engines.search.options import check_trie
-from unkernel.report import plots
+from unkernel.report import search_plot
 
 # The function's defaults are the command's.
 _DEFAULT: dict[str, Any] = {
@@ -176,9 +176,9 @@ def _check_places(
     check_different(model, plot)
     check_model_output(model, *inputs, force=force)
     if plot is not None:
-        plots.check_format(plot)
+        search_plot.check_format(plot)
         check_output(plot, *inputs, force=force)
-        plots.check_matplotlib()
+        search_plot.check_matplotlib()
 
 
 def _describe(
@@ -203,8 +203,8 @@ def _describe(
 def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, source: Path) -> str | None:
     if plot is None or isinstance(classifier, TreeClassifier):
         return None
-    if not plots.drawable(classifier.candidates):
+    if not search_plot.drawable(classifier.candidates):
         warn(f"{plot}: not drawn, as nothing was measured: give rows to measure on with --sample")
         return None
-    plots.draw(plot, classifier.candidates, source.name)
+    search_plot.draw(plot, classifier.candidates, source.name)
     return str(plot)

@@ -19,9 +19,9 @@ from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import note, percent, print_facts, print_json
 from unkernel.cli.terminal.progress import Display
 from unkernel.report import Report
-from unkernel.report.choices import Choices, Costs
 from unkernel.report.intervals import Measure
-from unkernel.report.plots import check_matplotlib
+from unkernel.report.options import Choices, Costs
+from unkernel.report.search_plot import check_matplotlib
 
 _DEFAULT = Choices()
 

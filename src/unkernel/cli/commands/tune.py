@@ -151,17 +151,17 @@ def _check_places(given: dict[str, Any]) -> None:
     if given["output"] is not None:
         check_model_output(given["output"], *inputs, force=given["force"])
     if given["plot"] is not None:
-        from unkernel.report import plots
+        from unkernel.report import search_plot
 
-        plots.check_format(given["plot"])
+        search_plot.check_format(given["plot"])
         check_output(given["plot"], *inputs, force=given["force"])
-        plots.check_matplotlib()
+        search_plot.check_matplotlib()
 
 
 def _draw(plot: Path | None, result: dict[str, Any]) -> str | None:
     if plot is None:
         return None
-    from unkernel.report.tuning import draw_tuning
+    from unkernel.report.tuning_plot import draw_tuning
 
     draw_tuning(plot, result)
     return str(plot)

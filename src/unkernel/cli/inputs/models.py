@@ -28,7 +28,7 @@ from unkernel.models import (
     read_model,
 )
 from unkernel.models.decision import pairs
-from unkernel.models.load import is_compiled
+from unkernel.models.model_files import is_compiled
 
 Model = KernelModel | LinearModel | ConjunctionModel
 

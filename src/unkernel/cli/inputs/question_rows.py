@@ -6,7 +6,7 @@ from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.trees import check_holds_rows, trees_told
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
-from unkernel.models.rows import read_for
+from unkernel.models.model_rows import read_for
 
 
 def expect_rows(opened: Opened, file: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels
-from unkernel.records.facts import MixedColumnWarning
+from unkernel.records.column_summary import MixedColumnWarning
 from unkernel.records.files import TrainingTable
 
 

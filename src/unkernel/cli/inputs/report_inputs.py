@@ -35,9 +35,9 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.records.files import Block
 from unkernel.report import Report
-from unkernel.report.answers import Answered, Examples, answered
-from unkernel.report.choices import Choices
-from unkernel.report.making import report_of, shown_tree
+from unkernel.report.build_report import report_of, shown_tree
+from unkernel.report.options import Choices
+from unkernel.report.predictions import Answered, Examples, answered
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData, read_svmlight
 
 if TYPE_CHECKING:
-    from unkernel.cutplane.training import TrainingRows
+    from unkernel.cutplane.solver_run import TrainingRows
     from unkernel.data.rows.row_files import RowFile
 
 # Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
@@ -109,7 +109,7 @@ class PackedRows:
         )
 
     def _open(self) -> tuple[TrainingRows, RowFile]:
-        from unkernel.cutplane.training import rows_in_files
+        from unkernel.cutplane.solver_run import rows_in_files
 
         return rows_in_files(self.source, self.threads, cache=self.packed, zero_based=self.zero_based)
 
@@ -201,7 +201,7 @@ def check_files(files: Sequence[str]) -> None:
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
     """Pack files into the estimator's cache, if that is not done already."""
-    from unkernel.cutplane.training import rows_in_files
+    from unkernel.cutplane.solver_run import rows_in_files
 
     check_files(files)
     began = time.perf_counter()

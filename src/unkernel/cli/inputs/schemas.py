@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from unkernel.errors import FormatError
-from unkernel.records.facts import KINDS
+from unkernel.records.column_summary import KINDS
 
 _EXAMPLE = '{"age": "binned", "zip": "category"}'
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from unkernel.cli.inputs.labelled_files import class_labels, labels_are_unknown, strange_labels
 from unkernel.cli.terminal.console import many, percent
 from unkernel.models import Decision
-from unkernel.report.answers import score_for
 from unkernel.report.detection import roc_area
+from unkernel.report.predictions import score_for
 
 Groups = NDArray[np.int64] | None
 Numbers = NDArray[np.float64]

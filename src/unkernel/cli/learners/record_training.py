@@ -31,7 +31,7 @@ from unkernel.engines import CompiledClassifier, RecordClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
-from unkernel.records.files.training import check_columns, named
+from unkernel.records.files.training_table import check_columns, named
 
 OPTIONS = ("target", "schema", "drop", "calibrate")  # beside those of the encoder
 CALIBRATION_FOLDS = 3

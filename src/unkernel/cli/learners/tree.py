@@ -11,7 +11,7 @@ from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
 from unkernel.cli.terminal.console import many, size
-from unkernel.data.trees.reading import label_values
+from unkernel.data.trees.tree_files import label_values
 from unkernel.tree import TreeSVC
 
 _CHOSEN = ("kernel", "decay", "width_decay", "normalize", "imbalance")

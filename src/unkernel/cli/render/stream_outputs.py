@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.output_files import check_output, check_place
+from unkernel.data.atomic_write import replaced
 from unkernel.data.files import name_of, writing
-from unkernel.data.replacing import replaced
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.data.text.conll import Sentence
 from unkernel.data.text.sentence_json import sentence_to_json

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import BlockFile
 from unkernel.data import SvmlightPart, read_svmlight_parts
-from unkernel.data.replacing import replaced
+from unkernel.data.atomic_write import replaced
 from unkernel.data.rows.row_format import OpenRows, RowWriter, SourceStamp, is_of_this_version, is_rows_file
 from unkernel.data.rows.svmlight import ZeroBased, allowed_indices
 from unkernel.errors import FormatError

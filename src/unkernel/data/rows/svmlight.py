@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from unkernel._core import SvmlightParser, format_svmlight
 from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
-from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.csr import CsrRows, is_sparse
+from unkernel.data.rows.row_checks import checked_rows
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
+from unkernel.data.corpus_html import corpus_html
 from unkernel.data.files import Source, name_of, read_blocks, writing
-from unkernel.data.notebooks import corpus_html
 from unkernel.data.text.columns import LONGEST_SENTENCE
 from unkernel.errors import FormatError
 

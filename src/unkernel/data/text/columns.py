@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import ColumnText, whole_sentences
+from unkernel.data.corpus_html import corpus_html
 from unkernel.data.files import Source, name_of, read_blocks, writing
-from unkernel.data.notebooks import corpus_html
 from unkernel.errors import FormatError
 
 Format = Literal["conllu", "conllx", "chunks"]

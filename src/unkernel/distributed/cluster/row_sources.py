@@ -19,8 +19,8 @@ from dask.delayed import Delayed
 from dask.distributed import Client, Future, futures_of
 from sklearn.utils import check_consistent_length
 
-from unkernel.cutplane.training import is_path
-from unkernel.data.rows.checking import checked_rows
+from unkernel.cutplane.solver_run import is_path
+from unkernel.data.rows.row_checks import checked_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.row_tasks import block_of, block_of_tuple, blocks_of_partition, read_block
 

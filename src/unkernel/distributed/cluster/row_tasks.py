@@ -21,10 +21,10 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from unkernel._core import Oracle, RowStore, margin_oracle, pack_rows
 from unkernel.cutplane.rankings import check_groups
-from unkernel.cutplane.training import checksum
+from unkernel.cutplane.solver_run import checksum
 from unkernel.data import read_svmlight
-from unkernel.data.rows.checking import check_given
 from unkernel.data.rows.csr import CsrRows, canonical_rows
+from unkernel.data.rows.row_checks import check_given
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Vector, packed
 from unkernel.distributed.cutplane.line_search import Lacks, line_table

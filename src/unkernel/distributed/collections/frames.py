@@ -18,7 +18,7 @@ from scipy import sparse
 
 from unkernel._core import ColumnSummary
 from unkernel.distributed.collections.lazy_blocks import by_block, is_frame
-from unkernel.records.facts import ColumnFacts, Kinds, Records
+from unkernel.records.column_summary import ColumnFacts, Kinds, Records
 from unkernel.records.plan import Plan
 
 MOST_NUMBERS = 1 << 16

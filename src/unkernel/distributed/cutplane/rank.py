@@ -13,7 +13,7 @@ from sklearn.base import _fit_context, clone
 
 from unkernel.cutplane import RankSVM
 from unkernel.cutplane.rankings import check_numbers, ranking_of, weights_of_ranks
-from unkernel.cutplane.training import TrainingRows, pair_accuracy
+from unkernel.cutplane.solver_run import TrainingRows, pair_accuracy
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster, merged_labels
 from unkernel.distributed.cluster.regroup import with_whole_groups

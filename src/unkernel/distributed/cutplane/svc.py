@@ -17,8 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weights_of_ranks
+from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
 from unkernel.cutplane.svc import OneVsRestTargets, Starts, whole_labels
-from unkernel.cutplane.training import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster, Gathered, merged_labels
 from unkernel.distributed.cluster.row_tasks import PartProblem, Problem, labels_of

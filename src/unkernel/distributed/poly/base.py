@@ -14,7 +14,7 @@ from unkernel.cutplane.svc import whole_labels
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster, Gathered, merged_labels
 from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, moments_of
-from unkernel.learners.maps import gamma_value
+from unkernel.learners.feature_maps import gamma_value
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import class_codes, class_weights
 from unkernel.poly._base import PolyLearner

@@ -22,9 +22,9 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from unkernel._core import Forest as SubtreeTable
 from unkernel._core import TreeCuts, example_machine, self_kernels
-from unkernel.data.rows.checking import check_given
+from unkernel.data.rows.row_checks import check_given
 from unkernel.data.trees.forest import Forest, as_forest, has_trees
-from unkernel.data.trees.reading import read_trees
+from unkernel.data.trees.tree_files import read_trees
 from unkernel.distributed.cluster.packed_vectors import Vector
 from unkernel.errors import FormatError
 from unkernel.models import ExampleKernel

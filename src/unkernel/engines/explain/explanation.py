@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
+from unkernel.data.repr_html import Shown
 from unkernel.data.rows.csr import canonical_rows, is_sparse
-from unkernel.data.showing import Shown
 from unkernel.engines.explain.contributions import Model, contributions_of
 from unkernel.engines.tables.builders import Head, Machine, expanded, is_linear_of_pairs, simplified
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, Tables

@@ -7,7 +7,7 @@ from typing import Any
 
 from unkernel._core import ExampleMachine, ExampleSet, decisive_fragments, heaviest_fragments
 from unkernel.data.frames import frame_of
-from unkernel.data.showing import Shown
+from unkernel.data.repr_html import Shown
 
 MOST_LOOKED_AT = 1_000_000
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import RecordScorer
 from unkernel.engines.estimator import available_if
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
-from unkernel.records.splitting import Part
+from unkernel.records.column_split import Part
 from unkernel.records.tables import column_names
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from unkernel.engines.rows.answer_cache import CacheInfo
 from unkernel.engines.rows.classifier import CompiledClassifier, Model
 from unkernel.errors import FormatError
 from unkernel.models import Decision, container
+from unkernel.records.column_split import Part, split
 from unkernel.records.plan import Plan
-from unkernel.records.splitting import Part, split
 
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation, Heavy

@@ -9,8 +9,8 @@ import numpy as np
 from unkernel.models import ConjunctionModel, LinearModel
 from unkernel.models.decision import Softmax
 from unkernel.models.numbering import encode
+from unkernel.records.feature_products import without_products
 from unkernel.records.plan import Plan
-from unkernel.records.products import without_products
 
 _MOST = 3  # features in a conjunction
 

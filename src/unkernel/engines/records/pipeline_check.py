@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from unkernel.engines.records.classifier import RecordClassifier
-from unkernel.records.generating import generated_records
 from unkernel.records.plan import Plan
+from unkernel.records.record_generator import generated_records
 
 _CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
 _GENERATED = 24  # records of known values, and as many with others

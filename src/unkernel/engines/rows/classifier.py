@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import Engine
-from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.csr import CsrRows
+from unkernel.data.rows.row_checks import checked_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.rows.answer_cache import CacheInfo, cache_info_of, check_cache
@@ -23,8 +23,8 @@ from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, INT16, Tables
 from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
 from unkernel.engines.tables.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, container
-from unkernel.models.load import COMPILED, model_part
-from unkernel.models.rows import check_width
+from unkernel.models.model_files import COMPILED, model_part
+from unkernel.models.model_rows import check_width
 
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation, Heavy

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 
 if TYPE_CHECKING:
     from unkernel.engines.search.options import CompileOptions
@@ -161,7 +161,7 @@ class Bench:
         """Build and measure a candidate, or note why that was not possible."""
         self.options.on_progress(words(candidate))
         try:
-            with allowance.of_tables(_WHILE_BUILT * self.memory + _SMALL):
+            with file_memory_limit.of_tables(_WHILE_BUILT * self.memory + _SMALL):
                 tables = make()
                 engine = tables.engine()
         except MemoryError:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.data.rows.csr import canonical_rows
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel, rows
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel, model_rows
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
@@ -49,8 +49,8 @@ def rows_to_measure_on(model: Model, sample: Any, trie: Any) -> MeasuredRows:
 def _as_rows(given: Any, model: Model) -> Any:
     """The rows of an array, a matrix or a file, with the model's columns."""
     if isinstance(given, str | os.PathLike):
-        return canonical_rows(rows.read_for(model, given).X)
-    return rows.checked(given, model.n_features, model.fixed_width)
+        return canonical_rows(model_rows.read_for(model, given).X)
+    return model_rows.checked(given, model.n_features, model.fixed_width)
 
 
 def _leave_out(given: Any) -> tuple[Any, Any]:

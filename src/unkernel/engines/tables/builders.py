@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import arrange, expand, head_within
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.data.rows.csr import CsrRows, narrow
 from unkernel.engines.tables.compiled_tables import (
     BITSLICED,
@@ -24,8 +24,8 @@ from unkernel.engines.tables.compiled_tables import (
 )
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.decision import pair_columns
+from unkernel.models.model_rows import distinct, squared_norms
 from unkernel.models.pair_coefficients import PairCoefficients, found_pairs
-from unkernel.models.rows import distinct, squared_norms
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
@@ -250,7 +250,7 @@ def inverted(machine: Machine) -> Tables:
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     values = machine.model.vectors.data[order]
     in_whole = int(machine.frequencies[whole].sum())
-    allowance.claim(8.0 * int(whole.sum()) * vectors, "the columns that are stored with their zeros")
+    file_memory_limit.claim(8.0 * int(whole.sum()) * vectors, "the columns that are stored with their zeros")
     columns = np.zeros((int(whole.sum()), vectors))
     columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
         :in_whole
@@ -305,7 +305,7 @@ def pairs(model: KernelModel) -> Tables:
     used, first, counts = np.unique(columns, return_index=True, return_counts=True)
     scores, others = coefficients.shape[1], coefficients.n_classes - 1
     dense = counts * others >= _WHOLE_PAIRS * scores
-    allowance.claim(8.0 * int(dense.sum()) * scores, "the weights of all pairs of classes")
+    file_memory_limit.claim(8.0 * int(dense.sum()) * scores, "the weights of all pairs of classes")
     whole = np.zeros((int(dense.sum()), scores))
     for row, (begin, count) in enumerate(zip(first[dense], counts[dense], strict=True)):
         for place in range(begin, begin + count):
@@ -480,7 +480,7 @@ def _arranged(
 ) -> Tables:
     degree, sets = parameters["degree"], parameters["sets"]
     layout = _head_layout(head, degree, sets, len(weights.intercept), len(weights.columns))
-    allowance.claim(_arranged_bytes(weights, head, layout, degree), "the tables of conjunctions")
+    file_memory_limit.claim(_arranged_bytes(weights, head, layout, degree), "the tables of conjunctions")
     built = arrange(
         weights,
         **map_arguments(parameters),

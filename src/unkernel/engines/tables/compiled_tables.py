@@ -20,7 +20,7 @@ from unkernel._core import (
     list_heaviest,
     pair_engine,
 )
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.engines.tables.prefix_trie import limit_of, restore_trie
 from unkernel.models.kernel import KERNELS
 
@@ -79,7 +79,9 @@ def _conjunction_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
 def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
     columns, keys, values, intercept = (arrays[name] for name in ("columns", "keys", "weights", "constants"))
     weights = ConjunctionWeights.of(columns, keys, values, intercept, int(arrays["features"][0]))
-    allowance.claim(_int16_bytes(len(columns), len(keys), len(intercept)), "the tables of 16-bit weights")
+    file_memory_limit.claim(
+        _int16_bytes(len(columns), len(keys), len(intercept)), "the tables of 16-bit weights"
+    )
     engine = int16_pair_engine(weights, **map_arguments(parameters))
     if engine is None:
         raise ValueError("the model does not fit the int16 engine")

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.data.files import writing
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.formats import liblinear, libsvm, opal, svmlight, svmlight_tk, tinysvm
 from unkernel.models.formats._text import TextLines, shown
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
-from unkernel.models.load import load_model
+from unkernel.models.model_files import load_model
 from unkernel.models.tree import TreeModel
 
 Model = KernelModel | LinearModel | ConjunctionModel | TreeModel
@@ -88,7 +88,7 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     >>> model.decision.choose(model.scores([[3.0, 1.0], [0.0, 1.0]]))
     array([ 1, -1])
     """
-    with allowance.reading(path, limit):
+    with file_memory_limit.reading(path, limit):
         return _read_model(path)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import SvmlightParser
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.errors import FormatError
 
@@ -95,7 +95,7 @@ class TextLines:
         unfinished = self._text[self._at :]
         self._text, self._at = b"", 0
         for block in self._blocks:
-            allowance.claim(_FOLD * len(block), "the numbers in it")
+            file_memory_limit.claim(_FOLD * len(block), "the numbers in it")
             end = block.rfind(b"\n") + 1
             if end:
                 yield unfinished + block[:end]

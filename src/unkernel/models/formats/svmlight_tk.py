@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.trees.forest import Forest, Vectors, bracket_texts
-from unkernel.data.trees.reading import example_lines
+from unkernel.data.trees.tree_files import example_lines
 from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader

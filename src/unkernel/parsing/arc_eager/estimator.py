@@ -16,6 +16,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.search.options import ENGINES
 from unkernel.learners.parameters import COST
+from unkernel.parsing.arc_eager.classifier_training import Classifiers, OnlineLearner, RowLearner
 from unkernel.parsing.arc_eager.model import (
     SPLITS,
     ArcEagerModel,
@@ -23,14 +24,13 @@ from unkernel.parsing.arc_eager.model import (
     new_spec,
     with_gold_trees,
 )
-from unkernel.parsing.arc_eager.training import Classifiers, OnlineLearner, RowLearner
 from unkernel.parsing.base import BaseParser
-from unkernel.parsing.beams import WIDEST_BEAM
+from unkernel.parsing.beam_width import WIDEST_BEAM
 from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.parser_model import ParserModel
-from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, clusters_of
+from unkernel.parsing.training_progress import Reporter
 
 # With clusters of words there are more.
 _CLUSTER_TEMPLATES = """

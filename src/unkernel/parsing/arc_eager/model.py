@@ -19,11 +19,11 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.result import TreeResult, result_of
-from unkernel.parsing.beams import check_beam, stored_beam
+from unkernel.parsing.beam_width import check_beam, stored_beam
 from unkernel.parsing.feature_names import ArcFeatureNames
-from unkernel.parsing.given_texts import check_is_no_sentence
+from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import (
     packed_strings,
     restore_classifiers,
@@ -34,7 +34,7 @@ from unkernel.parsing.tag_check import MISSING, TagFault, tag_fault
 from unkernel.parsing.text.clusters import WordClusters
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explaining import Decided
+    from unkernel.parsing.explanation import Decided
 
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")

@@ -21,7 +21,7 @@ from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable
 from unkernel.parsing.bunsetsu.templates import template_names
-from unkernel.parsing.reporting import Reporter
+from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # the best on newspaper text; 4: a guess

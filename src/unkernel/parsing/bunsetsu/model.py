@@ -17,14 +17,14 @@ from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.bunsetsu.result import BunsetsuResult, result_of
-from unkernel.parsing.given_texts import check_is_no_sentence
+from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.tag_check import MANY, TagFault, examples_of
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explaining import Decided
+    from unkernel.parsing.explanation import Decided
 
 _DECIDES = "depends"
 DecisionRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
-from unkernel.parsing.scoring import per_second, percentage
+from unkernel.parsing.score_figures import per_second, percentage
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
-from unkernel.parsing.beams import WIDEST_BEAM
+from unkernel.parsing.beam_width import WIDEST_BEAM
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
@@ -31,8 +31,8 @@ from unkernel.parsing.chunks.model import (
     measurable,
 )
 from unkernel.parsing.chunks.result import read_tags
-from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.template_files import read_templates
+from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 _TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yamcha.txt"}

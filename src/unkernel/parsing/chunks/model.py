@@ -19,7 +19,7 @@ from unkernel._core import (
     recode_chunks,
     restored_sequence_features,
 )
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.data.files import Source
 from unkernel.data.text.chunks import ChunkCorpus, read_chunks
 from unkernel.data.threads import thread_count
@@ -27,17 +27,17 @@ from unkernel.engines.compilation import compile
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
-from unkernel.models.load import COMPILED, model_from, model_part
-from unkernel.parsing.beams import check_beam, stored_beam
+from unkernel.models.model_files import COMPILED, model_from, model_part
+from unkernel.parsing.beam_width import check_beam, stored_beam
 from unkernel.parsing.chunks.result import ChunkResult, result_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
-from unkernel.parsing.given_texts import check_is_no_sentence
+from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.tag_check import TagFault, tag_fault
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explaining import Decided
+    from unkernel.parsing.explanation import Decided
 
 ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
@@ -374,14 +374,14 @@ class ChunkModel(ParserModel):
 
 def _ready(model: Any, engine: str) -> CompiledClassifier:
     """Compile the model of a file, in the memory that the file may take."""
-    allowed = allowance.current()
+    allowed = file_memory_limit.current()
     if allowed is None:
         return compiled(model, engine)
     try:
         made = compiled(model, engine, memory=max(int(allowed.left) // _WHILE_BUILT, 1))
     except MemoryError as error:
         raise allowed.refusal("the tables of its classifier would take more memory", np.inf) from error
-    allowance.claim(made.nbytes, "the tables of its classifier")
+    file_memory_limit.claim(made.nbytes, "the tables of its classifier")
     return made
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import count_chunks, read_chunk_tags, recode_chunks
 from unkernel.data.frames import frame_of
 from unkernel.data.text.chunks import ChunkCorpus
-from unkernel.parsing.scoring import per_second, percentage
+from unkernel.parsing.score_figures import per_second, percentage
 
 
 @dataclass(frozen=True)

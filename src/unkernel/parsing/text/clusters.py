@@ -22,7 +22,7 @@ from unkernel.data.text.conll import Treebank, read_conllu
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.saved_model import Arrays, SavedFile
-from unkernel.parsing.scoring import check_not_empty
+from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import packed_strings, unpacked_strings
 
 Lexicon = tuple[list[str], list[str]]  # words, and what is known of each

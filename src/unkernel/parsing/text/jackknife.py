@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from unkernel.data.text.columns import text_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.reporting import Reporter
 from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.text.tagger_model import columns_of
+from unkernel.parsing.training_progress import Reporter
 
 _EPOCHS = 4  # at most: half of the usual passes cost some tenths of a point
 

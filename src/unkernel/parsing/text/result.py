@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
-from unkernel.parsing.scoring import check_not_empty, per_second, percentage
+from unkernel.parsing.score_figures import check_not_empty, per_second, percentage
 from unkernel.parsing.text.tagger_model import columns_of
 
 # The features that are the same in all languages (Universal Dependencies, version 2); others do not count.

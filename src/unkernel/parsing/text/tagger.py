@@ -18,9 +18,8 @@ from unkernel.data.threads import thread_count
 from unkernel.parsing.arc_eager.model import TreebankSource, measurable
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.cluster_parameter import ClusterParameter
-from unkernel.parsing.online import Weights, classifier_of_runs
-from unkernel.parsing.reporting import Reporter
-from unkernel.parsing.scoring import percentage
+from unkernel.parsing.online_weights import Weights, classifier_of_runs
+from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, clusters_of
 from unkernel.parsing.text.column_task import KNOWN_WORD, Answers, ColumnTask, Numbers, seen_tags
@@ -34,6 +33,7 @@ from unkernel.parsing.text.tagger_model import (
     columns_of,
     feature_sources,
 )
+from unkernel.parsing.training_progress import Reporter
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
 # With clusters of words there are more: in the core, and beside it. Lemmas do not depend on them.

@@ -22,7 +22,7 @@ from unkernel.models import container
 from unkernel.parsing.arc_eager.model import TreebankSource, measurable, treebank_of
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.scoring import per_second, percentage
+from unkernel.parsing.score_figures import per_second, percentage
 from unkernel.parsing.stored_classifiers import (
     packed_strings,
     restore_classifiers,
@@ -34,7 +34,7 @@ from unkernel.parsing.text.clusters import Lexicon, WordClusters
 from unkernel.parsing.text.lemmas import edited
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explaining import Decided
+    from unkernel.parsing.explanation import Decided
 
 TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are found
 LEMMA = "lemma"

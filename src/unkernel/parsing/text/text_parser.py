@@ -15,9 +15,8 @@ from unkernel.data.text.conll import Treebank
 from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
-from unkernel.parsing.explaining import ExplainedDecision
+from unkernel.parsing.explanation import ExplainedDecision
 from unkernel.parsing.model_estimator import ModelEstimator
-from unkernel.parsing.reporting import OnStep, Reporter, Step
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, clusters_of
 from unkernel.parsing.text.document import Document
@@ -27,6 +26,7 @@ from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.text.tagger_model import TAGGED
 from unkernel.parsing.text.text_parser_model import Given, TextParserModel
 from unkernel.parsing.text.tokenizer import Tokenizer
+from unkernel.parsing.training_progress import OnStep, Reporter, Step
 
 _SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, until its parts end
 

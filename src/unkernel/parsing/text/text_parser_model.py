@@ -30,7 +30,7 @@ from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.text.tokenizer_model import TEXT_NAME, TokenizerModel, encoded
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explaining import ExplainedDecision
+    from unkernel.parsing.explanation import ExplainedDecision
 
 Given = Literal["text", "tokens", "tags"]
 GIVEN = ("text", "tokens", "tags")

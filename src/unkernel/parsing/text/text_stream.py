@@ -14,7 +14,7 @@ from unkernel.data.text.columns import text_of
 from unkernel.data.text.conll import Treebank
 from unkernel.errors import FormatError, not_utf8
 from unkernel.parsing.ordered_work import in_order
-from unkernel.parsing.parsed import Parsed
+from unkernel.parsing.parsed_blocks import Parsed
 from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer_model import TokenizerModel
 

@@ -17,12 +17,12 @@ from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
 from unkernel.parsing.arc_eager.model import TreebankSource, measurable
 from unkernel.parsing.model_estimator import ModelEstimator
-from unkernel.parsing.reporting import Reporter
-from unkernel.parsing.row_learning import AnsweredRows, RowLearner, rows_of_known
+from unkernel.parsing.online_rows import AnsweredRows, RowLearner, rows_of_known
 from unkernel.parsing.text.characters import character_tables, lower
 from unkernel.parsing.text.gold_text import GoldText, check_tells_blanks, gold_sentences, gold_text
 from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
+from unkernel.parsing.training_progress import Reporter
 
 _LAYOUTS = (0, 0, 1, 0, 0, 2)  # most paragraphs without line ends, some with
 _BOUNDARIES, _SPLITS = 3, 2  # classes

@@ -2,7 +2,7 @@
 
 from unkernel.records.files.blocks import Block
 from unkernel.records.files.formats import FORMATS, format_of
-from unkernel.records.files.reading import RecordFile, open_records
-from unkernel.records.files.training import TrainingTable, read_training
+from unkernel.records.files.record_files import RecordFile, open_records
+from unkernel.records.files.training_table import TrainingTable, read_training
 
 __all__ = ["FORMATS", "Block", "RecordFile", "TrainingTable", "format_of", "open_records", "read_training"]

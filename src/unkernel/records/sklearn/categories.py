@@ -8,7 +8,7 @@ import numpy as np
 
 from unkernel.records import steps
 from unkernel.records.plan import PlanStep
-from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, is_nan, refuse
+from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, is_nan, refuse
 from unkernel.records.steps import FORBIDDEN, IGNORED
 
 

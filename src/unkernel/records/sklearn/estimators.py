@@ -5,7 +5,7 @@ Only parameters that change how scores become answers are listed: all others hav
 
 from __future__ import annotations
 
-from unkernel.records.sklearn.supported import Parameter, Supported, among, fitted, stated
+from unkernel.records.sklearn.supported_steps import Parameter, Supported, among, fitted, stated
 
 _SVM, _LINEAR = "sklearn.svm", "sklearn.linear_model"
 _KERNEL = among(

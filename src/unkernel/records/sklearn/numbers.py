@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.labels import interval_labels
+from unkernel.records.feature_labels import interval_labels
 from unkernel.records.plan import PlanStep
-from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, is_nan, is_number, refuse
+from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, is_nan, is_number, refuse
 from unkernel.records.steps import FORBIDDEN
 
 

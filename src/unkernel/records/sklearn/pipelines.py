@@ -10,8 +10,8 @@ import numpy as np
 from unkernel.records import steps
 from unkernel.records.plan import Plan, PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
-from unkernel.records.sklearn.building import Builder, Raw, Source, Vector, class_names, refuse
-from unkernel.records.sklearn.supported import TRANSFORMERS, check_parameters
+from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
+from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_parameters
 
 _Translator = Callable[[Builder, Any, Source, str], Source]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.analyzing import TOKEN_PATTERNS
-from unkernel.records.names import NumberedNames
+from unkernel.records.feature_names import NumberedNames
 from unkernel.records.plan import PlanStep
-from unkernel.records.sklearn.building import Builder, Source, Vector, refuse
-from unkernel.records.sklearn.supported import TRANSFORMERS
+from unkernel.records.sklearn.plan_builder import Builder, Source, Vector, refuse
+from unkernel.records.sklearn.supported_steps import TRANSFORMERS
+from unkernel.records.text_analysis import TOKEN_PATTERNS
 
 
 def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:

@@ -12,8 +12,8 @@ from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
 from unkernel.report.intervals import wilson
 from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
+from unkernel.report.number_format import number, percent
 from unkernel.report.page import Section
-from unkernel.report.wording import number, percent
 
 _BINS = 10
 

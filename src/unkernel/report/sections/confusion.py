@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.markup import Html, element, joined, side_by_side, table
+from unkernel.report.number_format import percent, share
 from unkernel.report.page import Section
-from unkernel.report.wording import percent, share
 
 _LARGEST_MATRIX = 20
 _MOST_PAIRS = 20

@@ -11,8 +11,8 @@ from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.detection import Curve, Detection
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
 from unkernel.report.markup import Html, figure, side_by_side
+from unkernel.report.number_format import number
 from unkernel.report.page import Section
-from unkernel.report.wording import number
 
 _MOST_POINTS = 300
 _MOST_LINES = len(COLOURS)

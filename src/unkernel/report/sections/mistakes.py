@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.report.answers import Answered
-from unkernel.report.explained import explanation_table
+from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.markup import Html, element, joined, paragraph, side_by_side, table
+from unkernel.report.number_format import many, percent, signed
 from unkernel.report.page import Section
+from unkernel.report.predictions import Answered
 from unkernel.report.tree_drawing import drawn
-from unkernel.report.wording import many, percent, signed
 
 _TOP = 6  # conjunctions of each
 

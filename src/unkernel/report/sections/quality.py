@@ -8,8 +8,8 @@ from typing import Any
 
 from unkernel.report.intervals import REPETITIONS, Measure, Studied, middle
 from unkernel.report.markup import Html, joined, paragraph, table
+from unkernel.report.number_format import number, percent
 from unkernel.report.page import Section
-from unkernel.report.wording import number, percent
 
 
 def quality(studied: Sequence[Studied], of_class: Any = None) -> Section:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unkernel.engines.explain.explanation import AND, Heavy
-from unkernel.report.answers import Answered
-from unkernel.report.explained import heavy_table
+from unkernel.report.explanation_tables import heavy_table
 from unkernel.report.markup import Html, element, figure, joined, paragraph, side_by_side
+from unkernel.report.number_format import signed
 from unkernel.report.page import Section
+from unkernel.report.predictions import Answered
 from unkernel.report.tree_drawing import drawn
-from unkernel.report.wording import signed
 
 _DRAWN = 12
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.explain.explanation import feature_names
-from unkernel.models.rows import check_width
+from unkernel.models.model_rows import check_width
 from unkernel.serve.answerers.base import FieldError, Json, Tensor
 from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer, explained
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from unkernel._core import ColumnSummary, summarize, summarize_stream
 from unkernel.errors import warn_caller
-from unkernel.records.analyzing import analyzer_of
 from unkernel.records.plan import Plan
 from unkernel.records.tables import Table, is_arrow, table_of
+from unkernel.records.text_analysis import analyzer_of
 
 KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")

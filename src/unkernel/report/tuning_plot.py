@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.data.files import name_of
-from unkernel.report.plots import new_figure, save_figure
+from unkernel.report.search_plot import new_figure, save_figure
 
 Setting = Mapping[str, Any]
 

@@ -18,8 +18,8 @@ from unkernel.engines.explain.explanation import Explanation, Heavy
 from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.models import Decision
 from unkernel.report.detection import Detection
-from unkernel.report.wording import labels as label_words
-from unkernel.report.wording import many
+from unkernel.report.number_format import labels as label_words
+from unkernel.report.number_format import many
 
 Classifier = CompiledClassifier | RecordClassifier | TreeClassifier
 Numbers = NDArray[np.float64]

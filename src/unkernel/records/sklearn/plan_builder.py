@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.names import JoinedNames
+from unkernel.records.feature_names import JoinedNames
 from unkernel.records.plan import PlanStep
 
 

@@ -16,8 +16,8 @@ from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.parsing.arc_eager.result import result_of
-from unkernel.parsing.online import Weights, classifier_of_runs
-from unkernel.parsing.reporting import Reporter
+from unkernel.parsing.online_weights import Weights, classifier_of_runs
+from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes

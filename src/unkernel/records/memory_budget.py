@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 
 if TYPE_CHECKING:
     from unkernel.records.plan import PlanStep
@@ -47,7 +47,7 @@ def claim_tables(steps: Sequence[PlanStep]) -> None:
         nbytes += _TABLE_FOLD * sum(array.nbytes for array in _arrays(step.table))
         if "powers" in step.table:  # each becomes so many factors
             nbytes += 4 * int(np.clip(step.table["powers"], 0, _LARGEST_POWER).sum())
-    allowance.claim(nbytes, "the tables of the plan")
+    file_memory_limit.claim(nbytes, "the tables of the plan")
 
 
 def _arrays(value: Any) -> list[Any]:
@@ -78,7 +78,7 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
         total += most
         if total > _ENDLESS:  # refused whatever comes: the numbers themselves would become long
             break
-    allowance.claim(_ENTRY_BYTES * total, what)
+    file_memory_limit.claim(_ENTRY_BYTES * total, what)
 
 
 def _entries(step: PlanStep, found: Sequence[Entries]) -> Entries:

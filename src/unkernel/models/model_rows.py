@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.rows.checking import checked_rows
 from unkernel.data.rows.csr import CsrRows
+from unkernel.data.rows.row_checks import checked_rows
 
 if TYPE_CHECKING:
     from scipy import sparse

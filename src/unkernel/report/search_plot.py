@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from unkernel.data.atomic_write import replaced
 from unkernel.data.files import name_of
-from unkernel.data.replacing import replaced
 from unkernel.engines import Candidate
 from unkernel.engines.search.candidates import words
-from unkernel.report.wording import size
+from unkernel.report.number_format import size
 
 _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.records.analyzing import TOKEN_PATTERNS
-from unkernel.records.sklearn.building import class_names, is_nan, refuse
+from unkernel.records.sklearn.plan_builder import class_names, is_nan, refuse
+from unkernel.records.text_analysis import TOKEN_PATTERNS
 
 FITTED = "any: what `fit` learned is read"
 UNUSED = "any: it does not change the answer"

@@ -10,9 +10,9 @@ from unkernel.engines.explain.explanation import Explanation
 from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.models.base import Model
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.report.describing import classifier_facts, model_facts, parser_facts, training_facts
-from unkernel.report.explained import explanation_table
+from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.markup import Html, element, facts
+from unkernel.report.model_summary import classifier_facts, model_facts, parser_facts, training_facts
 from unkernel.report.page import style
 
 

@@ -22,11 +22,11 @@ from unkernel._core import (
     minimise_mapped,
 )
 from unkernel.cutplane.options import LoopOptions, MapOptions
-from unkernel.cutplane.training import Solution, SolverOptions, Weights, checksum
+from unkernel.cutplane.solver_run import Solution, SolverOptions, Weights, checksum
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.learners.base import frozen
-from unkernel.learners.maps import gamma_value, support_vector_model
+from unkernel.learners.feature_maps import gamma_value, support_vector_model
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 
 _USUAL_CUTS = 32  # more are rare, and the memory for them is not reserved

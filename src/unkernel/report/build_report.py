@@ -13,12 +13,13 @@ from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.report.answers import Answered, Classifier, Examples, answered
-from unkernel.report.choices import Choices, Costs
 from unkernel.report.class_measures import ClassMeasures
 from unkernel.report.intervals import Studied
+from unkernel.report.number_format import labels as label_words
+from unkernel.report.options import Choices, Costs
 from unkernel.report.page import Report, Section
-from unkernel.report.plots import check_matplotlib
+from unkernel.report.predictions import Answered, Classifier, Examples, answered
+from unkernel.report.search_plot import check_matplotlib
 from unkernel.report.sections.about import engines
 from unkernel.report.sections.about import models as models_of
 from unkernel.report.sections.agreement import agreement
@@ -29,11 +30,10 @@ from unkernel.report.sections.data import data
 from unkernel.report.sections.mistakes import mistakes as mistakes_of
 from unkernel.report.sections.quality import quality
 from unkernel.report.sections.thresholds import thresholds
-from unkernel.report.sections.training import training
+from unkernel.report.sections.training_history import training
 from unkernel.report.sections.values import largest_errors, values
 from unkernel.report.sections.weights import fragments, weights
 from unkernel.report.value_measures import ValueMeasures
-from unkernel.report.wording import labels as label_words
 
 Sections = list[Section | None]
 

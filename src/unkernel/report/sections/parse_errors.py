@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines.explain.explanation import Heavy
-from unkernel.report.describing import facts_by_model, parser_facts
-from unkernel.report.explained import heavy_table
+from unkernel.report.explanation_tables import heavy_table
 from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
 from unkernel.report.intervals import wilson
 from unkernel.report.markup import Bar, Html, element, facts, figure, joined, paragraph, side_by_side, table
+from unkernel.report.model_summary import facts_by_model, parser_facts
+from unkernel.report.number_format import many, number, percent, share, size
 from unkernel.report.page import Section
 from unkernel.report.parser_measures import (
     ChunkMeasures,
@@ -24,7 +25,6 @@ from unkernel.report.parser_measures import (
     TextTreeMeasures,
     TreeMeasures,
 )
-from unkernel.report.wording import many, number, percent, share, size
 
 _ENDLESS = 10**9
 _LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _ENDLESS))

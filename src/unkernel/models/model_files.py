@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
-from unkernel.data import allowance
+from unkernel.data import file_memory_limit
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
@@ -65,7 +65,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     >>> load_model("model.uk")
     ConjunctionModel(2 conjunctions of degree 2, 2 classes)
     """
-    with allowance.reading(path):
+    with file_memory_limit.reading(path):
         kind, arrays, settings = container.read(path)
         return model_from(name_of(path), kind, arrays, settings)
 

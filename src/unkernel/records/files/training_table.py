@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.errors import FormatError, warn_caller
-from unkernel.records.facts import MOST_ARE_NUMBERS, MixedColumnWarning
+from unkernel.records.column_summary import MOST_ARE_NUMBERS, MixedColumnWarning
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block, listed, places_in
-from unkernel.records.files.reading import RecordFile
+from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
 _MOST_NAMES = 30  # of columns in a message

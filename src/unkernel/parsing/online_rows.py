@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from unkernel._core import RowTrainer
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing.online import classifier_of_runs
-from unkernel.parsing.reporting import Reporter
+from unkernel.parsing.online_weights import classifier_of_runs
+from unkernel.parsing.training_progress import Reporter
 
 
 @dataclass(frozen=True)
