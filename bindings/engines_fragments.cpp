@@ -2,7 +2,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "trees.hpp"
-#include "unkernel/engines/trees/classifier/fragments.hpp"
+#include "unkernel/engines/trees/fragments.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
 
 namespace unkernel::bindings {

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "trees.hpp"
-#include "unkernel/engines/trees/classifier/one_tree.hpp"
+#include "unkernel/engines/trees/one_tree.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
 
 namespace unkernel::bindings {

@@ -13,7 +13,7 @@
 #include "bindings.hpp"
 #include "bound_engine.hpp"
 #include "tables.hpp"
-#include "unkernel/parsing/online_weights/row_training.hpp"
+#include "unkernel/parsing/online/row_training.hpp"
 #include "unkernel/parsing/text/tokenizer.hpp"
 
 namespace unkernel::bindings {

@@ -14,8 +14,8 @@
 #include "fuzz_bytes.hpp"
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/data/trees/brackets.hpp"
-#include "unkernel/engines/trees/classifier/fragments.hpp"
-#include "unkernel/engines/trees/classifier/one_tree.hpp"
+#include "unkernel/engines/trees/fragments.hpp"
+#include "unkernel/engines/trees/one_tree.hpp"
 
 namespace {
 

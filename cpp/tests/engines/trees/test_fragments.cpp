@@ -15,7 +15,7 @@
 #include "check.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/data/trees/brackets.hpp"
-#include "unkernel/engines/trees/classifier/fragments.hpp"
+#include "unkernel/engines/trees/fragments.hpp"
 #include "unkernel/kernels/trees/tree_scores.hpp"
 
 namespace {

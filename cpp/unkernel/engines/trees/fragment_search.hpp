@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "unkernel/engines/trees/classifier/fragments.hpp"
+#include "unkernel/engines/trees/fragments.hpp"
 
 namespace unkernel::engines::fragment_search {
 

@@ -1,10 +1,10 @@
-#include "unkernel/engines/trees/classifier/fragments.hpp"
+#include "unkernel/engines/trees/fragments.hpp"
 
 #include <stdexcept>
 
 #include "unkernel/data/trees/brackets.hpp"
-#include "unkernel/engines/trees/classifier/partial_fragments.hpp"
-#include "unkernel/engines/trees/classifier/subset_fragments.hpp"
+#include "unkernel/engines/trees/partial_fragments.hpp"
+#include "unkernel/engines/trees/subset_fragments.hpp"
 
 namespace unkernel::engines {
 

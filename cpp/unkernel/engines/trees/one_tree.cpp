@@ -1,4 +1,4 @@
-#include "unkernel/engines/trees/classifier/one_tree.hpp"
+#include "unkernel/engines/trees/one_tree.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 // Fragments of the partial-tree kernel, and how they grow.
 #pragma once
 
-#include "unkernel/engines/trees/classifier/fragment_search.hpp"
+#include "unkernel/engines/trees/fragment_search.hpp"
 
 namespace unkernel::engines::fragment_search {
 

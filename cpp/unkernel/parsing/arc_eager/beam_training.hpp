@@ -14,7 +14,7 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/parsing/arc_eager/beam.hpp"
-#include "unkernel/parsing/online_weights/averaged_weights.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
 
 namespace unkernel::parsing {
 

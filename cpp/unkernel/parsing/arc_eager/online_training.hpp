@@ -20,7 +20,7 @@
 #include "unkernel/base/random.hpp"
 #include "unkernel/parsing/arc_eager/beam_training.hpp"
 #include "unkernel/parsing/arc_eager/parser.hpp"
-#include "unkernel/parsing/online_weights/averaged_weights.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
 
 namespace unkernel::parsing {
 

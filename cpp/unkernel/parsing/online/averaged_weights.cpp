@@ -1,4 +1,4 @@
-#include "unkernel/parsing/online_weights/averaged_weights.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
 
 #include <algorithm>
 #include <array>

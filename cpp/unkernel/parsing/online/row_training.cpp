@@ -1,4 +1,4 @@
-#include "unkernel/parsing/online_weights/row_training.hpp"
+#include "unkernel/parsing/online/row_training.hpp"
 
 #include <algorithm>
 #include <limits>

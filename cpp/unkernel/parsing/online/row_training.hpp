@@ -10,7 +10,7 @@
 
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/parsing/online_weights/averaged_weights.hpp"
+#include "unkernel/parsing/online/averaged_weights.hpp"
 
 namespace unkernel::parsing {
 
