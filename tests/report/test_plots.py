@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from unkernel.engines import Candidate
+from unkernel.measures.number_format import size
 from unkernel.report import search_plot
-from unkernel.report.number_format import size
 from unkernel.report.tuning_plot import draw_tuning, lines_of
 
 

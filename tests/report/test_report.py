@@ -199,7 +199,7 @@ def test_models_that_answer_otherwise_are_not_compared(iris):
 
 
 def test_thresholds_are_where_they_should_be(records):
-    from unkernel.report.predictions import Examples, answered
+    from unkernel.measures.predictions import Examples, answered
 
     rows = records.fast.plan.encode(records.X)
     answers = answered("m", records.fast, rows, Examples(np.array(records.y)))

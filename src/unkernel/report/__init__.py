@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from unkernel._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from unkernel.measures.intervals import Measure
     from unkernel.report.build_report import report
-    from unkernel.report.intervals import Measure
     from unkernel.report.page import Report
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Measure": "unkernel.report.intervals",
+            "Measure": "unkernel.measures.intervals",
             "Report": "unkernel.report.page",
             "report": "unkernel.report.build_report",
         },

@@ -12,13 +12,14 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.intervals import Studied
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.predictions import Answered, Classifier, Examples, answered
+from unkernel.measures.value_measures import ValueMeasures
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.report.class_measures import ClassMeasures
-from unkernel.report.intervals import Studied
-from unkernel.report.number_format import labels as label_words
 from unkernel.report.options import Choices, Costs
 from unkernel.report.page import Report, Section
-from unkernel.report.predictions import Answered, Classifier, Examples, answered
 from unkernel.report.search_plot import check_matplotlib
 from unkernel.report.sections.about import engines
 from unkernel.report.sections.about import models as models_of
@@ -33,7 +34,6 @@ from unkernel.report.sections.thresholds import thresholds
 from unkernel.report.sections.training_history import training
 from unkernel.report.sections.values import largest_errors, values
 from unkernel.report.sections.weights import fragments, weights
-from unkernel.report.value_measures import ValueMeasures
 
 Sections = list[Section | None]
 
@@ -167,7 +167,7 @@ def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[St
 
 
 def _ranks(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
-    from unkernel.report.rank_measures import RankMeasures  # brings scikit-learn in
+    from unkernel.measures.rank_measures import RankMeasures  # brings scikit-learn in
     from unkernel.report.sections.ranking import ranking
 
     choices.check_no_costs("the model answers with an order")

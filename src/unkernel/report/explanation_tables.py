@@ -7,8 +7,8 @@ from typing import Any
 
 from unkernel.engines.explain.explanation import AND, Explanation, Heavy
 from unkernel.engines.explain.fragments import TreeExplanation
+from unkernel.measures.number_format import signed
 from unkernel.report.markup import Bar, Html, table
-from unkernel.report.number_format import signed
 
 _NO_BAR = 0.0
 

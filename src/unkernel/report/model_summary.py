@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.measures.number_format import labels, many, number, size
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.models.base import Model
 from unkernel.parsing.saved_model import SavedModel
-from unkernel.report.number_format import labels, many, number, size
 
 _ANSWERS = {"regression": "a value", "one_class": "whether it is like the training data: 1 or -1"}
 

@@ -12,7 +12,7 @@ from typing import Any
 from unkernel._version import __version__
 from unkernel.data.atomic_write import replaced
 from unkernel.data.frames import frame_of
-from unkernel.report.intervals import Measure
+from unkernel.measures.intervals import Measure
 from unkernel.report.markup import Html, element, escaped, joined, paragraph
 
 _HEIGHT = "80vh"  # of a report in a notebook

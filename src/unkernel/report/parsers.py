@@ -7,6 +7,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from unkernel.measures.parser_measures import (
+    BunsetsuMeasures,
+    ChunkMeasures,
+    ParserMeasures,
+    TagMeasures,
+    TextMeasures,
+    TextTreeMeasures,
+    TreeMeasures,
+)
 from unkernel.parsing import (
     ArcEagerModel,
     BunsetsuModel,
@@ -21,15 +30,6 @@ from unkernel.parsing.chunks.model import measurable as chunks_of
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
-from unkernel.report.parser_measures import (
-    BunsetsuMeasures,
-    ChunkMeasures,
-    ParserMeasures,
-    TagMeasures,
-    TextMeasures,
-    TextTreeMeasures,
-    TreeMeasures,
-)
 from unkernel.report.sections import parse_errors
 from unkernel.report.sections.quality import quality
 

@@ -12,7 +12,7 @@ from unkernel.data.atomic_write import replaced
 from unkernel.data.files import name_of
 from unkernel.engines import Candidate
 from unkernel.engines.search.candidates import words
-from unkernel.report.number_format import size
+from unkernel.measures.number_format import size
 
 _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)

@@ -18,8 +18,8 @@ from unkernel.cli.options.help_text import flowing
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import note, percent, print_facts, print_json
 from unkernel.cli.terminal.progress import Display
+from unkernel.measures.intervals import Measure
 from unkernel.report import Report
-from unkernel.report.intervals import Measure
 from unkernel.report.options import Choices, Costs
 from unkernel.report.search_plot import check_matplotlib
 

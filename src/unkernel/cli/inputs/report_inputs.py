@@ -33,11 +33,11 @@ from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.records.prediction import check_records
 from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.csr import canonical_rows, stacked
+from unkernel.measures.predictions import Answered, Examples, answered
 from unkernel.records.files import Block
 from unkernel.report import Report
 from unkernel.report.build_report import report_of, shown_tree
 from unkernel.report.options import Choices
-from unkernel.report.predictions import Answered, Examples, answered
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels, labels_are_unknown, strange_labels
 from unkernel.cli.terminal.console import many, percent
+from unkernel.measures.detection import roc_area
+from unkernel.measures.predictions import score_for
 from unkernel.models import Decision
-from unkernel.report.detection import roc_area
-from unkernel.report.predictions import score_for
 
 Groups = NDArray[np.int64] | None
 Numbers = NDArray[np.float64]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.search.candidates import Candidate, details
+from unkernel.measures.number_format import number, size
+from unkernel.measures.predictions import Answered
 from unkernel.report.markup import Html, facts, joined, paragraph, table
 from unkernel.report.model_summary import classifier_facts, facts_by_model
-from unkernel.report.number_format import number, size
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 
 
 def models(answers: Sequence[Answered]) -> Section:

@@ -8,10 +8,10 @@ from math import comb, erfc, sqrt
 
 import numpy as np
 
+from unkernel.measures.number_format import number, percent
+from unkernel.measures.predictions import Answered
 from unkernel.report.markup import joined, paragraph, table
-from unkernel.report.number_format import number, percent
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 
 _MOST_EXACT = 1000  # disagreements; of more, the normal distribution is as good
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.report.class_measures import ClassMeasures
+from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.intervals import wilson
+from unkernel.measures.number_format import number, percent
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
-from unkernel.report.intervals import wilson
 from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
-from unkernel.report.number_format import number, percent
 from unkernel.report.page import Section
 
 _BINS = 10

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.report.class_measures import ClassMeasures
+from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.number_format import percent, share
 from unkernel.report.markup import Html, element, joined, side_by_side, table
-from unkernel.report.number_format import percent, share
 from unkernel.report.page import Section
 
 _LARGEST_MATRIX = 20

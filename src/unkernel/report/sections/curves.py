@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.report.class_measures import ClassMeasures
-from unkernel.report.detection import Curve, Detection
+from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.detection import Curve, Detection
+from unkernel.measures.number_format import number
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
 from unkernel.report.markup import Html, figure, side_by_side
-from unkernel.report.number_format import number
 from unkernel.report.page import Section
 
 _MOST_POINTS = 300

@@ -8,11 +8,11 @@ import numpy as np
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
+from unkernel.measures.number_format import number, percent
+from unkernel.measures.predictions import Answered
 from unkernel.records.files.columns import column_kinds, features_of_columns
 from unkernel.report.markup import Bar, Html, facts, joined, table, unfolded
-from unkernel.report.number_format import number, percent
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 
 _MOST_CLASSES = 40
 

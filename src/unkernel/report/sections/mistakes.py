@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.measures.number_format import many, percent, signed
+from unkernel.measures.predictions import Answered
 from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.markup import Html, element, joined, paragraph, side_by_side, table
-from unkernel.report.number_format import many, percent, signed
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 from unkernel.report.tree_drawing import drawn
 
 _TOP = 6  # conjunctions of each

@@ -10,14 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.engines.explain.explanation import Heavy
-from unkernel.report.explanation_tables import heavy_table
-from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
-from unkernel.report.intervals import wilson
-from unkernel.report.markup import Bar, Html, element, facts, figure, joined, paragraph, side_by_side, table
-from unkernel.report.model_summary import facts_by_model, parser_facts
-from unkernel.report.number_format import many, number, percent, share, size
-from unkernel.report.page import Section
-from unkernel.report.parser_measures import (
+from unkernel.measures.intervals import wilson
+from unkernel.measures.number_format import many, number, percent, share, size
+from unkernel.measures.parser_measures import (
     ChunkMeasures,
     HeadMeasures,
     ParserMeasures,
@@ -25,6 +20,11 @@ from unkernel.report.parser_measures import (
     TextTreeMeasures,
     TreeMeasures,
 )
+from unkernel.report.explanation_tables import heavy_table
+from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
+from unkernel.report.markup import Bar, Html, element, facts, figure, joined, paragraph, side_by_side, table
+from unkernel.report.model_summary import facts_by_model, parser_facts
+from unkernel.report.page import Section
 
 _ENDLESS = 10**9
 _LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _ENDLESS))

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from unkernel.report.intervals import REPETITIONS, Measure, Studied, middle
+from unkernel.measures.intervals import REPETITIONS, Measure, Studied, middle
+from unkernel.measures.number_format import number, percent
 from unkernel.report.markup import Html, joined, paragraph, table
-from unkernel.report.number_format import number, percent
 from unkernel.report.page import Section
 
 

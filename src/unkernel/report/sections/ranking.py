@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unkernel.measures.intervals import Numbers, middle, resamples
+from unkernel.measures.number_format import many, percent
+from unkernel.measures.rank_measures import LARGEST_DEPTH, RankMeasures
 from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
-from unkernel.report.intervals import Numbers, middle, resamples
 from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
-from unkernel.report.number_format import many, percent
 from unkernel.report.page import Section
-from unkernel.report.rank_measures import LARGEST_DEPTH, RankMeasures
 
 _DEPTH = 10  # of what is said of single queries
 _WORST = 10

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from unkernel.measures.number_format import number, percent
+from unkernel.measures.predictions import Answered
 from unkernel.report.markup import Html, joined, paragraph, table
-from unkernel.report.number_format import number, percent
 from unkernel.report.options import Costs
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 
 _RECALLS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unkernel.measures.number_format import number
+from unkernel.measures.predictions import Answered
 from unkernel.models.history import History
 from unkernel.report.figures import COLOURS, drawing, legend, make_logarithmic, name_of_line, picture
 from unkernel.report.markup import Html, facts, figure, joined, paragraph, side_by_side
 from unkernel.report.model_summary import facts_by_model, training_facts
-from unkernel.report.number_format import number
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 
 _WIDE_RANGE = 10.0  # how many times the least value the greatest is, on a logarithmic axis
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unkernel.measures.number_format import number, signed
+from unkernel.measures.value_measures import ValueMeasures
 from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, name_of_line, picture
 from unkernel.report.markup import Html, element, figure, joined, side_by_side
-from unkernel.report.number_format import number, signed
 from unkernel.report.page import Section
-from unkernel.report.value_measures import ValueMeasures
 
 _MOST_POINTS = 1500
 _TOP = 6

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unkernel.engines.explain.explanation import AND, Heavy
+from unkernel.measures.number_format import signed
+from unkernel.measures.predictions import Answered
 from unkernel.report.explanation_tables import heavy_table
 from unkernel.report.markup import Html, element, figure, joined, paragraph, side_by_side
-from unkernel.report.number_format import signed
 from unkernel.report.page import Section
-from unkernel.report.predictions import Answered
 from unkernel.report.tree_drawing import drawn
 
 _DRAWN = 12

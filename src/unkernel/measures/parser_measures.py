@@ -15,10 +15,10 @@ from unkernel._core import count_chunks
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
+from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
 from unkernel.parsing.chunks.result import ChunkResult, read_tags
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.parsing.text.result import TITLES, ComparedTrees, TextResult, compare_trees
-from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
 
 UAS, LAS = "UAS", "LAS"
 WHOLE = "sentences without a mistake"

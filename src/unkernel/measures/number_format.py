@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from unkernel.report.intervals import wilson
+from unkernel.measures.intervals import wilson
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 

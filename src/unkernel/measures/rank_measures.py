@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from unkernel._core import count_pairs
 from unkernel.cutplane.rankings import ndcg_of_groups, ranking_of
-from unkernel.report.intervals import Counts, Numbers, bootstrapped
-from unkernel.report.measured import Measured
+from unkernel.measures.base import Measured
+from unkernel.measures.intervals import Counts, Numbers, bootstrapped
 
 ORDERED = "ordered pairs"
 DEPTHS = (1, 3, 5, 10, 20)

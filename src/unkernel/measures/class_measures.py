@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.report.intervals import Counts, Measure, Numbers, with_intervals
-from unkernel.report.measured import Measured
+from unkernel.measures.base import Measured
+from unkernel.measures.intervals import Counts, Measure, Numbers, with_intervals
 
 ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
     "accuracy",

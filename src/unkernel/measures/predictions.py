@@ -16,10 +16,10 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines.explain.explanation import Explanation, Heavy
 from unkernel.engines.explain.fragments import TreeExplanation
+from unkernel.measures.detection import Detection
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 from unkernel.models import Decision
-from unkernel.report.detection import Detection
-from unkernel.report.number_format import labels as label_words
-from unkernel.report.number_format import many
 
 Classifier = CompiledClassifier | RecordClassifier | TreeClassifier
 Numbers = NDArray[np.float64]

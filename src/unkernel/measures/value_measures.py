@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unkernel.report.intervals import Counts, Measure, Numbers, with_intervals
-from unkernel.report.measured import Measured
+from unkernel.measures.base import Measured
+from unkernel.measures.intervals import Counts, Measure, Numbers, with_intervals
 
 R_SQUARED, ROOT_SQUARED, ABSOLUTE = "R squared", "root mean squared error", "mean absolute error"
 WORDS = {

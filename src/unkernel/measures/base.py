@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from unkernel.report.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
-from unkernel.report.predictions import Answered
+from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+from unkernel.measures.predictions import Answered
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,11 @@ from sklearn.datasets import load_iris
 
 from unkernel import PolyLogisticRegression, PolySVC
 from unkernel.data.rows.csr import canonical_rows
-from unkernel.report import class_measures as named
-from unkernel.report.class_measures import ClassMeasures
-from unkernel.report.detection import Detection, roc_area
-from unkernel.report.intervals import bootstrapped, middle, resamples, wilson
-from unkernel.report.predictions import Examples, answered, places
+from unkernel.measures import class_measures as named
+from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.detection import Detection, roc_area
+from unkernel.measures.intervals import bootstrapped, middle, resamples, wilson
+from unkernel.measures.predictions import Examples, answered, places
 from unkernel.report.sections.agreement import mcnemar
 from unkernel.report.sections.calibration import bins, expected_error
 

@@ -1,0 +1,1 @@
+"""Measures of predictions, with confidence intervals: classes, rankings, numbers and parses."""
