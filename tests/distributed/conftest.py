@@ -14,7 +14,7 @@ from scipy import sparse
 from reference.patience import PATIENCE
 
 if importlib.util.find_spec("distributed") is None:
-    collect_ignore_glob = ["test_*.py"]
+    collect_ignore_glob = ["test_*.py", "*/test_*.py"]
 
 
 @dataclass(frozen=True)
