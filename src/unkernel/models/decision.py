@@ -177,6 +177,16 @@ class Decision:
         return not is_summary and self.scheme != "calibrated"
 
     @property
+    def chooses_by_sign(self) -> bool:
+        """Whether the sign of a single score decides between two classes."""
+        return self.scheme in ("binary", "one_class")
+
+    @property
+    def chooses_largest(self) -> bool:
+        """Whether the class with the largest score is chosen, or one of two by the sign of a single score."""
+        return self.chooses_by_sign or self.scheme == "one_vs_rest"
+
+    @property
     def breaks_ties(self) -> bool:
         """Whether ties between votes are broken by scores per class."""
         return self.break_ties and self.shape == "ovr" and len(self.classes) > 2

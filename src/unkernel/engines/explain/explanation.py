@@ -280,7 +280,7 @@ def compared(decision: Decision, scores: NDArray[np.float64], of: Any = None) ->
         )
     place = None if of is None else _place_of(classes, of)
     has_one_score = decision.n_scores == 1 and decision.scheme == "calibrated"
-    if has_one_score or decision.scheme in ("binary", "one_class"):
+    if has_one_score or decision.chooses_by_sign:
         place = 1 if place is None else place
         return Comparison(classes[place], classes[1 - place], (0,), 1.0 if place == 1 else -1.0)
     order = _ranked_classes(decision, scores)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
 from unkernel.engines.estimator import available_if
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel
+from unkernel.engines.records.single_record import PartialRecordScorer, RecordCalls, check_not_shared
+from unkernel.engines.rows.classifier import CompiledClassifier
+from unkernel.engines.single_answers import make_predict_one, make_predict_proba_one, make_score_one
+from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.records.column_split import Part
+from unkernel.records.plan import Plan
 from unkernel.records.tables import column_names
 
-if TYPE_CHECKING:
-    from unkernel.engines.records.classifier import RecordClassifier
-
-_SUMMED = {
+_DESCRIPTIONS = {
     "linear": "the shared features are summed once",
     "pairs": "the shared features, their pairs, and their pairs with each candidate feature are summed once",
     "nothing": "the shared columns are encoded once; scores are not divided",
@@ -26,8 +27,26 @@ _SUMMED = {
 }
 
 
+class PlannedClassifier(Protocol):
+    """The part of a ``RecordClassifier`` that bound records need."""
+
+    plan: Plan
+    classifier: CompiledClassifier
+
+    @property
+    def _record_scorer(self) -> RecordScorer:
+        """The scorer of whole records."""
+
+    @property
+    def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
+        """The function from shared columns to the plans of these and of the others.
+
+        It returns None if a step needs both together.
+        """
+
+
 def _check_probabilities(self: BoundRecord) -> None:
-    _ = self.classifier.predict_proba  # which knows why there are none
+    _ = self.classifier.classifier.predict_proba  # raises an error that says why there are none
 
 
 class BoundRecord:
@@ -71,14 +90,15 @@ class BoundRecord:
     ('pairs', array([1, 0]))
     """
 
-    def __init__(self, classifier: RecordClassifier, shared: Mapping[str, Any]) -> None:
+    def __init__(self, classifier: PlannedClassifier, shared: Mapping[str, Any]) -> None:
         if not isinstance(shared, Mapping):
             raise TypeError(f"bind takes a dict of some columns, got a value of type {type(shared).__name__}")
         self.classifier = classifier
         self.shared = dict(shared)
         self._check_shared()
-        self._parts = classifier._parts_of_plan(frozenset(self.shared))
-        self.sums_once = "record" if self._parts is None else sharing_of(classifier.classifier.model)
+        self._decision: Decision = classifier.classifier.decision
+        self._parts = classifier._split_plan(frozenset(self.shared))
+        self.sums_once = "record" if self._parts is None else summable_part(classifier.classifier.model)
         _ = self._scorer
 
     def _check_shared(self) -> None:
@@ -94,9 +114,9 @@ class BoundRecord:
     # --- One record -----------------------------------------------------------------------------------
 
     @cached_property
-    def _scorer(self) -> RecordScorer | WholeRecords:
+    def _scorer(self) -> RecordScorer | PartialRecordScorer:
         if self._parts is None:
-            return WholeRecords(self.classifier, self.shared)
+            return PartialRecordScorer(self.classifier._record_scorer, self.shared)
         shared, others = self._parts
         scorer = RecordScorer(others.plan.native, self.classifier.classifier._engine)
         ids, values = shared.plan.encode_one({name: self.shared[name] for name in shared.plan.columns})
@@ -110,7 +130,7 @@ class BoundRecord:
 
         ``others`` is a dict of the columns that are not shared.
         """
-        return self.classifier._score_by(self._scorer)
+        return make_score_one(RecordCalls(self._scorer), self._decision)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
@@ -118,7 +138,7 @@ class BoundRecord:
 
         ``others`` is a dict of the columns that are not shared.
         """
-        return self.classifier._predict_by(self._scorer)
+        return make_predict_one(RecordCalls(self._scorer), self._decision)
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, others: Any) -> list[float]:
@@ -134,9 +154,12 @@ class BoundRecord:
         list of float
             The probabilities, in the order of ``classes_``.
         """
-        scores = np.array([self._scorer.score(others)], dtype=np.float64).reshape(1, -1)
-        probabilities: list[float] = self.classifier.decision.probabilities(scores)[0].tolist()
+        probabilities: list[float] = self._predict_proba(others)
         return probabilities
+
+    @cached_property
+    def _predict_proba(self) -> Callable[[Any], Any]:
+        return make_predict_proba_one(RecordCalls(self._scorer), self._decision)
 
     # --- Many records ---------------------------------------------------------------------------------
 
@@ -153,7 +176,7 @@ class BoundRecord:
         ndarray of shape (n_records,) or (n_records, n_outputs)
             The scores.
         """
-        return self.classifier.decision.decide(self._raw_scores(X))
+        return self._decision.decide(self._raw_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each record, or its value for regression models.
@@ -168,7 +191,7 @@ class BoundRecord:
         ndarray of shape (n_records,)
             The predictions.
         """
-        return self.classifier.decision.choose(self._raw_scores(X))
+        return self._decision.choose(self._raw_scores(X))
 
     @available_if(_check_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -184,31 +207,20 @@ class BoundRecord:
         ndarray of shape (n_records, n_classes)
             The probabilities, in the order of ``classes_``.
         """
-        return self.classifier.decision.probabilities(self._raw_scores(X))
+        return self._decision.probabilities(self._raw_scores(X))
 
     def _raw_scores(self, X: Any) -> NDArray[np.float64]:
         names = column_names(X)
-        double = [name for name in names or () if name in self.shared]
-        if double:
-            raise ValueError(f"the column {double[0]!r} is bound already: records must not have it")
+        check_not_shared(names or (), self.shared)
         if self._parts is None:
-            return self._whole_scores(X, names)
-        scores = np.asarray(self._native.score_rows(self._others.plan.encode(X)))
+            return self._score_whole_records(X, names)
+        assert isinstance(self._scorer, RecordScorer)
+        scores = np.asarray(self._scorer.score_rows(self._parts[1].plan.encode(X)))
         if not np.isfinite(scores).all():
             raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
         return scores
 
-    @property
-    def _native(self) -> RecordScorer:
-        assert isinstance(self._scorer, RecordScorer)
-        return self._scorer
-
-    @property
-    def _others(self) -> Part:
-        assert self._parts is not None
-        return self._parts[1]
-
-    def _whole_scores(self, X: Any, names: list[str] | None) -> NDArray[np.float64]:
+    def _score_whole_records(self, X: Any, names: list[str] | None) -> NDArray[np.float64]:
         if names is None:
             raise TypeError("records must be a frame, a list of dicts or a dict of columns")
         if isinstance(X, list):
@@ -222,11 +234,11 @@ class BoundRecord:
 
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.shared))
-        return f"BoundRecord({names}: {_SUMMED[self.sums_once]})"
+        return f"BoundRecord({names}: {_DESCRIPTIONS[self.sums_once]})"
 
 
-def sharing_of(model: Any) -> str:
-    """What of a model's scores can be summed for a part of a row."""
+def summable_part(model: Any) -> str:
+    """Return the part of a model's scores that can be summed once for shared features."""
     degree = 0
     if isinstance(model, LinearModel):
         degree = 1
@@ -235,38 +247,3 @@ def sharing_of(model: Any) -> str:
     elif isinstance(model, KernelModel) and model.kernel.name in ("linear", "polynomial"):
         degree = 1 if model.kernel.name == "linear" else model.kernel.degree
     return {1: "linear", 2: "pairs"}.get(degree, "nothing")
-
-
-class WholeRecords:
-    """Scores records of which a part is given, by putting them together."""
-
-    def __init__(self, classifier: RecordClassifier, shared: dict[str, Any]) -> None:
-        self._scorer = classifier._scorer
-        self._shared = shared
-
-    def _whole(self, others: Any) -> dict[str, Any]:
-        if not isinstance(others, Mapping):
-            raise TypeError(
-                "a record is a dict of the columns that are not bound, not a value of type "
-                f"{type(others).__name__}"
-            )
-        double = [name for name in self._shared if name in others]
-        if double:
-            raise ValueError(f"the column {double[0]!r} is bound already: records must not have it")
-        return self._shared | dict(others)
-
-    def score(self, others: Any) -> Any:
-        """The scores of one record."""
-        return self._scorer.score(self._whole(others))
-
-    def choose(self, others: Any, zero_is_positive: bool) -> int:
-        """The number of the largest score."""
-        return int(self._scorer.choose(self._whole(others), zero_is_positive))
-
-    def choose_by_pairs(self, others: Any, classes: int, by_sums: bool) -> int:
-        """The number of the class that wins most of its pairs."""
-        return int(self._scorer.choose_by_pairs(self._whole(others), classes, by_sums))
-
-    def sum_votes(self, others: Any, classes: int) -> Any:
-        """One number per class, by votes and sums of pairs."""
-        return self._scorer.sum_votes(self._whole(others), classes)

@@ -14,8 +14,11 @@ from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier_files import classifier_from
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
+from unkernel.engines.records.bound_records import BoundRecord
+from unkernel.engines.records.single_record import RecordCalls
 from unkernel.engines.rows.answer_cache import CacheInfo
 from unkernel.engines.rows.classifier import CompiledClassifier, Model
+from unkernel.engines.single_answers import make_predict_one, make_predict_proba_one, make_score_one
 from unkernel.errors import FormatError
 from unkernel.models import Decision, container
 from unkernel.records.column_split import Part, split
@@ -23,16 +26,15 @@ from unkernel.records.plan import Plan
 
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation, Heavy
-    from unkernel.engines.records.bound_records import BoundRecord
 
 KIND = "records"  # of such files
 _PLAN = "plan."  # before the names of the plan's arrays in a file
 _ROWS = "rows."  # before the names of the classifier's arrays
-_MOST_DIVISIONS = 16  # of a plan, that are kept
+_MAX_KEPT_SPLITS = 16
 
 
 def _check_probabilities(self: RecordClassifier) -> None:
-    _ = self.classifier.predict_proba  # which knows why there are none
+    _ = self.classifier.predict_proba  # raises an error that says why there are none
 
 
 class RecordClassifier(CompiledEstimator):
@@ -191,7 +193,7 @@ class RecordClassifier(CompiledEstimator):
     # --- One record -----------------------------------------------------------------------------------
 
     @cached_property
-    def _scorer(self) -> RecordScorer:
+    def _record_scorer(self) -> RecordScorer:
         return RecordScorer(self.plan.native, self.classifier._engine)
 
     @cached_property
@@ -201,37 +203,12 @@ class RecordClassifier(CompiledEstimator):
         A record is a dict, or a list of one value per column. Whether unknown columns are ignored or raise an
         error depends on the parameter ``unknown_keys`` of :func:`unkernel.compile`.
         """
-        return self._score_by(self._scorer)
+        return make_score_one(RecordCalls(self._record_scorer), self.decision)
 
     @cached_property
     def predict_one(self) -> Callable[[Any], Any]:
         """Predict the class of one record: ``predict_one(record)``."""
-        return self._predict_by(self._scorer)
-
-    def _score_by(self, scorer: Any) -> Callable[[Any], Any]:
-        score = scorer.score
-        decision = self.decision
-        if decision.decides_by_scores:
-            found: Callable[[Any], Any] = score
-            return found
-        if decision.scheme == "one_vs_one":
-            sums, count = scorer.sum_votes, len(self.classes_)
-            return lambda record: sums(record, count)
-        return lambda record: decision.decide(np.array([score(record)]).reshape(1, -1))[0].tolist()
-
-    def _predict_by(self, scorer: Any) -> Callable[[Any], Any]:
-        decision = self.decision
-        if decision.scheme in ("binary", "one_vs_rest"):
-            choose = scorer.choose
-            classes = self.classes_.tolist()
-            zero = bool(decision.zero_is_positive)
-            return lambda record: classes[choose(record, zero)]
-        if decision.scheme == "one_vs_one":
-            by_pairs = scorer.choose_by_pairs
-            classes, by_sums = self.classes_.tolist(), decision.breaks_ties
-            return lambda record: classes[by_pairs(record, len(classes), by_sums)]
-        score = scorer.score
-        return lambda record: decision.choose(np.atleast_2d(np.asarray(score(record)))).tolist()[0]
+        return make_predict_one(RecordCalls(self._record_scorer), self.decision)
 
     def bind(self, shared: Mapping[str, Any]) -> BoundRecord:
         """Fix some columns, to score many records that share them faster.
@@ -258,8 +235,6 @@ class RecordClassifier(CompiledEstimator):
         >>> pilot.predict_one({"city": "Rome"}), pilot.predict_one({"city": "Oslo"})
         (1, 0)
         """
-        from unkernel.engines.records.bound_records import BoundRecord
-
         return BoundRecord(self, shared)
 
     def with_cache(self, rows: int | None) -> RecordClassifier:
@@ -294,9 +269,9 @@ class RecordClassifier(CompiledEstimator):
         self.classifier.cache_clear()
 
     @cached_property
-    def _parts_of_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
-        """The plan, divided by the names of shared columns: requests mostly bind the same ones."""
-        return lru_cache(maxsize=_MOST_DIVISIONS)(partial(split, self.plan))
+    def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
+        """The function that splits the plan by columns, with a cache: most requests bind the same ones."""
+        return lru_cache(maxsize=_MAX_KEPT_SPLITS)(partial(split, self.plan))
 
     @available_if(_check_probabilities)
     def predict_proba_one(self, record: Any) -> list[float]:
@@ -312,9 +287,12 @@ class RecordClassifier(CompiledEstimator):
         list of float
             The probabilities, in the order of ``classes_``.
         """
-        scores = np.array([self._scorer.score(record)], dtype=np.float64).reshape(1, -1)
-        probabilities: list[float] = self.decision.probabilities(scores)[0].tolist()
+        probabilities: list[float] = self._predict_proba(record)
         return probabilities
+
+    @cached_property
+    def _predict_proba(self) -> Callable[[Any], Any]:
+        return make_predict_proba_one(RecordCalls(self._record_scorer), self.decision)
 
     # --- Why ------------------------------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from unkernel.data.rows.row_checks import checked_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.rows.answer_cache import CacheInfo, cache_info_of, check_cache
-from unkernel.engines.rows.single_row import OneRowScorer, predict_by, score_by
+from unkernel.engines.rows.single_row import OneRowScorer, RowCalls
 from unkernel.engines.search.candidates import Candidate
+from unkernel.engines.single_answers import make_predict_one, make_score_one
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, INT16, Tables
 from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
 from unkernel.engines.tables.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
 ENGINE = "engine."  # before the names of the tables in a file
-_BY_LARGEST = ("binary", "one_class", "one_vs_rest")  # schemes where the sign or the largest score decides
 _MANY_SCORES = 1000  # classes one against one: rows are then classified some at a time
 _SCORES_AT_ONCE = 1 << 24
 
@@ -301,9 +301,7 @@ class CompiledClassifier(CompiledEstimator):
         """
         if self.model.n_scores > _MANY_SCORES:
             return self._predict_some_at_a_time(self._checked_rows(X), n_jobs)
-        return self.decision.choose(
-            self._raw_scores(X, n_jobs, until_decided=self.decision.scheme in _BY_LARGEST)
-        )
+        return self.decision.choose(self._raw_scores(X, n_jobs, until_decided=self.decision.chooses_largest))
 
     def _predict_some_at_a_time(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
         """The classes of rows whose scores would not fit into memory together."""
@@ -402,7 +400,7 @@ class CompiledClassifier(CompiledEstimator):
         The result is a float, or a list of floats if :meth:`decision_function` returns several scores per
         row.
         """
-        return score_by(self._engine.one_row, self.decision)
+        return make_score_one(RowCalls(self._engine.one_row), self.decision)
 
     @cached_property
     def predict_one(self) -> Callable[..., Any]:
@@ -411,7 +409,7 @@ class CompiledClassifier(CompiledEstimator):
         The arguments are those of :attr:`score_one`. The result is the class as a Python object, or the value
         for regression models.
         """
-        return predict_by(self._engine.one_row, self.decision)
+        return make_predict_one(RowCalls(self._engine.one_row), self.decision)
 
     def worker(self) -> OneRowScorer:
         """Return a scorer of single rows with its own buffers, for use in one thread.

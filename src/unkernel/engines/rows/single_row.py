@@ -1,16 +1,40 @@
-"""Single rows: what a worker of the core and the decision of a model make of their scores, fast."""
+"""Fast answers for single rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from unkernel._core import Engine, Worker
+from unkernel.engines.single_answers import AnswerOne, SingleCalls, make_predict_one, make_score_one
 from unkernel.models import Decision
 
-_BY_SCORES = ("binary", "one_class", "one_vs_rest")  # the sign of the score, or the largest one, decides
+
+class RowCalls(SingleCalls):
+    """The compiled calls of a worker, as functions of ids and values."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    @property
+    def score(self) -> AnswerOne:
+        return self._worker.score_one
+
+    def sum_votes(self, n_classes: int) -> AnswerOne:
+        call = self._worker.sum_votes_of_one
+        return lambda ids, values=None: call(ids, values, n_classes)
+
+    def choose(self, labels: list[Any], zero_is_positive: bool) -> AnswerOne:
+        call = self._worker.choose_one
+        return lambda ids, values=None: labels[call(ids, values, zero_is_positive)]
+
+    def choose_by_pairs(self, labels: list[Any], by_sums: bool) -> AnswerOne:
+        call, count = self._worker.choose_one_by_pairs, len(labels)
+        return lambda ids, values=None: labels[call(ids, values, count, by_sums)]
+
+    def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
+        call = self._worker.score_one
+        return lambda ids, values=None: function(call(ids, values))
 
 
 class OneRowScorer:
@@ -46,38 +70,6 @@ class OneRowScorer:
     """
 
     def __init__(self, engine: Engine, decision: Decision) -> None:
-        self._worker = engine.worker()
-        self.score_one = score_by(self._worker, decision)
-        self.predict_one = predict_by(self._worker, decision)
-
-
-def score_by(worker: Worker, decision: Decision) -> Callable[..., Any]:
-    """The function of ids and values that gives what ``decision_function`` says of the row."""
-    score = worker.score_one
-    if decision.decides_by_scores:
-        found: Callable[..., Any] = score
-        return found
-    if decision.scheme == "one_vs_one":
-        sums, count = worker.sum_votes_of_one, len(decision.classes)
-        return lambda ids, values=None: sums(ids, values, count)
-    return lambda ids, values=None: decision.decide(_as_table(score(ids, values)))[0].tolist()
-
-
-def predict_by(worker: Worker, decision: Decision) -> Callable[..., Any]:
-    """The function of ids and values that gives the class of the row."""
-    classes = decision.classes.tolist()
-    if decision.scheme in _BY_SCORES:
-        choose, zero = worker.choose_one, bool(decision.zero_is_positive)
-        return lambda ids, values=None: classes[choose(ids, values, zero)]
-    if decision.scheme == "one_vs_one":
-        by_pairs, count, by_sums = worker.choose_one_by_pairs, len(classes), decision.breaks_ties
-        return lambda ids, values=None: classes[by_pairs(ids, values, count, by_sums)]
-    score = worker.score_one
-    if decision.scheme == "regression":
-        found: Callable[..., Any] = score
-        return found
-    return lambda ids, values=None: decision.choose(_as_table(score(ids, values))).tolist()[0]
-
-
-def _as_table(scores: Any) -> Any:
-    return np.array([scores], dtype=np.float64).reshape(1, -1)
+        calls = RowCalls(engine.worker())
+        self.score_one = make_score_one(calls, decision)
+        self.predict_one = make_predict_one(calls, decision)

@@ -60,9 +60,9 @@ class Answers:
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:
-        """What makes JSON of the scores of two classes; None for other classifiers."""
+        """The compiled writer of answers that the sign of a score decides; None for other classifiers."""
         decision = self._decision
-        if decision.scheme != "binary" or (self.has_probabilities and self._sigmoid is None):
+        if not decision.chooses_by_sign or (self.has_probabilities and self._sigmoid is None):
             return None
         behind = ["}"]
         if self.has_probabilities:

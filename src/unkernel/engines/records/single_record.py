@@ -1,0 +1,84 @@
+"""Fast answers for single records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from unkernel._core import RecordScorer
+from unkernel.engines.single_answers import AnswerOne, SingleCalls
+
+
+class PartialRecordScorer:
+    """Scorer of records whose shared columns are given: puts both parts together.
+
+    Parameters
+    ----------
+    scorer : RecordScorer
+        The scorer of whole records.
+    shared : dict
+        The columns that the records share.
+    """
+
+    def __init__(self, scorer: RecordScorer, shared: dict[str, Any]) -> None:
+        self._scorer = scorer
+        self._shared = shared
+
+    def score(self, others: Any) -> Any:
+        """Return the scores of one record."""
+        return self._scorer.score(self._merge(others))
+
+    def choose(self, others: Any, zero_is_positive: bool) -> int:
+        """Return the index of the largest score."""
+        return int(self._scorer.choose(self._merge(others), zero_is_positive))
+
+    def choose_by_pairs(self, others: Any, n_classes: int, by_sums: bool) -> int:
+        """Return the index of the class that wins most of its pairs."""
+        return int(self._scorer.choose_by_pairs(self._merge(others), n_classes, by_sums))
+
+    def sum_votes(self, others: Any, n_classes: int) -> Any:
+        """Return one number per class, from the votes and scores of pairs."""
+        return self._scorer.sum_votes(self._merge(others), n_classes)
+
+    def _merge(self, others: Any) -> dict[str, Any]:
+        if not isinstance(others, Mapping):
+            raise TypeError(
+                "a record is a dict of the columns that are not bound, not a value of type "
+                f"{type(others).__name__}"
+            )
+        check_not_shared(others, self._shared)
+        return self._shared | dict(others)
+
+
+class RecordCalls(SingleCalls):
+    """The compiled calls of a scorer, as functions of a record."""
+
+    def __init__(self, scorer: RecordScorer | PartialRecordScorer) -> None:
+        self._scorer = scorer
+
+    @property
+    def score(self) -> AnswerOne:
+        return self._scorer.score
+
+    def sum_votes(self, n_classes: int) -> AnswerOne:
+        call = self._scorer.sum_votes
+        return lambda record: call(record, n_classes)
+
+    def choose(self, labels: list[Any], zero_is_positive: bool) -> AnswerOne:
+        call = self._scorer.choose
+        return lambda record: labels[call(record, zero_is_positive)]
+
+    def choose_by_pairs(self, labels: list[Any], by_sums: bool) -> AnswerOne:
+        call, count = self._scorer.choose_by_pairs, len(labels)
+        return lambda record: labels[call(record, count, by_sums)]
+
+    def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
+        call = self._scorer.score
+        return lambda record: function(call(record))
+
+
+def check_not_shared(names: Any, shared: dict[str, Any]) -> None:
+    """Raise a ``ValueError`` if one of the names is that of a shared column."""
+    for name in names:
+        if name in shared:
+            raise ValueError(f"the column {name!r} is bound already: records must not have it")

@@ -1,0 +1,64 @@
+"""Answers for single rows and records: the scheme of a model decides which compiled call gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from unkernel.models import Decision
+
+AnswerOne = Callable[..., Any]  # from one row or record to its answer
+
+
+class SingleCalls(Protocol):
+    """The compiled calls of a scorer, each as a function of one row or record.
+
+    The functions have fixed parameters, because Python calls them much faster than those with ``*args``.
+    """
+
+    @property
+    def score(self) -> AnswerOne:
+        """Return the raw scores: a float, or a list of several."""
+
+    def sum_votes(self, n_classes: int) -> AnswerOne:
+        """Return one number per class, from the votes and scores of pairs."""
+
+    def choose(self, labels: list[Any], zero_is_positive: bool) -> AnswerOne:
+        """Return the label of the largest score, or by the sign of a single one."""
+
+    def choose_by_pairs(self, labels: list[Any], by_sums: bool) -> AnswerOne:
+        """Return the label that wins most of its pairs."""
+
+    def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
+        """Return the result of a function of the raw scores."""
+
+
+def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
+    """Make the function that returns what ``decision_function`` returns for one row or record."""
+    if decision.decides_by_scores:
+        return calls.score
+    if decision.scheme == "one_vs_one":
+        return calls.sum_votes(len(decision.classes))
+    return calls.convert(lambda scores: decision.decide(_as_table(scores))[0].tolist())
+
+
+def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
+    """Make the function that predicts the class, or the value, of one row or record."""
+    if decision.chooses_largest:
+        return calls.choose(decision.classes.tolist(), bool(decision.zero_is_positive))
+    if decision.scheme == "one_vs_one":
+        return calls.choose_by_pairs(decision.classes.tolist(), decision.breaks_ties)
+    if decision.scheme == "regression":
+        return calls.score
+    return calls.convert(lambda scores: decision.choose(_as_table(scores)).tolist()[0])
+
+
+def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
+    """Make the function that lists the probabilities of the classes for one row or record."""
+    return calls.convert(lambda scores: decision.probabilities(_as_table(scores))[0].tolist())
+
+
+def _as_table(scores: float | list[float]) -> Any:
+    return np.array([scores], dtype=np.float64).reshape(1, -1)
