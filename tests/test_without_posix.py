@@ -48,7 +48,7 @@ from pathlib import Path
 import numpy as np
 import unkernel
 from unkernel.cli.terminal.console import peak_memory
-from unkernel.data import replacing
+from unkernel.data import atomic_write
 
 folder = Path(sys.argv[1])
 X = (np.random.default_rng(1).random((60, 8)) < 0.4).astype(float)
@@ -59,7 +59,7 @@ fast = unkernel.load(folder / "model.uk", verify=True)
 assert np.array_equal(fast.predict(X), model.predict(X))
 learner = unkernel.CuttingPlaneSVC(checkpoint=folder / "checkpoint").fit(X, X[:, 0] > 0)
 assert learner.score(X, X[:, 0] > 0) == 1
-assert not replacing._HAS_LOCKS and peak_memory() is None
+assert not atomic_write._HAS_LOCKS and peak_memory() is None
 assert sorted(path.name for path in folder.iterdir() if path.name != "checkpoint") == ["model.uk"]
 """
 

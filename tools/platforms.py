@@ -41,7 +41,7 @@ NATIVE = (
 FAST = "not slow and not docs and not hostile"
 # Files, training, engines, records and models of earlier versions.
 PYTHON_TESTS = (
-    *("tests/test_package.py", "tests/data/rows/test_read_svmlight.py", "tests/data/test_replacing.py"),
+    *("tests/test_package.py", "tests/data/rows/test_read_svmlight.py", "tests/data/test_atomic_write.py"),
     *("tests/engines/test_golden_engines.py", "tests/engines/test_score_one.py"),
     *("tests/engines/test_daemon_threads.py", "tests/models/test_golden_files.py", "tests/poly/test_svc.py"),
     *(

@@ -97,11 +97,11 @@ def test_local_workers_keep_memory() -> None:
 # A program that is killed when it is about to note a part, half through noting it, or after that.
 KILLED = """
     import os, signal, sys
-    from unkernel.cli import main, parts
+    from unkernel.cli import main, batch_files
 
     if __name__ == "__main__":
         moment, *words = sys.argv[1:]
-        note = parts.Journal._note
+        note = batch_files.Journal._note
         calls = 0
 
         def noting(self, part, stamp):
@@ -115,7 +115,7 @@ KILLED = """
                         file.write('\\n{"part": "part-')
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        parts.Journal._note = noting
+        batch_files.Journal._note = noting
         main(words)
 """
 

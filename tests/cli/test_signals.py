@@ -50,9 +50,9 @@ sys.meta_path.insert(0, Watcher())
 # Sends itself a signal while a model is written.
 AT_WRITING = """
 import contextlib, signal, sys
-from unkernel.data import replacing
+from unkernel.data import atomic_write
 from unkernel.models import container
-replacing._open_nameless = lambda folder: None
+atomic_write._open_nameless = lambda folder: None
 plain = container.replaced
 
 @contextlib.contextmanager

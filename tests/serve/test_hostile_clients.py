@@ -205,9 +205,9 @@ def test_a_full_disk_for_the_log_fails_no_request(files):
 # --- Work that does not end ---------------------------------------------------------------------------
 
 PATIENT = """
-    from unkernel.serve import asking, watchdog
+    from unkernel.serve import model_endpoints, watchdog
     from unkernel.serve.answerers.records import RecordAnswerer
-    asking._GRACE_SECONDS = watchdog._GRACE_SECONDS = {grace}
+    model_endpoints._GRACE_SECONDS = watchdog._GRACE_SECONDS = {grace}
     RecordAnswerer.explain = lambda *_: {work}
 """
 WITH_THE_LOCK = "__import__('ctypes').PyDLL(None).sleep(600)"  # so that no other thread can run

@@ -21,10 +21,10 @@ from unkernel.data.atomic_write import remove_stale, replaced
 
 WRITER = """
 import sys
-from unkernel.data import replacing
+from unkernel.data import atomic_write
 if sys.argv[2] == "named":
-    replacing._open_nameless = lambda folder: None
-with replacing.replaced(sys.argv[1]) as file:
+    atomic_write._open_nameless = lambda folder: None
+with atomic_write.replaced(sys.argv[1]) as file:
     file.write(b"half" * 100_000)
     file.flush()
     print("ready", flush=True)
