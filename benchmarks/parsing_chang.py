@@ -33,8 +33,8 @@ SCORES = {"UAS": "uas_no_punct", "LAS": "las_no_punct"}  # the paper does not co
 class ClockedParser(ArcEagerParser):  # type: ignore[misc]
     """Knows which part of the time of ``fit`` the learners took; most of the rest is compiling."""
 
-    def _row_learner(self, **others: Any) -> Any:
-        learner = super()._row_learner(**others)
+    def _new_row_learner(self, **others: Any) -> Any:
+        learner = super()._new_row_learner(**others)
         train = learner.fit_reporting
 
         def fit_reporting(*given: Any) -> Any:

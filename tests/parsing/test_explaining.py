@@ -36,7 +36,7 @@ def corpus_of(task, sentences=40, seed=0):
 
 def check_sums(parser, source, top):
     """What is listed, the rest and the intercept are the scores that the engines give."""
-    rows = list(parser.model_._decided(source, None))
+    rows = list(parser.model_._trace_decisions(source, None))
     found = parser.explain(source, top=top)
     assert len(found) == len(rows)
     for one, (decided, row) in zip(found, rows, strict=True):
@@ -151,7 +151,7 @@ def test_decisions_on_trees_are_those_that_were_made(
     parser = ArcEagerParser(templates=path, min_count=1, **options).fit(bank)
     frame = arc_eager.Frame(text, [sentence.words for sentence in bank], split=split, min_count=1)
     check_sums(parser, others, 2)
-    asked = iter(parser.model_._decided(others, None))
+    asked = iter(parser.model_._trace_decisions(others, None))
     for sentence, parsed in zip(others, parser.parse(others), strict=True):
         heads, labels = replayed(frame, list(sentence), asked)
         assert (heads, labels) == (parsed.heads, parsed.deprels)
@@ -180,7 +180,7 @@ def test_a_move_that_is_not_possible_is_barred():
 @given(text=bunsetsu.corpora(4))
 def test_decisions_on_bunsetsu_are_those_that_were_made(bunsetsu_parser, text):
     corpus = read_bunsetsu(io.BytesIO(text.encode()))
-    asked = iter(bunsetsu_parser.model_._decided(corpus, None))
+    asked = iter(bunsetsu_parser.model_._trace_decisions(corpus, None))
     for sentence, parsed in zip(bunsetsu.read(text), bunsetsu_parser.parse(corpus), strict=True):
 
         def depends(modifier, candidate, names, sentence=sentence):
@@ -220,7 +220,7 @@ def test_decisions_on_chunks_are_those_that_were_made(scheme, direction, sentenc
     corpus = ChunkCorpus.from_words(sentences, pos)
     names = chunker.feature_names("tags")
     classes, templates = chunker.class_names("tags"), chunking.templates_of(TEMPLATE_TEXT)
-    asked = list(chunker.model_._decided(corpus, None))
+    asked = list(chunker.model_._trace_decisions(corpus, None))
     parsed = chunker.parse(corpus)
     for number, (words, own_pos) in enumerate(zip(sentences, pos, strict=True)):
         own = [(one, row) for one, row in asked if one.sentence == number]

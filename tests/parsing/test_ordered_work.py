@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from unkernel.parsing.ordered_work import in_order
+from unkernel.parsing.ordered_work import map_in_order
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -18,12 +18,12 @@ def test_results_come_in_the_order_of_tasks(threads):
             first.set()
         return number * 2
 
-    assert list(in_order(work, range(50), threads)) == list(range(0, 100, 2))
+    assert list(map_in_order(work, range(50), threads)) == list(range(0, 100, 2))
 
 
 def test_few_tasks_are_taken_ahead():
     taken = []
-    results = in_order(str, (taken.append(k) or k for k in range(1000)), 3)
+    results = map_in_order(str, (taken.append(k) or k for k in range(1000)), 3)
     next(results)
     assert len(taken) < 20
     results.close()
@@ -33,6 +33,6 @@ def test_few_tasks_are_taken_ahead():
 def test_an_error_comes_after_the_results_before_it(threads):
     found = []
     with pytest.raises(ZeroDivisionError):
-        for result in in_order(lambda k: 6 // (3 - k), range(9), threads):
+        for result in map_in_order(lambda k: 6 // (3 - k), range(9), threads):
             found.append(result)
     assert found == [2, 3, 6]

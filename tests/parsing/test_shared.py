@@ -19,7 +19,7 @@ from unkernel.data import Treebank, read_bunsetsu, read_chunks, read_conllu
 from unkernel.models import container
 from unkernel.models.model_files import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
-from unkernel.parsing.arc_eager.model import treebank_of
+from unkernel.parsing.arc_eager.model import as_treebank
 from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.score_figures import per_second, percentage
 from unkernel.parsing.template_files import read_templates
@@ -172,4 +172,4 @@ def test_a_sentence_is_not_the_name_of_a_file(tmp_path):
     spaced.write_text("", encoding="utf-8")
     check_is_no_sentence(str(spaced))
     with pytest.raises(ValueError, match=r"'They saw it' is not a file"):
-        treebank_of("They saw it")
+        as_treebank("They saw it")

@@ -33,7 +33,7 @@ class BaseParser(ModelEstimator[Source]):
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
         """The classifiers that make the decisions, by name."""
-        parts: dict[str, CompiledClassifier] = self._fitted.parts_
+        parts: dict[str, CompiledClassifier] = self._fitted_model.parts_
         return parts
 
     def class_names(self, part: str) -> list[str]:
@@ -49,7 +49,7 @@ class BaseParser(ModelEstimator[Source]):
         list of str
             The names.
         """
-        names: list[str] = self._fitted.class_names(part)
+        names: list[str] = self._fitted_model.class_names(part)
         return names
 
     def feature_names(self, part: str) -> Callable[[int], str]:
@@ -65,7 +65,7 @@ class BaseParser(ModelEstimator[Source]):
         callable
             A function from the number of a column to its name.
         """
-        names: Callable[[int], str] = self._fitted.feature_names(part)
+        names: Callable[[int], str] = self._fitted_model.feature_names(part)
         return names
 
     def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
@@ -85,7 +85,7 @@ class BaseParser(ModelEstimator[Source]):
         list of ExplainedDecision
             The decisions, each with the conjunctions that separated the chosen class from the runner-up.
         """
-        explained: list[ExplainedDecision] = self._fitted.explain(source, tags, top=top)
+        explained: list[ExplainedDecision] = self._fitted_model.explain(source, tags, top=top)
         return explained
 
     def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
@@ -101,11 +101,11 @@ class BaseParser(ModelEstimator[Source]):
         list of HeavyConjunction
             Kind by kind, largest absolute weight first.
         """
-        found: list[HeavyConjunction] = self._fitted.heaviest(top)
+        found: list[HeavyConjunction] = self._fitted_model.heaviest(top)
         return found
 
-    def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
-        return bytes(self._fitted._answered(corpus, self._jobs(n_jobs)))
+    def _annotate(self, corpus: Any, n_jobs: int | None) -> bytes:
+        return bytes(self._fitted_model._annotate(corpus, self._choose_n_jobs(n_jobs)))
 
     # --- For training ---------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class BaseParser(ModelEstimator[Source]):
                 f"sentence{'s' * (len(corpus) != 1)}: give more sentences, or lower min_count"
             )
 
-    def _row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
+    def _new_row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
         """An estimator of rows with the parser's parameters and some others."""
         if self.engine in _OF_SUPPORT_VECTORS:
             others = {"storage": "split"} | others  # which gives support vectors, not weights

@@ -16,7 +16,7 @@ def check_beam(beam: Any) -> None:
         raise ValueError(f"beam must be a number from 1 to {WIDEST_BEAM}, got {beam!r}")
 
 
-def stored_beam(name: str, settings: Mapping[str, Any]) -> int:
+def read_beam(name: str, settings: Mapping[str, Any]) -> int:
     """The width in the settings of a file; those of earlier versions have none, and decide one by one."""
     if "beam" not in settings:
         return 1

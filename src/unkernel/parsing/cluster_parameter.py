@@ -11,10 +11,10 @@ class ClusterParameter:
     So a file does not depend on where they came from, and an estimator that is loaded has them again.
     """
 
-    def _plain_parameters(self) -> dict[str, Any]:
-        plain: dict[str, Any] = super()._plain_parameters()  # type: ignore[misc]
+    def _export_parameters(self) -> dict[str, Any]:
+        plain: dict[str, Any] = super()._export_parameters()  # type: ignore[misc]
         return {name: value for name, value in plain.items() if name != "clusters"}
 
     @classmethod
-    def _unfitted(cls, model: Any) -> Self:
+    def _new_unfitted(cls, model: Any) -> Self:
         return cls(**(model.parameters | {"clusters": model.clusters}))

@@ -13,14 +13,14 @@ from unkernel._core import ArcEagerSpec
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.explanation import Decided
+from unkernel.parsing.explanation import Decision
 
 Row = NDArray[np.int32]
 
 
-def decided_trees(
+def trace_trees(
     spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank, beam: int
-) -> Iterator[tuple[Decided, Row]]:
+) -> Iterator[tuple[Decision, Row]]:
     """Moves, and after those that make an arc its label; what leaves no choice is not among them."""
     decisions = spec.decisions(*engines, bank._text, beam=beam)
     found = {name: np.asarray(array) for name, array in decisions.items()}
@@ -31,14 +31,14 @@ def decided_trees(
         one = dict(zip(found, values, strict=True))
         classes = (arcs if one["labels"] else moves)[one["parts"]]
         row = columns[offsets[number] : offsets[number + 1]]
-        yield _tree_decision(one, classes, forms(one["sentences"])), row
+        yield _describe_tree_decision(one, classes, forms(one["sentences"])), row
 
 
-def _tree_decision(one: dict[str, int], classes: list[int], forms: list[str]) -> Decided:
+def _describe_tree_decision(one: dict[str, int], classes: list[int], forms: list[str]) -> Decision:
     words = (one["firsts"], one["seconds"])
     kind = "label" if one["labels"] else "move"
     allowed = one["valid"]
-    return Decided(
+    return Decision(
         one["sentences"],
         kind,
         words,
@@ -49,9 +49,9 @@ def _tree_decision(one: dict[str, int], classes: list[int], forms: list[str]) ->
     )
 
 
-def decided_bunsetsu(
+def trace_bunsetsu(
     parsed: BunsetsuCorpus, offsets: NDArray[np.int64], columns: Row, part: str
-) -> Iterator[tuple[Decided, Row]]:
+) -> Iterator[tuple[Decision, Row]]:
     """The decisions that led to the heads of parsed sentences, in the order of Sassano's algorithm."""
     number = 0
     for place, sentence in enumerate(parsed):
@@ -63,37 +63,37 @@ def decided_bunsetsu(
                 pair = (stack[-1], candidate)
                 forms = tuple(sentence.surfaces[one] for one in pair)
                 words = (pair[0] + 1, pair[1] + 1)
-                decided = Decided(place, "dependency", words, forms, part, int(depends), None)
-                yield decided, columns[offsets[number] : offsets[number + 1]]
+                decision = Decision(place, "dependency", words, forms, part, int(depends), None)
+                yield decision, columns[offsets[number] : offsets[number + 1]]
                 number += 1
                 if not depends:
                     break
                 stack.pop()
 
 
-def decided_chunks(
+def trace_chunks(
     corpus: ChunkCorpus,
     answers: NDArray[np.int32],
     offsets: NDArray[np.int64],
     columns: Row,
     part: str,
-) -> Iterator[tuple[Decided, Row]]:
+) -> Iterator[tuple[Decision, Row]]:
     """The tag of every word that has one of the classes (others are -1), in the order of the text."""
-    for number, (place, word, form) in enumerate(_words(corpus)):
+    for number, (place, word, form) in enumerate(_enumerate_words(corpus)):
         if answers[number] >= 0:
             row = columns[offsets[number] : offsets[number + 1]]
-            yield Decided(place, "tag", (word,), (form,), part, int(answers[number]), None), row
+            yield Decision(place, "tag", (word,), (form,), part, int(answers[number]), None), row
 
 
-def _words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
+def _enumerate_words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
     for place, sentence in enumerate(corpus):
         for word, form in enumerate(sentence.words, 1):
             yield place, word, form
 
 
-def decided_tags(
+def trace_tags(
     tagged: Treebank, columns: Sequence[Any], found: Sequence[NDArray[np.int32]]
-) -> Iterator[tuple[Decided, Row]]:
+) -> Iterator[tuple[Decision, Row]]:
     """What classifiers of a tagger decided, column by column.
 
     Parameters
@@ -120,4 +120,4 @@ def decided_tags(
                 continue
             chosen = column.classes[part].index(answers[number])
             row = features[offsets[number] : offsets[number + 1]]
-            yield Decided(place, column.name, (word,), (form,), f"{column.name}.{part}", chosen, None), row
+            yield Decision(place, column.name, (word,), (form,), f"{column.name}.{part}", chosen, None), row

@@ -173,7 +173,7 @@ class ExplainedDecision:
 
 
 @dataclass(frozen=True)
-class Decided:
+class Decision:
     """What was asked, and what the parser answered."""
 
     sentence: int
@@ -185,8 +185,8 @@ class Decided:
     possible: Callable[[int], bool] | None  # by place; None: what has a lower score than the winner
 
 
-def explained(
-    decided: Decided,
+def explain_decision(
+    decision: Decision,
     classifier: CompiledClassifier,
     row: NDArray[np.int32],
     classes: Sequence[str],
@@ -198,23 +198,23 @@ def explained(
     if not classifier.exact:
         raise ValueError("a pruned parser decides approximately, and what it decides by does not add up")
     found = contributions_of_ones(classifier.model, np.asarray(row, np.int64))
-    values, intercept = _by_class(found.values), _by_class(found.intercept[None, :])[0]
+    values, intercept = _to_class_columns(found.values), _to_class_columns(found.intercept[None, :])[0]
     scores = intercept + values.sum(axis=0)
-    chosen, second, barred = _ranked(scores, decided)
+    chosen, second, barred = _rank_classes(scores, decision)
     pair = np.zeros((len(values), 2))
     pair[:, 0] = values[:, chosen]
     if second is not None:
         pair[:, 1] = values[:, second]
-    order = _by_difference(pair)
+    order = _sort_by_difference(pair)
     listed = order if top is None else order[:top]
     columns = [sorted(c for c in found.columns[place].tolist() if c >= 0) for place in listed]
     rest = pair.sum(axis=0) - pair[listed].sum(axis=0)
     return ExplainedDecision(
-        sentence=decided.sentence,
-        kind=decided.kind,
-        words=decided.words,
-        forms=decided.forms,
-        part=decided.part,
+        sentence=decision.sentence,
+        kind=decision.kind,
+        words=decision.words,
+        forms=decision.forms,
+        part=decision.part,
         chosen=classes[chosen],
         runner_up="" if second is None else classes[second],
         scores=dict(zip(classes, scores.tolist(), strict=True)),
@@ -241,7 +241,7 @@ def heavy_conjunctions(
     Those of rare features that an engine did not expand are not among them.
     """
     if classifier._tables.layout != CONJUNCTIONS:
-        classifier = expanded(classifier.model)
+        classifier = expand_model(classifier.model)
     listing = classifier._tables.heaviest_conjunctions(top)
     found = []
     for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
@@ -260,7 +260,7 @@ def heavy_conjunctions(
     return found
 
 
-def expanded(model: Any) -> CompiledClassifier:
+def expand_model(model: Any) -> CompiledClassifier:
     """A classifier of a model of support vectors whose conjunctions have weights."""
     from unkernel.engines.compilation import compile
 
@@ -269,14 +269,14 @@ def expanded(model: Any) -> CompiledClassifier:
     return made
 
 
-def _by_class(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _to_class_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """One column per class; a model of two classes has one score, that of the second."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
-def _ranked(scores: NDArray[np.float64], decided: Decided) -> tuple[int, int | None, list[int]]:
+def _rank_classes(scores: NDArray[np.float64], decision: Decision) -> tuple[int, int | None, list[int]]:
     """The winner, the runner-up, and those that would have won if they had been possible."""
-    chosen, possible = decided.chosen, decided.possible
+    chosen, possible = decision.chosen, decision.possible
     others = [place for place in np.argsort(-scores, kind="stable").tolist() if place != chosen]
     barred = [place for place in others if scores[place] > scores[chosen]]
     if possible is not None:
@@ -286,7 +286,7 @@ def _ranked(scores: NDArray[np.float64], decided: Decided) -> tuple[int, int | N
     return chosen, left[0] if left else None, barred
 
 
-def _by_difference(pair: NDArray[np.float64]) -> list[int]:
+def _sort_by_difference(pair: NDArray[np.float64]) -> list[int]:
     """Where anything was added, the largest differences first."""
     sizes = np.abs(pair[:, 0] - pair[:, 1])
     order = np.lexsort((np.arange(len(pair)), -np.abs(pair).max(axis=1, initial=0.0), -sizes))

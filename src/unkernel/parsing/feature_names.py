@@ -26,7 +26,7 @@ _DISTANCES = ("1", "2", "3", "4", "5-6", "7-9", "10-14", "15+")
 _DIRECTIONS = ("right", "left")  # where the dependent is
 
 
-def _lines(text: str) -> list[str]:
+def _strip_lines(text: str) -> list[str]:
     stripped = (line.partition("#")[0].strip() for line in text.split("\n"))
     return [line for line in stripped if line]
 
@@ -52,7 +52,7 @@ class ArcFeatureNames:
         self._keys = np.asarray(stored[f"{kind}_keys"])
         self._begins = np.asarray(stored[f"{kind}_begins"]).tolist()
         self._templates = [
-            [place.strip() for place in line.split("+")] for line in _of_section(section, templates)
+            [place.strip() for place in line.split("+")] for line in _select_section(section, templates)
         ]
         self._values: dict[str, Sequence[str]] = {
             name: [_ABSENT, *strings] for name, strings in zip(_STRINGS, stored["strings"], strict=True)
@@ -72,9 +72,9 @@ class ArcFeatureNames:
         return " + ".join(reversed(named))
 
 
-def _of_section(section: str, templates: str) -> list[str]:
+def _select_section(section: str, templates: str) -> list[str]:
     found, inside = [], False
-    for line in _lines(templates):
+    for line in _strip_lines(templates):
         if line.startswith("["):
             inside = line in (f"[{section}]", f"[beside {section}]")
         elif inside:
@@ -102,12 +102,14 @@ class ChunkFeatureNames:
 
     def __init__(self, templates: str, arrays: Mapping[str, Any], count: int, tags: Sequence[str]) -> None:
         sections = [
-            [self._PLACE.findall(line) for line in _lines(section)]
+            [self._PLACE.findall(line) for line in _strip_lines(section)]
             for section in re.split(r"^\s*\[beside\]", templates, flags=re.MULTILINE)
         ]
         places = [line for section in sections for line in section]
         attributes = list(dict.fromkeys(name for line in places for name, _ in line if name != "tag"))
-        values = {name: _values(arrays, number) for number, name in enumerate(attributes)} | {"tag": tags}
+        values = {name: _read_values(arrays, number) for number, name in enumerate(attributes)} | {
+            "tag": tags
+        }
         self._values = {name: [*self._CODES, *own] for name, own in values.items()}
         self._count = count
         self._arrays = arrays
@@ -144,7 +146,7 @@ def _has_tag(places: Sequence[tuple[str, str]]) -> bool:
     return any(name == "tag" for name, _ in places)
 
 
-def _values(arrays: Mapping[str, Any], attribute: int) -> list[str]:
+def _read_values(arrays: Mapping[str, Any], attribute: int) -> list[str]:
     text = np.asarray(arrays[f"value_bytes.{attribute}"]).tobytes()
     ends = np.asarray(arrays[f"value_ends.{attribute}"]).tolist()
     begins = [0, *ends][:-1]

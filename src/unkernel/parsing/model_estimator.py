@@ -22,7 +22,7 @@ Source = TypeVar("Source")  # what sentences are read from
 class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     """Fits a :class:`SavedModel`, which it keeps as ``model_``, and answers with it.
 
-    Subclasses implement :meth:`_corpus` and :meth:`_learned`.
+    Subclasses implement :meth:`_read_corpus` and :meth:`_learn`.
     """
 
     model_class: ClassVar[type[SavedModel]]
@@ -42,7 +42,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         return hasattr(self, "model_")
 
     @property
-    def _fitted(self) -> Any:
+    def _fitted_model(self) -> Any:
         """The model; NotFittedError if there is none."""
         check_is_fitted(self, "model_")
         return self.model_
@@ -50,12 +50,12 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     @property
     def n_features_(self) -> int:
         """Number of features of the fitted model."""
-        return int(self._fitted.n_features_)
+        return int(self._fitted_model.n_features_)
 
     @property
     def nbytes(self) -> int:
         """Size of all compiled tables in bytes."""
-        return int(self._fitted.nbytes)
+        return int(self._fitted_model.nbytes)
 
     def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
         """Analyse annotated sentences and compare the result with the correct annotation.
@@ -72,7 +72,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         TreeResult, BunsetsuResult, ChunkResult, TagResult or TextResult
             The accuracy and the speed.
         """
-        return self._fitted.evaluate(source, n_jobs=self._jobs(n_jobs))
+        return self._fitted_model.evaluate(source, n_jobs=self._choose_n_jobs(n_jobs))
 
     def report(self, source: Any, **options: Any) -> Page:
         """Evaluate on annotated sentences and write an HTML report.
@@ -89,7 +89,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         Report
             The report: notebooks display it, ``save`` writes it to a file.
         """
-        page: Page = self._fitted.report(source, **options)
+        page: Page = self._fitted_model.report(source, **options)
         return page
 
     # --- Files ----------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         model
             The model; :func:`unkernel.load` returns the same from a file.
         """
-        return self._fitted
+        return self._fitted_model
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a ``.uk`` file, which :func:`unkernel.load` reads.
@@ -114,7 +114,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         path : str or path-like
             Where to write the file.
         """
-        self._fitted.save(path)
+        self._fitted_model.save(path)
 
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
         """Return what a file holds.
@@ -128,7 +128,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         settings : dict
             Everything else, ready for JSON.
         """
-        content: tuple[str, Arrays, dict[str, Any]] = self._fitted.to_container()
+        content: tuple[str, Arrays, dict[str, Any]] = self._fitted_model.to_container()
         return content
 
     @classmethod
@@ -152,7 +152,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         FormatError
             If the file is damaged or holds another kind of model.
         """
-        return cls._of(cls.model_class.load(path), name_of(path))
+        return cls._from_model(cls.model_class.load(path), name_of(path))
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:
@@ -172,12 +172,12 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         estimator
             A fitted estimator of this class.
         """
-        return cls._of(cls.model_class.from_container(name, arrays, settings), name)
+        return cls._from_model(cls.model_class.from_container(name, arrays, settings), name)
 
     @classmethod
-    def _of(cls, model: Any, file: str) -> Self:
+    def _from_model(cls, model: Any, file: str) -> Self:
         try:
-            estimator = cls._unfitted(model)
+            estimator = cls._new_unfitted(model)
             estimator._validate_params()
         except (TypeError, ValueError) as error:
             raise FormatError(file, 0, 0, f"the {model.noun} is damaged: {error}") from error
@@ -185,7 +185,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         return estimator
 
     @classmethod
-    def _unfitted(cls, model: Any) -> Self:
+    def _new_unfitted(cls, model: Any) -> Self:
         """An estimator with the parameters of a model; TypeError or ValueError if they are damaged."""
         return cls(**model.parameters)
 
@@ -194,7 +194,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         self.model_ = model
         self.dev_result_: Any = None
 
-    def _plain_parameters(self) -> dict[str, Any]:
+    def _export_parameters(self) -> dict[str, Any]:
         """The parameters as JSON values, without those that concern only this run."""
         stored = stored_parameters(self)
         stored.setdefault("random_state", None)  # a generator, whose state is not stored
@@ -248,12 +248,12 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         estimator
             The fitted estimator itself.
         """
-        report = self._reporter(on_progress)
+        report = self._new_reporter(on_progress)
         self._check_parameters()
-        corpus = self._corpus(source)
-        dev_corpus = None if dev is None else self._corpus(dev)
+        corpus = self._read_corpus(source)
+        dev_corpus = None if dev is None else self._read_corpus(dev)
         self.__dict__.pop("model_", None)  # a training that is stopped leaves no model, not the former one
-        self.model_ = self._learned(corpus, dev_corpus, report)
+        self.model_ = self._learn(corpus, dev_corpus, report)
         self._measure(dev_corpus, report)
         return self
 
@@ -261,11 +261,11 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         """Raise ValueError for parameters that exclude each other, before anything is read."""
         thread_count(self.n_jobs)
 
-    def _corpus(self, source: Source) -> Any:
+    def _read_corpus(self, source: Source) -> Any:
         """Sentences to learn from or to measure on; ValueError if there are none."""
         raise NotImplementedError
 
-    def _learned(self, corpus: Any, dev: Any, report: Reporter) -> Any:
+    def _learn(self, corpus: Any, dev: Any, report: Reporter) -> Any:
         """The model; `dev`, if it is not None, chooses what is best."""
         raise NotImplementedError
 
@@ -275,8 +275,8 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         if corpus is not None:
             report(f"on {corpus.name}: {self.dev_result_}")
 
-    def _reporter(self, on_progress: OnStep | None) -> Reporter:
+    def _new_reporter(self, on_progress: OnStep | None) -> Reporter:
         return Reporter(type(self).__name__, self.verbose, on_progress)
 
-    def _jobs(self, n_jobs: int | None) -> int | None:
+    def _choose_n_jobs(self, n_jobs: int | None) -> int | None:
         return self.n_jobs if n_jobs is None else n_jobs

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from unkernel._core import RowTrainer
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing.online_weights import classifier_of_runs
+from unkernel.parsing.online_weights import average_runs
 from unkernel.parsing.training_progress import Reporter
 
 
 @dataclass(frozen=True)
-class AnsweredRows:
+class LabelledRows:
     """Rows of features, each with the number of its class.
 
     Attributes
@@ -35,9 +35,9 @@ class AnsweredRows:
         return iter((self.offsets, self.columns, self.answers))
 
 
-def rows_of_known(
+def index_known_features(
     features: NDArray[np.uint64], answers: NDArray[np.int32], known: NDArray[np.uint64]
-) -> AnsweredRows:
+) -> LabelledRows:
     """Rows of those features that are among the known, which ascend: their places there."""
     places = np.searchsorted(known, features)
     found = np.zeros(features.shape, bool)
@@ -46,7 +46,7 @@ def rows_of_known(
     rows = [np.unique(row[one]) for row, one in zip(places, found, strict=True)]
     offsets = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     columns = np.concatenate([np.zeros(0, np.int64), *rows])
-    return AnsweredRows(offsets.astype(np.int64), columns.astype(np.int32), answers)
+    return LabelledRows(offsets.astype(np.int64), columns.astype(np.int32), answers)
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ class RowLearner:
     report: Reporter
 
     def learn(
-        self, name: str, rows: AnsweredRows, dev: AnsweredRows | None, *, classes: int, columns: int
+        self, name: str, rows: LabelledRows, dev: LabelledRows | None, *, classes: int, columns: int
     ) -> CompiledClassifier:
         """The mean of all runs: of each the epoch that is best on the rows `dev`, or the last."""
         runs = [
             self._run(f"{name}, run {number}", rows, dev, classes, seed)
             for number, seed in enumerate(self.seeds, 1)
         ]
-        return classifier_of_runs(
+        return average_runs(
             runs,
             degree=self.degree,
             classes=np.arange(classes),
@@ -77,7 +77,7 @@ class RowLearner:
         )
 
     def _run(
-        self, name: str, rows: AnsweredRows, dev: AnsweredRows | None, classes: int, seed: int
+        self, name: str, rows: LabelledRows, dev: LabelledRows | None, classes: int, seed: int
     ) -> dict[str, Any]:
         trainer = RowTrainer(degree=self.degree, classes=classes, min_updates=self.min_updates, seed=seed)
         fewest = len(dev.answers) + 1 if dev is not None else 0

@@ -15,7 +15,7 @@ from unkernel.models import ConjunctionModel
 Weights = dict[str, NDArray[Any]]
 
 
-def classifier_of_runs(
+def average_runs(
     runs: Sequence[Weights], *, degree: int, classes: NDArray[Any], columns: int, learner: str
 ) -> CompiledClassifier:
     """The classifier that has the mean of the weights of some runs.

@@ -9,13 +9,15 @@ from typing import TypeVar
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
-_AHEAD = 2  # tasks per thread that are taken before their results are wanted
+_TASKS_AHEAD_PER_THREAD = 2  # tasks per thread that are taken before their results are wanted
 
 
-def in_order(work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int) -> Generator[_Result]:
+def map_in_order(
+    work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int
+) -> Generator[_Result]:
     """The results of all tasks; only a few are in memory at a time.
 
-    >>> list(in_order(lambda number: number * number, range(4), threads=2))
+    >>> list(map_in_order(lambda number: number * number, range(4), threads=2))
     [0, 1, 4, 9]
     """
     if threads == 1:
@@ -27,7 +29,7 @@ def in_order(work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: 
         for task in tasks:
             if task is not None:
                 pending.append(pool.submit(work, task))
-            while len(pending) > (_AHEAD * threads if task is not None else 0):
+            while len(pending) > (_TASKS_AHEAD_PER_THREAD * threads if task is not None else 0):
                 yield pending.popleft().result()
         while pending:
             yield pending.popleft().result()

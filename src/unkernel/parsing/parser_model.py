@@ -14,7 +14,7 @@ from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.tag_check import TagFault, check_faults
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explanation import Decided, ExplainedDecision, HeavyConjunction
+    from unkernel.parsing.explanation import Decision, ExplainedDecision, HeavyConjunction
 
 
 class ParserModel(SavedModel):
@@ -69,7 +69,7 @@ class ParserModel(SavedModel):
         """
 
     @abstractmethod
-    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+    def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         """The decisions on a text, each with the row of features it was made on."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class ParserModel(SavedModel):
         """
 
     @abstractmethod
-    def _answered(self, corpus: Any, n_jobs: int | None) -> bytes:
+    def _annotate(self, corpus: Any, n_jobs: int | None) -> bytes:
         """The text of a corpus with the answers in it."""
 
     def check_tags(self, corpus: Any) -> None:
@@ -124,22 +124,22 @@ class ParserModel(SavedModel):
         list of ExplainedDecision
             The decisions in the order in which they were made (for chunkers: in the order of the text).
         """
-        from unkernel.parsing.explanation import explained
+        from unkernel.parsing.explanation import explain_decision
 
         if top is not None and (isinstance(top, bool) or top < 0):
             raise ValueError(f"top must be a number of conjunctions, or None for all, got {top}")
         parts, classes = self.parts_, cache(self.class_names)
         features = cache(self.feature_names)
         return [
-            explained(
-                decided,
-                parts[decided.part],
+            explain_decision(
+                decision,
+                parts[decision.part],
                 row,
-                classes(decided.part),
-                features(decided.part.partition(".")[0]),
+                classes(decision.part),
+                features(decision.part.partition(".")[0]),
                 top=top,
             )
-            for decided, row in self._decided(source, tags)
+            for decision, row in self._trace_decisions(source, tags)
         ]
 
     def heaviest(self, top: int = 10) -> list[HeavyConjunction]:

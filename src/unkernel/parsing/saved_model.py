@@ -116,7 +116,7 @@ class SavedFile(ABC):
 class SavedModel(Shown, SavedFile):
     """What was learned, with classifiers that decide: its file. Immutable, safe to use from many threads.
 
-    Subclasses implement :meth:`_stored` and :meth:`_restored`.
+    Subclasses implement :meth:`_store` and :meth:`_restore`.
 
     Attributes
     ----------
@@ -176,12 +176,12 @@ class SavedModel(Shown, SavedFile):
         return page
 
     @abstractmethod
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         """The arrays and settings of a file, without the parameters."""
 
     @classmethod
     @abstractmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         """Check the content of the file `name` and make a model of it; ValueError if it is not sound."""
@@ -206,7 +206,7 @@ class SavedModel(Shown, SavedFile):
         settings : dict
             Everything else, ready for JSON.
         """
-        arrays, settings = self._stored()
+        arrays, settings = self._store()
         return self.kind, arrays, settings | {_PARAMETERS: self.parameters}
 
     @classmethod
@@ -237,7 +237,7 @@ class SavedModel(Shown, SavedFile):
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN
         }
         try:
-            model = cls._restored(name, arrays, settings, current)
+            model = cls._restore(name, arrays, settings, current)
             model.check_columns()
         except FormatError:
             raise
@@ -261,8 +261,8 @@ class SavedModel(Shown, SavedFile):
                 )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (type(self), *self.to_container()[1:])
+        return _unpickle, (type(self), *self.to_container()[1:])
 
 
-def _unpickled(kind: type[SavedModel], arrays: Arrays, settings: dict[str, Any]) -> SavedModel:
+def _unpickle(kind: type[SavedModel], arrays: Arrays, settings: dict[str, Any]) -> SavedModel:
     return kind.from_container("<pickle>", arrays, settings)

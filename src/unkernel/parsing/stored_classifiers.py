@@ -41,7 +41,7 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
         kind, own, settings = classifier.to_container()
         if classifier.chosen is not None:  # what a clock said of others is not kept: files would differ by it
             settings["candidates"] = [classifier.chosen.untimed().to_json()]
-        arrays |= {_prefix(name) + key: array for key, array in _packed(own).items()}
+        arrays |= {_prefix(name) + key: array for key, array in _pack(own).items()}
         stored[name] = {"kind": kind, "settings": settings}
     return arrays, {_PARTS: stored}
 
@@ -53,27 +53,27 @@ def restore_classifiers(
     stored = settings.get(_PARTS)
     if not isinstance(stored, dict):
         raise FormatError(file, 0, 0, "the parser's file does not say which classifiers it holds")
-    return {name: _restore(file, name, arrays, part) for name, part in stored.items()}
+    return {name: _restore_classifier(file, name, arrays, part) for name, part in stored.items()}
 
 
-def _restore(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassifier:
+def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassifier:
     if not isinstance(part, dict) or not isinstance(part.get("settings"), dict):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is damaged")
     prefix = _prefix(name)
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-    classifier = classifier_from(file, _unpacked(file, own), part["settings"], kind=part.get("kind"))
+    classifier = classifier_from(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
     if not isinstance(classifier, CompiledClassifier):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is one of trees")
     return classifier
 
 
-def packed_strings(names: Sequence[str]) -> NDArray[np.uint8]:
+def pack_strings(names: Sequence[str]) -> NDArray[np.uint8]:
     """Strings, each ended by a line end, which none has inside."""
     return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
 
 
-def unpacked_strings(file: str, arrays: Arrays, key: str) -> list[str]:
-    """What :func:`packed_strings` put away."""
+def unpack_strings(file: str, arrays: Arrays, key: str) -> list[str]:
+    """What :func:`pack_strings` put away."""
     packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
     return packed.tobytes().decode().split("\n")[:-1]
 
@@ -82,14 +82,14 @@ def _prefix(name: str) -> str:
     return f"{_PARTS}.{name}."
 
 
-def _packed(arrays: Arrays) -> Arrays:
+def _pack(arrays: Arrays) -> Arrays:
     """Keys as their differences, and weights that are short as 16 bits, with or without their zeros."""
-    short = _short(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
+    short = _quantize(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
     if short is None:
         return arrays
     weights, unit = short
     others = {key: array for key, array in arrays.items() if key not in (_WEIGHTS, _KEYS)}
-    others |= _packed_keys(arrays[_KEYS]) | {_UNIT: np.array([unit])}
+    others |= _pack_keys(arrays[_KEYS]) | {_UNIT: np.array([unit])}
     rows, places = np.nonzero(weights)
     if len(weights) * 2 + len(places) * 4 > weights.nbytes:
         return others | {_VALUES: weights.reshape(-1)}
@@ -100,7 +100,7 @@ def _packed(arrays: Arrays) -> Arrays:
     }
 
 
-def _short(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | None:
+def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | None:
     """The weights as multiples of a power of two that fit 16 bits, and that power; None of other weights."""
     if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _WIDEST:
         return None
@@ -111,54 +111,54 @@ def _short(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | No
     return (short, unit) if np.array_equal(short * unit, weights) else None
 
 
-def _packed_keys(keys: NDArray[np.uint64]) -> Arrays:
+def _pack_keys(keys: NDArray[np.uint64]) -> Arrays:
     steps = np.diff(keys, prepend=np.uint64(0))
     return {_STEPS: np.minimum(steps, _LONG).astype("<u2"), _LONG_STEPS: steps[steps >= _LONG].astype("<u8")}
 
 
-def _unpacked(file: str, arrays: Arrays) -> Arrays:
+def _unpack(file: str, arrays: Arrays) -> Arrays:
     if _UNIT not in arrays:
         return arrays
-    keys = _unpacked_keys(file, arrays)
+    keys = _unpack_keys(file, arrays)
     values = container.proper_array(file, arrays, _VALUES, [np.dtype("<i2")], 1)
     unit = container.proper_array(file, arrays, _UNIT, [np.dtype("<f8")], 1)
     scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
     if len(unit) != 1 or not np.isfinite(unit).all():
-        raise _damaged(file)
+        raise _damage_error(file)
     file_memory_limit.claim(8.0 * len(keys) * scores, "weights of which the file holds few")
     if _COUNTS in arrays:
         weights = np.zeros(len(keys) * scores)
-        weights[_nonzero_places(file, arrays, len(keys), len(values), scores)] = values * unit[0]
+        weights[_find_nonzero_places(file, arrays, len(keys), len(values), scores)] = values * unit[0]
     elif len(values) == len(keys) * scores:
         weights = values * unit[0]
     else:
-        raise _damaged(file)
+        raise _damage_error(file)
     packed = (_STEPS, _LONG_STEPS, _UNIT, _COUNTS, _PLACES, _VALUES)
     others = {key: array for key, array in arrays.items() if key not in packed}
     return others | {_KEYS: keys, _WEIGHTS: weights.reshape(len(keys), scores)}
 
 
-def _nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
+def _find_nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
     """Where the values stand among the weights of all keys."""
     counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
     places = container.proper_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
     sound = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
     if not sound or not (places < scores).all():
-        raise _damaged(file)
+        raise _damage_error(file)
     found: NDArray[np.int64] = np.repeat(np.arange(keys, dtype=np.int64) * scores, counts) + places
     return found
 
 
-def _unpacked_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
+def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
     short = container.proper_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
     long = container.proper_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
     steps = short.astype(np.uint64)
     is_long = steps == _LONG
     if np.count_nonzero(is_long) != len(long):
-        raise _damaged(file)
+        raise _damage_error(file)
     steps[is_long] = long
     return np.cumsum(steps, dtype=np.uint64)  # of damaged ones, what overflows does not ascend
 
 
-def _damaged(file: str) -> FormatError:
+def _damage_error(file: str) -> FormatError:
     return FormatError(file, 0, 0, "the weights of a classifier are damaged")

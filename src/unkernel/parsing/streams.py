@@ -23,7 +23,7 @@ from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 from unkernel.parsing.arc_eager.model import ArcEagerModel
 from unkernel.parsing.bunsetsu.model import BunsetsuModel
-from unkernel.parsing.chunks.model import ChunkModel, to_answer
+from unkernel.parsing.chunks.model import ChunkModel, mark_tag_column
 from unkernel.parsing.parsed_blocks import Corpus, Parsed
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
@@ -104,7 +104,7 @@ def parse_stream(
     >>> [part.data for part in parse_stream(Chunker().fit(text), stream)]
     [b'She PRP B-NP\nsaw VBD B-VP\n\n']
     """
-    skip, model = check_on_error(on_error), _model_of(parser)
+    skip, model = check_on_error(on_error), _get_model(parser)
     jobs = getattr(parser, "n_jobs", None) if n_jobs is None else n_jobs
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be at least 1, got {block_bytes}")
@@ -112,37 +112,37 @@ def parse_stream(
         model = model.parser
     if isinstance(model, TokenizerModel) or (isinstance(model, TextParserModel) and given == "text"):
         size = min(block_bytes, _PIECE_BYTES)  # each is the task of one thread
-        pieces = _arriving(source, size, pauses=True)
+        pieces = _read_pieces(source, size, pauses=True)
         return parse_text_stream(model, pieces, name_of(source), skip=skip, threads=thread_count(jobs))
     assert isinstance(model, ParserModel | TextParserModel)
-    style = _style(model, format)
-    return _answers(model, source, style, skip=skip, n_jobs=jobs, block_bytes=block_bytes)
+    style = _choose_style(model, format)
+    return _parse_blocks(model, source, style, skip=skip, n_jobs=jobs, block_bytes=block_bytes)
 
 
-def _answers(
+def _parse_blocks(
     model: Answering, source: Source, style: _Style, *, skip: bool, n_jobs: int | None, block_bytes: int
 ) -> Iterator[Parsed]:
     name, line = name_of(source), 1
     check = StreamCheck(name)
-    with contextlib.closing(_arriving(source, block_bytes)) as pieces:
-        for corpus in style.corpora(pieces, name):
-            check(model.tag_faults(corpus), line, style.words(corpus))
-            parsed = style.answer(model, corpus, _Place(name, line), n_jobs)
+    with contextlib.closing(_read_pieces(source, block_bytes)) as pieces:
+        for corpus in style.read_corpora(pieces, name):
+            check(model.tag_faults(corpus), line, style.count_words(corpus))
+            parsed = style.annotate(model, corpus, _Place(name, line), n_jobs)
             if parsed.skipped and not skip:
-                yield _before(parsed, line, style)
+                yield _cut_before_error(parsed, line, style)
                 raise parsed.skipped[0]
             yield parsed
             line += parsed.data.count(b"\n")
 
 
-def _before(parsed: Parsed, first_line: int, style: _Style) -> Parsed:
+def _cut_before_error(parsed: Parsed, first_line: int, style: _Style) -> Parsed:
     """The sentences above the first bad one. Answers change no line ends, so that it is in the same line."""
     end = 0
     for _ in range(parsed.skipped[0].line - first_line):
         end = parsed.data.index(b"\n", end) + 1
-    data = parsed.data[: style.whole(parsed.data[:end])]
+    data = parsed.data[: style.find_end(parsed.data[:end])]
     corpus = parsed._read(data)
-    return Parsed(data, len(corpus), style.words(corpus), [], parsed._read)
+    return Parsed(data, len(corpus), style.count_words(corpus), [], parsed._read)
 
 
 # --- What differs between the parsers -----------------------------------------------------------------
@@ -156,28 +156,28 @@ class _Place(NamedTuple):
 class _Style:
     """How sentences are cut, read and written."""
 
-    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Any]:
+    def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Any]:
         raise NotImplementedError
 
-    def whole(self, data: bytes) -> int:
+    def find_end(self, data: bytes) -> int:
         """Where the last whole sentence ends."""
         raise NotImplementedError
 
-    def words(self, corpus: Any) -> int:
+    def count_words(self, corpus: Any) -> int:
         return int(corpus.n_words)
 
-    def skipped(self, corpus: Any, place: _Place) -> list[FormatError]:
+    def list_skipped(self, corpus: Any, place: _Place) -> list[FormatError]:
         return list(corpus.skipped)
 
     def read(self, data: bytes, place: _Place) -> Corpus:
         raise NotImplementedError
 
-    def answer(self, model: Answering, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
+    def annotate(self, model: Answering, corpus: Any, place: _Place, n_jobs: int | None) -> Parsed:
         return Parsed(
-            model._answered(corpus, n_jobs),
+            model._annotate(corpus, n_jobs),
             len(corpus),
-            self.words(corpus),
-            self.skipped(corpus, place),
+            self.count_words(corpus),
+            self.list_skipped(corpus, place),
             lambda data: self.read(data, place),
         )
 
@@ -186,10 +186,10 @@ class _Trees(_Style):
     def __init__(self, format: TreebankFormat) -> None:
         self._format = format
 
-    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Treebank]:
+    def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Treebank]:
         return map(Treebank._of, blocks_of(pieces, name, self._format, skip=True))
 
-    def whole(self, data: bytes) -> int:
+    def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, self._format))
 
     def read(self, data: bytes, place: _Place) -> Treebank:
@@ -200,10 +200,10 @@ class _Chunks(_Style):
     def __init__(self, columns: int) -> None:
         self._columns = columns  # of the training text
 
-    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[ChunkCorpus]:
-        return (to_answer(text, self._columns) for text in blocks_of(pieces, name, "chunks", skip=True))
+    def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[ChunkCorpus]:
+        return (mark_tag_column(text, self._columns) for text in blocks_of(pieces, name, "chunks", skip=True))
 
-    def whole(self, data: bytes) -> int:
+    def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, "chunks"))
 
     def read(self, data: bytes, place: _Place) -> ChunkCorpus:
@@ -211,30 +211,30 @@ class _Chunks(_Style):
 
 
 class _Bunsetsu(_Style):
-    def corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[BunsetsuCorpus]:
+    def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[BunsetsuCorpus]:
         return parts_of(pieces, name, skip=True)
 
-    def whole(self, data: bytes) -> int:
+    def find_end(self, data: bytes) -> int:
         return int(whole_bunsetsu_sentences(data, 0))
 
-    def words(self, corpus: BunsetsuCorpus) -> int:
+    def count_words(self, corpus: BunsetsuCorpus) -> int:
         return corpus.n_bunsetsu
 
-    def skipped(self, corpus: BunsetsuCorpus, place: _Place) -> list[FormatError]:
+    def list_skipped(self, corpus: BunsetsuCorpus, place: _Place) -> list[FormatError]:
         return [FormatError(place.file, *found) for found in corpus.skipped]
 
     def read(self, data: bytes, place: _Place) -> BunsetsuCorpus:
         return corpus_of(data, place.file, line=place.line, skip=True)
 
 
-def _model_of(parser: Any) -> SavedModel:
+def _get_model(parser: Any) -> SavedModel:
     model = parser if isinstance(parser, SavedModel) or not hasattr(parser, "to_model") else parser.to_model()
     if isinstance(model, SavedModel):
         return model
     raise TypeError(f"expected a parser of unkernel.parsing, got {type(parser).__name__}")
 
 
-def _style(model: Answering, format: TreebankFormat) -> _Style:
+def _choose_style(model: Answering, format: TreebankFormat) -> _Style:
     if isinstance(model, ArcEagerModel | TaggerModel | TextParserModel):
         if format not in ("conllu", "conllx"):
             raise ValueError(f"format must be 'conllu' or 'conllx', got {format!r}")
@@ -286,7 +286,7 @@ class _ReadAhead:
         return b"".join(held), last
 
 
-def _arriving(source: Source, size: int, *, pauses: bool = False) -> Generator[bytes]:
+def _read_pieces(source: Source, size: int, *, pauses: bool = False) -> Generator[bytes]:
     """The bytes of a file as they come; with `pauses`, none at all before they have to be waited for."""
     ahead = _ReadAhead(source)
     try:

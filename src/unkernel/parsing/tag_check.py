@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel.errors import warn_caller
 
 MISSING = "_"
-MANY = 0.1  # the share of unknown tags from which on there is a warning
+MAX_UNKNOWN_SHARE = 0.1  # the share of unknown tags from which on there is a warning
 _EXAMPLES = 5
 _MANY_WORDS = 1000  # without tags, in the middle of a stream, that are no oversight any more
 
@@ -25,7 +25,7 @@ class TagFault:
     fatal: bool  # no word has a tag, so that answers would be arbitrary
 
 
-def tag_fault(
+def find_tag_fault(
     column: str, codes: NDArray[Any], names: list[str], *, known: Iterable[str], advice: str
 ) -> TagFault | None:
     """Whether no word has a tag in a column, or many tags were not in training.
@@ -48,16 +48,16 @@ def tag_fault(
     total = sum(counts.values())
     if not unknown:
         return None
-    trained = f"the training text has tags such as {examples_of(sorted(tags - {MISSING}))}"
+    trained = f"the training text has tags such as {format_examples(sorted(tags - {MISSING}))}"
     if unknown.get(MISSING) == total:
         return TagFault(f"no word has a tag in column {column}, and {trained}: {advice}", fatal=True)
     share = sum(unknown.values()) / total
-    if share < MANY:
+    if share < MAX_UNKNOWN_SHARE:
         return None
     frequent = sorted(unknown, key=lambda tag: (-unknown[tag], tag))
     reason = (
         f"{share:.0%} of the tags in column {column} were not in the training text "
-        f"({examples_of(frequent)}): expect poor answers; {trained}"
+        f"({format_examples(frequent)}): expect poor answers; {trained}"
     )
     return TagFault(reason, fatal=False)
 
@@ -97,7 +97,7 @@ class StreamCheck:
         self._tagged = self._tagged or not fatal
 
 
-def examples_of(tags: list[str]) -> str:
+def format_examples(tags: list[str]) -> str:
     """Some tags, for messages."""
     more = ", ..." if len(tags) > _EXAMPLES else ""
     return ", ".join(map(repr, tags[:_EXAMPLES])) + more

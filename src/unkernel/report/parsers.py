@@ -24,9 +24,9 @@ from unkernel.parsing import (
     TextParserModel,
     TokenizerModel,
 )
-from unkernel.parsing.arc_eager.model import comparable_trees, measurable, with_gold_trees
-from unkernel.parsing.bunsetsu.model import measurable as bunsetsu_of
-from unkernel.parsing.chunks.model import measurable as chunks_of
+from unkernel.parsing.arc_eager.model import read_comparable_trees, read_gold_trees, read_nonempty
+from unkernel.parsing.bunsetsu.model import read_nonempty as bunsetsu_of
+from unkernel.parsing.chunks.model import read_nonempty as chunks_of
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
@@ -65,12 +65,12 @@ def _of_text(studied: Sequence[TextTreeMeasures], _: Choices) -> list[Section | 
 
 # Of each kind of parsers: what reads its sentences, what measures it, and its own sections.
 _KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures], Sections]] = {
-    ArcEagerModel: (with_gold_trees, TreeMeasures, _of_trees),
+    ArcEagerModel: (read_gold_trees, TreeMeasures, _of_trees),
     BunsetsuModel: (bunsetsu_of, BunsetsuMeasures, _of_bunsetsu),
     ChunkModel: (chunks_of, ChunkMeasures, _of_chunks),
-    TaggerModel: (measurable, TagMeasures, _of_tags),
-    TextParserModel: (comparable_trees, TextTreeMeasures, _of_text),
-    TokenizerModel: (measurable, TextMeasures, _of_tokens),
+    TaggerModel: (read_nonempty, TagMeasures, _of_tags),
+    TextParserModel: (read_comparable_trees, TextTreeMeasures, _of_text),
+    TokenizerModel: (read_nonempty, TextMeasures, _of_tokens),
 }
 
 

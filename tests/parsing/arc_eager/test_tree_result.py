@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference.treebanks import bank_of, sentences
 from unkernel.data import Treebank, read_conllx
 from unkernel.parsing import LabelResult
-from unkernel.parsing.arc_eager.result import result_of
+from unkernel.parsing.arc_eager.result import score_trees
 
 GOLD = Treebank.from_words(
     [["They", "saw", "it", "."], ["Go", "!"]],
@@ -23,7 +23,7 @@ GOLD = Treebank.from_words(
 
 
 def test_all_is_right():
-    result = result_of(GOLD, GOLD, 0.5)
+    result = score_trees(GOLD, GOLD, 0.5)
     assert (result.uas, result.las, result.uas_no_punct, result.las_no_punct, result.exact) == (100,) * 5
     assert (result.n_sentences, result.n_words) == (2, 6)
     assert (result.sentences_per_second, result.words_per_second) == (4, 12)
@@ -34,7 +34,7 @@ def test_all_is_right():
 def test_some_is_wrong():
     # A wrong label, a wrong head of punctuation, and a label that the treebank has not.
     parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [["obj", "root", "obj", "punct"], ["root", "odd"]])
-    result = result_of(GOLD, parsed, 0.0)
+    result = score_trees(GOLD, parsed, 0.0)
     assert result.uas == pytest.approx(100 * 5 / 6)
     assert result.las == pytest.approx(100 * 3 / 6)
     assert (result.uas_no_punct, result.las_no_punct) == (100, 75)
@@ -50,7 +50,7 @@ def test_some_is_wrong():
 
 def test_one_sentence_is_exact():
     parsed = GOLD.with_trees([[2, 0, 2, 3], [0, 1]], [s.deprels for s in GOLD])
-    assert result_of(GOLD, parsed, 1.0).exact == 50
+    assert score_trees(GOLD, parsed, 1.0).exact == 50
 
 
 def test_punctuation_without_tags():
@@ -60,18 +60,18 @@ def test_punctuation_without_tags():
         )
     )
     parsed = gold.with_trees([0, 3, 1], ["ROOT", "p", "x"])
-    result = result_of(gold, parsed, 1.0)
+    result = score_trees(gold, parsed, 1.0)
     assert (result.uas, result.uas_no_punct) == (pytest.approx(100 * 2 / 3), 100)
 
 
 def test_only_punctuation_has_no_share_without_it():
     gold = Treebank.from_words([["."]], [["PUNCT"]], heads=[[0]], deprels=[["root"]])
-    result = result_of(gold, gold, 1.0)
+    result = score_trees(gold, gold, 1.0)
     assert result.uas == 100 and math.isnan(result.uas_no_punct)
 
 
 def test_readable():
-    result = result_of(GOLD, GOLD, 0.5)
+    result = score_trees(GOLD, GOLD, 0.5)
     assert "UAS 100.00 %" in str(result) and "12 words/s" in str(result)
     lines = result.table().split("\n")
     assert len(lines) == 5 and lines[0].startswith("relation") and lines[1].startswith("punct")
@@ -88,7 +88,7 @@ def test_counted_one_by_one(pairs):
         )
         heads[-1] = [0 if h == w else h for w, h in enumerate(heads[-1], start=1)]
         labels.append((other_labels + own_labels)[: len(own)])
-    result = result_of(gold, gold.with_trees(heads, labels), 1.0)
+    result = score_trees(gold, gold.with_trees(heads, labels), 1.0)
     right_heads, right, exact, words = 0, 0, 0, 0
     for sentence, own_heads, own_labels in zip(gold, heads, labels, strict=True):
         head_hits = [a == b for a, b in zip(sentence.heads, own_heads, strict=True)]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unkernel.data import Treebank, read_conllu
-from unkernel.parsing.text.result import ALL_MEASURES, SPLITTING, compare_text, measures_of
+from unkernel.parsing.text.result import ALL_MEASURES, SPLITTING, compare_text, list_measures
 
 
 def bank(*sentences):
@@ -135,8 +135,8 @@ def test_only_what_was_to_be_found_is_shown():
     result = compare_text(gold, gold, measures=SPLITTING)
     assert str(result) == "Tokens 100.00, Sentences 100.00, Words 100.00"
     assert len(result.table().split("\n")) == 4
-    assert measures_of(["upos", "xpos", "feats", "lemma"]) == ALL_MEASURES
-    assert set(ALL_MEASURES) - set(measures_of(["xpos", "feats"])) == {"upos", "all_tags", "lemmas"}
+    assert list_measures(["upos", "xpos", "feats", "lemma"]) == ALL_MEASURES
+    assert set(ALL_MEASURES) - set(list_measures(["xpos", "feats"])) == {"upos", "all_tags", "lemmas"}
 
 
 def test_what_the_treebank_does_not_have_is_not_scored():

@@ -20,7 +20,7 @@ from unkernel import FormatError
 from unkernel.data import Treebank, read_conllu
 from unkernel.models import container
 from unkernel.parsing import ArcEagerParser, Document, Tagger, TextParser, TextParserModel, Tokenizer
-from unkernel.parsing.text.jackknife import tagged_by_others
+from unkernel.parsing.text.jackknife import jackknife_tags
 from unkernel.parsing.training_progress import Reporter
 
 BANK = treebank_with_text()
@@ -322,12 +322,12 @@ def test_tags_come_from_taggers_that_have_not_seen_the_sentence():
     tags = [["NOUN", "VERB"]] * 4 + [["NOUN", "X"]] * 4
     bank = Treebank.from_words(words, tags, xpos=tags, heads=[[2, 0]] * 8, deprels=[["a", "root"]] * 8)
     quiet = Reporter("", 0, None)
-    found = tagged_by_others(bank, QUICK["tagger"], ["upos"], folds=2, report=quiet)
+    found = jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=2, report=quiet)
     assert [one.upos[1] for one in found] == ["X"] * 4 + ["VERB"] * 4
     assert [one.xpos for one in found] == tags  # not asked for
     assert found.heads.tolist() == bank.heads.tolist()
-    assert tagged_by_others(bank, QUICK["tagger"], ["upos"], folds=1, report=quiet) is bank
-    assert len(tagged_by_others(bank[:3], QUICK["tagger"], ["upos"], folds=9, report=quiet)) == 3
+    assert jackknife_tags(bank, QUICK["tagger"], ["upos"], folds=1, report=quiet) is bank
+    assert len(jackknife_tags(bank[:3], QUICK["tagger"], ["upos"], folds=9, report=quiet)) == 3
 
 
 # --- Files ------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from unkernel.data.files import read_text
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.models import container
 from unkernel.parsing import ChunkModel, ExplainedDecision, TextParserModel
-from unkernel.parsing.chunks.model import to_answer
+from unkernel.parsing.chunks.model import mark_tag_column
 from unkernel.parsing.parser_model import ParserModel
 
 _NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"
@@ -46,7 +46,7 @@ def _read(parser: ParserModel | TextParserModel, data: str, display: Display) ->
     if isinstance(parser, ChunkModel):  # whose texts may have no tags
         columns = parser.columns
         return Input(data).read(
-            lambda file: to_answer(read_chunks(file, tagged=False)._text, columns), display
+            lambda file: mark_tag_column(read_chunks(file, tagged=False)._text, columns), display
         )
     return Input(data).read(task_of(parser).read, display)
 

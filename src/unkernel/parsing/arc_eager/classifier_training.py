@@ -15,8 +15,8 @@ from unkernel._core import ArcEagerSpec, OnlineTrainer
 from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.models import ConjunctionModel
-from unkernel.parsing.arc_eager.result import result_of
-from unkernel.parsing.online_weights import Weights, classifier_of_runs
+from unkernel.parsing.arc_eager.result import score_trees
+from unkernel.parsing.online_weights import Weights, average_runs
 from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]
@@ -54,8 +54,8 @@ class OnlineLearner:
         """The classifiers of moves and of labels, from one run per seed."""
         runs = [self._run(number, int(seed)) for number, seed in enumerate(seeds, 1)]
         spec = self.spec
-        moves = self._from_runs([moves for moves, _ in runs], spec.move_classes, spec.move_columns)
-        labels = self._from_runs([labels for _, labels in runs], spec.arc_classes, spec.arc_columns)
+        moves = self._average_runs([moves for moves, _ in runs], spec.move_classes, spec.move_columns)
+        labels = self._average_runs([labels for _, labels in runs], spec.arc_classes, spec.arc_columns)
         return moves, labels
 
     @property
@@ -103,7 +103,7 @@ class OnlineLearner:
             text = f"{which}: {seen['wrong_moves']:.2%} of moves wrong, {seen['wrong_labels']:.2%} of labels"
         if self.dev is not None:
             parsed = self.dev._with_trees(*trainer.parse(self.dev._text), list(self.spec.labels))
-            result = result_of(self.dev, parsed, 0.0)
+            result = score_trees(self.dev, parsed, 0.0)
             seen |= {"uas": result.uas, "las": result.las}
             text += f"; dev UAS {result.uas:.2f}, LAS {result.las:.2f}"
         done = ((run - 1) * self.epochs + number) / (self.runs * self.epochs)
@@ -111,11 +111,11 @@ class OnlineLearner:
         self.epochs_seen.append(seen)
         return seen
 
-    def _from_runs(
+    def _average_runs(
         self, runs: Sequence[list[Weights]], classes: list[list[int]], columns: int
     ) -> Classifiers:
         return [
-            classifier_of_runs(
+            average_runs(
                 own,
                 degree=self.degree,
                 classes=np.array(chosen),
@@ -142,11 +142,11 @@ class RowLearner:
         """The classifiers of moves and of labels."""
         moves, arcs = self.spec.rows(bank._text)
         return (
-            self._from_rows(moves, self.spec.move_classes, self.spec.move_columns),
-            self._from_rows(arcs, self.spec.arc_classes, self.spec.arc_columns),
+            self._train_parts(moves, self.spec.move_classes, self.spec.move_columns),
+            self._train_parts(arcs, self.spec.arc_classes, self.spec.arc_columns),
         )
 
-    def _from_rows(self, rows: Mapping[str, Any], classes: list[list[int]], columns: int) -> Classifiers:
+    def _train_parts(self, rows: Mapping[str, Any], classes: list[list[int]], columns: int) -> Classifiers:
         offsets, found = np.asarray(rows["offsets"]), np.asarray(rows["columns"])
         shape = (len(offsets) - 1, max(columns, 1))
         X = sparse.csr_matrix((np.ones(len(found)), found, offsets), shape=shape)
@@ -154,12 +154,12 @@ class RowLearner:
         made: Classifiers = []
         for part, own in enumerate(classes):
             chosen = np.flatnonzero(parts == part)
-            made.append(self._from_part_rows(X[chosen], np.array(own)[places[chosen]], own))
+            made.append(self._train_part(X[chosen], np.array(own)[places[chosen]], own))
             done = f"part {part + 1} of {len(classes)}"
             self.report(f"{done}: {len(chosen):,} rows, {len(own)} classes", level=2)
         return made
 
-    def _from_part_rows(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
+    def _train_part(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
         if len(classes) < 2:
             return None
         missing = np.setdiff1d(classes, y)  # a label may be in the trees and yet on no row

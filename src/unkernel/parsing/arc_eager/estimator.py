@@ -22,14 +22,14 @@ from unkernel.parsing.arc_eager.model import (
     ArcEagerModel,
     TreebankSource,
     new_spec,
-    with_gold_trees,
+    read_gold_trees,
 )
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.beam_width import WIDEST_BEAM
 from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.template_files import read_templates
-from unkernel.parsing.text.clusters import WordClusters, clusters_of
+from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.training_progress import Reporter
 
 # With clusters of words there are more.
@@ -210,12 +210,12 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def _corpus(self, source: TreebankSource) -> Treebank:
-        return with_gold_trees(source)
+    def _read_corpus(self, source: TreebankSource) -> Treebank:
+        return read_gold_trees(source)
 
-    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> ArcEagerModel:
+    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> ArcEagerModel:
         template_text, name = read_templates(self.templates, TEMPLATES)
-        clusters = clusters_of(self.clusters, bank, lambda words: report(f"clusters, {words}"))
+        clusters = get_clusters(self.clusters, bank, lambda words: report(f"clusters, {words}"))
         if clusters is not None:
             template_text += _CLUSTER_TEMPLATES
         spec = new_spec(template_text, name, self.split, int(self.min_count), clusters)
@@ -227,12 +227,12 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
         )
         self.epochs_: list[dict[str, float]] = []
         self.best_epochs_: list[int] = []
-        moves, labels = self._learned_parts(spec, bank, dev, report)
+        moves, labels = self._train_classifiers(spec, bank, dev, report)
         return ArcEagerModel(
-            spec, template_text, int(self.beam), clusters, moves, labels, self._plain_parameters()
+            spec, template_text, int(self.beam), clusters, moves, labels, self._export_parameters()
         )
 
-    def _learned_parts(
+    def _train_classifiers(
         self, spec: ArcEagerSpec, bank: Treebank, dev: Treebank | None, report: Reporter
     ) -> tuple[Classifiers, Classifiers]:
         """The classifiers of moves and of labels."""
@@ -240,7 +240,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
             verbose = max(0, int(self.verbose) - 2)
             rows = RowLearner(
                 spec,
-                lambda: self._row_learner(gamma=1.0, verbose=verbose),
+                lambda: self._new_row_learner(gamma=1.0, verbose=verbose),
                 self.engine,
                 thread_count(self.n_jobs),
                 report,
@@ -272,19 +272,19 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
     @property
     def labels_(self) -> list[str]:
         """The dependency relations that the parser can assign."""
-        labels: list[str] = self._fitted.labels_
+        labels: list[str] = self._fitted_model.labels_
         return labels
 
     @property
     def move_classifiers_(self) -> list[CompiledClassifier | None]:
         """The classifiers of moves, one per part; None for parts with a single class."""
-        classifiers: list[CompiledClassifier | None] = self._fitted.move_classifiers_
+        classifiers: list[CompiledClassifier | None] = self._fitted_model.move_classifiers_
         return classifiers
 
     @property
     def label_classifiers_(self) -> list[CompiledClassifier | None]:
         """The classifiers of labels, one per part; None for parts with a single class."""
-        classifiers: list[CompiledClassifier | None] = self._fitted.label_classifiers_
+        classifiers: list[CompiledClassifier | None] = self._fitted_model.label_classifiers_
         return classifiers
 
     # --- Answers --------------------------------------------------------------------------------------
@@ -315,5 +315,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
         Treebank
             The sentences with their trees.
         """
-        parsed: Treebank = self._fitted.parse(source, tags, xpos=xpos, n_jobs=self._jobs(n_jobs))
+        parsed: Treebank = self._fitted_model.parse(
+            source, tags, xpos=xpos, n_jobs=self._choose_n_jobs(n_jobs)
+        )
         return parsed

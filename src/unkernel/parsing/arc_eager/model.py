@@ -18,23 +18,23 @@ from unkernel.data.text.conll import COLUMNS, Treebank, read_conllu
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
-from unkernel.parsing.arc_eager.result import TreeResult, result_of
-from unkernel.parsing.beam_width import check_beam, stored_beam
+from unkernel.parsing.arc_eager.result import TreeResult, score_trees
+from unkernel.parsing.beam_width import check_beam, read_beam
 from unkernel.parsing.feature_names import ArcFeatureNames
 from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import (
-    packed_strings,
+    pack_strings,
     restore_classifiers,
     store_classifiers,
-    unpacked_strings,
+    unpack_strings,
 )
-from unkernel.parsing.tag_check import MISSING, TagFault, tag_fault
+from unkernel.parsing.tag_check import MISSING, TagFault, find_tag_fault
 from unkernel.parsing.text.clusters import WordClusters
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explanation import Decided
+    from unkernel.parsing.explanation import Decision
 
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")
@@ -247,9 +247,9 @@ class ArcEagerModel(ParserModel):
         Treebank
             The sentences with their trees.
         """
-        bank = treebank_of(source, tags, xpos)
+        bank = as_treebank(source, tags, xpos)
         self.check_tags(bank)
-        return bank._with_trees(*self._answers(bank, n_jobs), self.labels_)
+        return bank._with_trees(*self._find_trees(bank, n_jobs), self.labels_)
 
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
         """Parse a treebank and compare the result with its trees.
@@ -266,12 +266,12 @@ class ArcEagerModel(ParserModel):
         TreeResult
             The accuracy and the speed.
         """
-        bank = with_gold_trees(source)
+        bank = read_gold_trees(source)
         self.check_tags(bank)
         self._engines()  # built on first use, which is not part of the time of parsing
         start = time.process_time()
-        answers, seconds = self._answers(bank, n_jobs), time.process_time() - start
-        return result_of(bank, bank._with_trees(*answers, self.labels_), seconds)
+        answers, seconds = self._find_trees(bank, n_jobs), time.process_time() - start
+        return score_trees(bank, bank._with_trees(*answers, self.labels_), seconds)
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
         """Check whether a treebank has the parts of speech that the parser needs.
@@ -291,8 +291,8 @@ class ArcEagerModel(ParserModel):
             known = self.spec.strings(attribute)
             if not known or not corpus.n_words or (column == "xpos" and not self._reads_xpos):
                 continue
-            codes, names = corpus.symbols(column) if column == "upos" else _own_tags(corpus)
-            found.append(tag_fault(column, codes, names, known=known, advice=_TAG_ADVICE))
+            codes, names = corpus.symbols(column) if column == "upos" else _fill_in_tags(corpus)
+            found.append(find_tag_fault(column, codes, names, known=known, advice=_TAG_ADVICE))
         return [fault for fault in found if fault is not None]
 
     @cached_property
@@ -301,15 +301,15 @@ class ArcEagerModel(ParserModel):
         upos, xpos = (set(self.spec.strings(attribute)) for attribute in _TAG_COLUMNS.values())
         return bool(xpos - upos)
 
-    def _as_trained(self, bank: Treebank) -> Treebank:
+    def _drop_untrained_xpos(self, bank: Treebank) -> Treebank:
         """The sentences without tags of a kind that the training text did not have."""
         if self._reads_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
             return bank
         blank = (COLUMNS.index("xpos"), np.zeros(bank.n_words, np.int32), [MISSING])
         return Treebank._of(rewritten(bank._text, bytes(bank._text.write_columns([blank]))))
 
-    def _answers(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        text = self._as_trained(bank)._text
+    def _find_trees(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        text = self._drop_untrained_xpos(bank)._text
         heads, relations = self.spec.parse(
             *self._engines(), text, beam=self.beam, threads=thread_count(n_jobs)
         )
@@ -321,24 +321,24 @@ class ArcEagerModel(ParserModel):
 
         return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
 
-    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
+    def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
         """The text with trees; unlike the result of ``parse``, it is not read again."""
-        return bytes(bank._text.write_trees(*self._answers(bank, n_jobs), self.labels_))
+        return bytes(bank._text.write_trees(*self._find_trees(bank, n_jobs), self.labels_))
 
-    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
-        bank = treebank_of(source, tags)
+    def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
+        bank = as_treebank(source, tags)
         self.check_tags(bank)
-        from unkernel.parsing.decision_trace import decided_trees
+        from unkernel.parsing.decision_trace import trace_trees
 
-        return decided_trees(self.spec, self._engines(), self._as_trained(bank), self.beam)
+        return trace_trees(self.spec, self._engines(), self._drop_untrained_xpos(bank), self.beam)
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         arrays, settings = store_classifiers(self.parts_)
         stored = self.spec.stored()
         for number, names in enumerate(stored["strings"]):
-            arrays[f"{_STRINGS}{number}"] = packed_strings(names)
+            arrays[f"{_STRINGS}{number}"] = pack_strings(names)
         arrays |= {name: np.asarray(stored[name]) for name in _ARRAYS}
         settings |= {name: stored[name] for name in _LISTS}
         if self.clusters is not None:
@@ -347,18 +347,18 @@ class ArcEagerModel(ParserModel):
         return arrays, settings | {"templates": self.templates, "beam": self.beam}
 
     @classmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         templates = container.setting(name, settings, "templates", str, lambda _: True)
-        clusters = _stored_clusters(name, arrays)
+        clusters = _restore_clusters(name, arrays)
         spec = new_spec(templates, name, parameters["split"], clusters=clusters)
-        spec.restore(_spec_table(name, arrays, settings))
+        spec.restore(_build_spec_table(name, arrays, settings))
         parts = restore_classifiers(name, arrays, settings)
         model = cls(
             spec=spec,
             templates=templates,
-            beam=stored_beam(name, settings),
+            beam=read_beam(name, settings),
             clusters=clusters,
             move_classifiers_=[parts.get(f"moves.{k}") for k in range(len(spec.move_classes))],
             label_classifiers_=[parts.get(f"labels.{k}") for k in range(len(spec.arc_classes))],
@@ -368,21 +368,21 @@ class ArcEagerModel(ParserModel):
         return model
 
 
-def _stored_clusters(name: str, arrays: Arrays) -> WordClusters | None:
+def _restore_clusters(name: str, arrays: Arrays) -> WordClusters | None:
     own = {key.removeprefix(_CLUSTERS): one for key, one in arrays.items() if key.startswith(_CLUSTERS)}
     return WordClusters.from_container(name, own, {}) if own else None
 
 
-def _spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _build_spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> dict[str, Any]:
     table = {key: settings.get(key) for key in _LISTS}
     table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
     count = sum(key.startswith(_STRINGS) for key in arrays)
-    strings = [unpacked_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
+    strings = [unpack_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
     table["strings"] = [*strings, []] if count == _WITHOUT_CLUSTERS else strings
     return table
 
 
-def _own_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
+def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
     """The treebank's own tag of each word; its universal tag where it has none, as in training."""
     own, names = bank.symbols("xpos")
     universal, others = bank.symbols("upos")
@@ -392,7 +392,7 @@ def _own_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
     return np.where(missing, stand_ins, own), list(places)
 
 
-def treebank_of(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
+def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
     """The sentences of a file, a treebank or lists of words."""
     if isinstance(source, list | tuple):
         return Treebank.from_words(source, tags, xpos=xpos)
@@ -402,23 +402,23 @@ def treebank_of(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
     return source if isinstance(source, Treebank) else read_conllu(source)
 
 
-def measurable(source: Any) -> Treebank:
+def read_nonempty(source: Any) -> Treebank:
     """A treebank to train or measure on; ValueError if it is empty."""
-    bank = treebank_of(source)
+    bank = as_treebank(source)
     check_not_empty(bank.name, bank.n_words)
     return bank
 
 
-def with_gold_trees(source: Any) -> Treebank:
+def read_gold_trees(source: Any) -> Treebank:
     """A treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
-    bank = measurable(source)
+    bank = read_nonempty(source)
     bank.check_trees()
     return bank
 
 
-def comparable_trees(source: Any) -> Treebank:
+def read_comparable_trees(source: Any) -> Treebank:
     """A treebank to measure on, with trees or without any; ValueError if only some sentences have trees."""
-    bank = measurable(source)
+    bank = read_nonempty(source)
     if (bank.heads >= 0).any():
         bank.check_trees()
     return bank

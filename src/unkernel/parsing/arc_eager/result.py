@@ -144,7 +144,7 @@ class TreeResult:
         return "\n".join(lines)
 
 
-def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
+def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     """Compare two treebanks of the same words."""
     codes, names = gold.symbols("deprel")
     found, found_names = parsed.symbols("deprel")
@@ -154,14 +154,14 @@ def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     labels = np.array([place[name] for name in found_names], dtype=np.int32)[found]
     right_head = parsed.heads == gold.heads
     right = right_head & (labels == codes)
-    counted = ~_punctuation(gold)
-    per_label = _per_label([*names, *extra], codes, labels, right)
+    counted = ~_find_punctuation(gold)
+    per_label = _score_labels([*names, *extra], codes, labels, right)
     return TreeResult(
-        uas=_share(right_head),
-        las=_share(right),
-        uas_no_punct=_share(right_head[counted]),
-        las_no_punct=_share(right[counted]),
-        exact=_share(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
+        uas=_percent_true(right_head),
+        las=_percent_true(right),
+        uas_no_punct=_percent_true(right_head[counted]),
+        las_no_punct=_percent_true(right[counted]),
+        exact=_percent_true(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
         n_sentences=len(gold),
         n_words=gold.n_words,
         seconds=seconds,
@@ -169,11 +169,11 @@ def result_of(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     )
 
 
-def _share(right: NDArray[np.bool_]) -> float:
+def _percent_true(right: NDArray[np.bool_]) -> float:
     return percentage(int(np.count_nonzero(right)), len(right))
 
 
-def _punctuation(bank: Treebank) -> NDArray[np.bool_]:
+def _find_punctuation(bank: Treebank) -> NDArray[np.bool_]:
     tags, names = bank.symbols("upos")
     if set(names) - {"_"}:
         marks: NDArray[np.bool_] = np.array([name == _PUNCTUATION for name in names])[tags]
@@ -183,7 +183,7 @@ def _punctuation(bank: Treebank) -> NDArray[np.bool_]:
     return bare
 
 
-def _per_label(
+def _score_labels(
     names: list[str], gold: NDArray[np.int32], found: NDArray[np.int32], right: NDArray[np.bool_]
 ) -> tuple[LabelResult, ...]:
     size = len(names)

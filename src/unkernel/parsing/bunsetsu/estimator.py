@@ -19,7 +19,7 @@ from unkernel.engines.model_sources import model_of
 from unkernel.engines.search.options import ENGINES, check_options, check_trie, memory_bytes
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
-from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, measurable
+from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, read_nonempty
 from unkernel.parsing.bunsetsu.templates import template_names
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -174,22 +174,22 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def _corpus(self, source: BunsetsuSource) -> BunsetsuCorpus:
-        return measurable(source)
+    def _read_corpus(self, source: BunsetsuSource) -> BunsetsuCorpus:
+        return read_nonempty(source)
 
-    def _learned(self, corpus: BunsetsuCorpus, dev: BunsetsuCorpus | None, report: Reporter) -> BunsetsuModel:
+    def _learn(self, corpus: BunsetsuCorpus, dev: BunsetsuCorpus | None, report: Reporter) -> BunsetsuModel:
         names = template_names(self.templates)
         features, decisions = bunsetsu_training(corpus._text, corpus.heads, names, int(self.min_count))
         self._check_min_count(corpus, features.columns)
-        X, y = _matrix(decisions, features.columns)
+        X, y = _build_matrix(decisions, features.columns)
         if len(np.unique(y)) < 2:
             raise ValueError(
                 f"the training set has {X.shape[0]} decisions, all alike; "
                 "it needs sentences of three bunsetsu and more"
             )
         report(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
-        trained = model_of(self._trained(X, y, report))
-        model = self._compiled(trained, X, features)
+        trained = model_of(self._train(X, y, report))
+        model = self._compile(trained, X, features)
         report(f"engine {model.classifier_.engine}, {model.classifier_.nbytes / 1e6:.0f} MB")
         return model
 
@@ -199,13 +199,13 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         check_trie(self.engine, self.trie, self.trie_nodes)
         memory_bytes(self.memory)
 
-    def _trained(self, X: Any, y: NDArray[np.int8], report: Reporter) -> Any:
-        estimator = self._estimator()
+    def _train(self, X: Any, y: NDArray[np.int8], report: Reporter) -> Any:
+        estimator = self._new_estimator()
         if not isinstance(estimator, PolySVC | PolyLogisticRegression):
             return estimator.fit(X, y)
         return estimator.fit_reporting(X, y, None, report.solver_callback)
 
-    def _estimator(self) -> Any:
+    def _new_estimator(self) -> Any:
         degree = int(self.degree)
         usual = default_cost(self.learner, degree)
         C = usual if self.C is None else self.C
@@ -213,9 +213,9 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
             from sklearn.svm import SVC
 
             return SVC(kernel="poly", degree=degree, C=C, gamma=1.0, coef0=1.0, tol=self.tol)
-        return self._row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))
+        return self._new_row_learner(C=C, gamma=1.0, verbose=max(0, int(self.verbose) - 1))
 
-    def _compiled(self, trained: Any, X: Any, features: Any) -> BunsetsuModel:
+    def _compile(self, trained: Any, X: Any, features: Any) -> BunsetsuModel:
         step = max(1, X.shape[0] // _MOST_SAMPLE_ROWS)
         options: dict[str, Any] = {
             "memory": self.memory,
@@ -227,30 +227,30 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
 
         def model(classifier: Any) -> BunsetsuModel:
             assert isinstance(classifier, CompiledClassifier)
-            return BunsetsuModel(features, classifier, X.shape[0], self._plain_parameters())
+            return BunsetsuModel(features, classifier, X.shape[0], self._export_parameters())
 
         made = model(compile(trained, self.engine, **options, measure=False))  # the same data, the same file
         if self.trie is None:
             return made
-        options |= {"trie": _met_rows(made, self.trie), "trie_nodes": self.trie_nodes}
+        options |= {"trie": _collect_rows(made, self.trie), "trie_nodes": self.trie_nodes}
         return model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 
-    def _plain_parameters(self) -> dict[str, Any]:
+    def _export_parameters(self) -> dict[str, Any]:
         """Without the sentences of the trie: the classifier has what they amount to."""
-        return super()._plain_parameters() | {"trie": None, "trie_nodes": None}
+        return super()._export_parameters() | {"trie": None, "trie_nodes": None}
 
     # --- What was learned -----------------------------------------------------------------------------
 
     @property
     def classifier_(self) -> CompiledClassifier:
         """The classifier; positive scores mean that the left bunsetsu depends on the right one."""
-        classifier: CompiledClassifier = self._fitted.classifier_
+        classifier: CompiledClassifier = self._fitted_model.classifier_
         return classifier
 
     @property
     def n_decisions_(self) -> int:
         """Number of decisions in the training set."""
-        return int(self._fitted.n_decisions_)
+        return int(self._fitted_model.n_decisions_)
 
     def feature_name(self, column: int) -> str:
         """Return the name of a column of :meth:`decisions`.
@@ -265,7 +265,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         str
             The name, such as ``"modifier.content.surface=本"``.
         """
-        return str(self._fitted.feature_name(column))
+        return str(self._fitted_model.feature_name(column))
 
     def decisions(self, source: BunsetsuSource) -> tuple[Any, NDArray[np.int8]]:
         """Return the decisions that lead to the heads of sentences, as rows for a classifier.
@@ -282,7 +282,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         y : ndarray of int8
             1 if the left bunsetsu depends on the right one.
         """
-        return _matrix(self._fitted.decision_rows(source), self.n_features_)
+        return _build_matrix(self._fitted_model.decision_rows(source), self.n_features_)
 
     # --- Answers --------------------------------------------------------------------------------------
 
@@ -301,16 +301,16 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         BunsetsuCorpus
             The sentences with their heads, all of type D.
         """
-        parsed: BunsetsuCorpus = self._fitted.parse(source, n_jobs=self._jobs(n_jobs))
+        parsed: BunsetsuCorpus = self._fitted_model.parse(source, n_jobs=self._choose_n_jobs(n_jobs))
         return parsed
 
 
-def _matrix(decisions: DecisionRows, features: int) -> tuple[Any, NDArray[np.int8]]:
+def _build_matrix(decisions: DecisionRows, features: int) -> tuple[Any, NDArray[np.int8]]:
     offsets, columns, labels = decisions
     shape = (len(labels), features)
     return sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape), labels
 
 
-def _met_rows(model: BunsetsuModel, source: BunsetsuSource) -> Any:
+def _collect_rows(model: BunsetsuModel, source: BunsetsuSource) -> Any:
     """The rows that the parser meets in these sentences, which follow from the heads that it finds."""
-    return _matrix(model.decision_rows(model.parse(source)), model.n_features_)[0]
+    return _build_matrix(model.decision_rows(model.parse(source)), model.n_features_)[0]

@@ -16,15 +16,15 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.bunsetsu.result import BunsetsuResult, result_of
+from unkernel.parsing.bunsetsu.result import BunsetsuResult, score_heads
 from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
-from unkernel.parsing.tag_check import MANY, TagFault, examples_of
+from unkernel.parsing.tag_check import MAX_UNKNOWN_SHARE, TagFault, format_examples
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explanation import Decided
+    from unkernel.parsing.explanation import Decision
 
 _DECIDES = "depends"
 DecisionRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int8]]
@@ -163,12 +163,12 @@ class BunsetsuModel(ParserModel):
         BunsetsuResult
             The accuracy and the speed.
         """
-        corpus = measurable(source)
+        corpus = read_nonempty(source)
         self.check_tags(corpus)
         begin = time.process_time()
         heads = self._heads(corpus, n_jobs)
         seconds = time.process_time() - begin
-        return result_of(corpus, heads, seconds)
+        return score_heads(corpus, heads, seconds)
 
     def decision_rows(self, source: BunsetsuSource) -> DecisionRows:
         """Return the decisions that lead to the heads of sentences.
@@ -205,12 +205,12 @@ class BunsetsuModel(ParserModel):
             One entry if many function words have parts of speech that training did not see.
         """
         count, asked, examples = self.features.unknown_pos(corpus._text, most_examples=6)
-        if count < max(MANY * asked, 1):
+        if count < max(MAX_UNKNOWN_SHARE * asked, 1):
             return []
         reason = (
             f"the last words of {count / asked:.0%} of the bunsetsu have parts of speech that were not in "
-            f"the training text ({examples_of(list(examples))}): expect poor answers; use the morphological "
-            "analyser that the training text was made with"
+            f"the training text ({format_examples(list(examples))}): expect poor answers; use the "
+            "morphological analyser that the training text was made with"
         )
         return [TagFault(reason, fatal=False)]
 
@@ -218,21 +218,21 @@ class BunsetsuModel(ParserModel):
         threads = thread_count(n_jobs)
         return np.asarray(self.features.parse(corpus._text, self.classifier_._engine, threads))
 
-    def _answered(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> bytes:
+    def _annotate(self, corpus: BunsetsuCorpus, n_jobs: int | None) -> bytes:
         return corpus.with_heads(self._heads(corpus, n_jobs)).to_bytes()
 
-    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
+    def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         if tags is not None:
             raise ValueError("bunsetsu have their parts of speech with their morphemes: leave out tags")
         parsed = self.parse(source)
         offsets, columns, _ = self.decision_rows(parsed)
-        from unkernel.parsing.decision_trace import decided_bunsetsu
+        from unkernel.parsing.decision_trace import trace_bunsetsu
 
-        return decided_bunsetsu(parsed, offsets, columns, _DECIDES)
+        return trace_bunsetsu(parsed, offsets, columns, _DECIDES)
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         arrays, settings = store_classifiers(self.parts_)
         arrays |= {
             "feature_names": np.frombuffer(self.features.names, np.uint8),
@@ -244,7 +244,7 @@ class BunsetsuModel(ParserModel):
         return arrays, settings | {"templates": templates, "decisions": decisions}
 
     @classmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         parts = restore_classifiers(name, arrays, settings)
@@ -261,7 +261,7 @@ class BunsetsuModel(ParserModel):
         return cls(features, parts[_DECIDES], decisions, parameters)
 
 
-def measurable(source: BunsetsuSource) -> BunsetsuCorpus:
+def read_nonempty(source: BunsetsuSource) -> BunsetsuCorpus:
     """A corpus to measure on; ValueError if it is empty."""
     corpus = bunsetsu_corpus(source)
     check_not_empty(corpus.name, corpus.n_bunsetsu)

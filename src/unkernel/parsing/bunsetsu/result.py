@@ -70,7 +70,7 @@ class BunsetsuResult:
         )
 
 
-def result_of(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
+def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
     """Compare heads with those of the corpus; the last bunsetsu of a sentence is no dependency."""
     first = corpus.first_bunsetsu
     begins = first[:-1][np.diff(first) > 0]  # of sentences that are not empty

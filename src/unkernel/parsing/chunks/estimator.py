@@ -27,8 +27,8 @@ from unkernel.parsing.chunks.model import (
     ChunkModel,
     ChunkSource,
     check_pos,
-    compiled,
-    measurable,
+    compile_unmeasured,
+    read_nonempty,
 )
 from unkernel.parsing.chunks.result import read_tags
 from unkernel.parsing.template_files import read_templates
@@ -168,10 +168,10 @@ class Chunker(BaseParser[ChunkSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def _corpus(self, source: ChunkSource) -> ChunkCorpus:
-        return measurable(source)
+    def _read_corpus(self, source: ChunkSource) -> ChunkCorpus:
+        return read_nonempty(source)
 
-    def _learned(self, corpus: ChunkCorpus, dev: ChunkCorpus | None, report: Reporter) -> ChunkModel:
+    def _learn(self, corpus: ChunkCorpus, dev: ChunkCorpus | None, report: Reporter) -> ChunkModel:
         templates, name = read_templates(self._templates_for(corpus), _TEMPLATES)
         features = SequenceFeatures(templates, name, **FEATURE_SOURCES)
         check_pos(features, corpus, "; or give templates without pos")
@@ -190,15 +190,17 @@ class Chunker(BaseParser[ChunkSource]):
             columns=corpus.n_columns,
             beam=int(self.beam),
             engine=self.engine,
-            classifier_=self._classifier(corpus, features, answers.reshape(-1).astype(np.int32), report),
-            parameters=self._plain_parameters(),
+            classifier_=self._train_classifier(
+                corpus, features, answers.reshape(-1).astype(np.int32), report
+            ),
+            parameters=self._export_parameters(),
         )
 
     def _templates_for(self, corpus: ChunkCorpus) -> str | os.PathLike[str]:
         words_alone = corpus.n_columns - corpus.tagged < 2
         return "words" if self.templates == "default" and words_alone else self.templates
 
-    def _classifier(
+    def _train_classifier(
         self, corpus: ChunkCorpus, features: SequenceFeatures, answers: NDArray[np.int32], report: Reporter
     ) -> CompiledClassifier:
         """Number the features, and train what decides a word's class."""
@@ -212,38 +214,40 @@ class Chunker(BaseParser[ChunkSource]):
         )
         shape = (len(answers), features.features)
         rows = sparse.csr_matrix((np.ones(len(columns)), columns, offsets), shape=shape)
-        model = self._learner(features).fit_reporting(rows, answers, None, report.solver_callback).to_model()
-        classifier = compiled(model, self.engine, thread_count(self.n_jobs))
+        model = (
+            self._new_learner(features).fit_reporting(rows, answers, None, report.solver_callback).to_model()
+        )
+        classifier = compile_unmeasured(model, self.engine, thread_count(self.n_jobs))
         report(f"{classifier}, {classifier.nbytes / 1e6:,.1f} MB")
         return classifier
 
-    def _learner(self, features: SequenceFeatures) -> PolySVC | PolyLogisticRegression:
+    def _new_learner(self, features: SequenceFeatures) -> PolySVC | PolyLogisticRegression:
         gamma = default_gamma(features) if self.gamma is None else float(self.gamma)
         others: dict[str, Any] = {"gamma": gamma, "verbose": max(0, int(self.verbose) - 1)}
         if self.learner == "svm" and self.degree > 1:
             # Most conjunctions of words occur once: one weight for each of them and for every tag would take
             # many times the memory of support vectors, and no less time.
             others["storage"] = "split"
-        return self._row_learner(**others)
+        return self._new_row_learner(**others)
 
     # --- What was learned -----------------------------------------------------------------------------
 
     @property
     def classes_(self) -> NDArray[np.str_]:
         """The tags, in the scheme that is used internally."""
-        classes: NDArray[np.str_] = self._fitted.classes_
+        classes: NDArray[np.str_] = self._fitted_model.classes_
         return classes
 
     @property
     def types_(self) -> list[str]:
         """The types of chunks."""
-        types: list[str] = self._fitted.types_
+        types: list[str] = self._fitted_model.types_
         return types
 
     @property
     def classifier_(self) -> CompiledClassifier:
         """The classifier of tags."""
-        classifier: CompiledClassifier = self._fitted.classifier_
+        classifier: CompiledClassifier = self._fitted_model.classifier_
         return classifier
 
     # --- Answers --------------------------------------------------------------------------------------
@@ -272,5 +276,5 @@ class Chunker(BaseParser[ChunkSource]):
         ChunkCorpus
             The text with tags in IOB2.
         """
-        parsed: ChunkCorpus = self._fitted.parse(source, tags, n_jobs=self._jobs(n_jobs))
+        parsed: ChunkCorpus = self._fitted_model.parse(source, tags, n_jobs=self._choose_n_jobs(n_jobs))
         return parsed

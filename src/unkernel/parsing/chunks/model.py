@@ -28,16 +28,16 @@ from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.model_files import COMPILED, model_from, model_part
-from unkernel.parsing.beam_width import check_beam, stored_beam
-from unkernel.parsing.chunks.result import ChunkResult, result_of
+from unkernel.parsing.beam_width import check_beam, read_beam
+from unkernel.parsing.chunks.result import ChunkResult, score_tags
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.score_figures import check_not_empty
-from unkernel.parsing.tag_check import TagFault, tag_fault
+from unkernel.parsing.tag_check import TagFault, find_tag_fault
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explanation import Decided
+    from unkernel.parsing.explanation import Decision
 
 ChunkSource = Source | ChunkCorpus
 SCHEMES = ("IOB1", "IOB2", "IOE1", "IOE2", "IOBES")
@@ -56,7 +56,7 @@ _RARE = 32
 _WHILE_BUILT = 2  # tables take so many times their memory while they are put together
 
 
-def compiled(
+def compile_unmeasured(
     model: Any, engine: str, n_jobs: int | None = None, *, memory: int | None = None
 ) -> CompiledClassifier:
     """Compile a model without measuring, so that the same model always gives the same tables."""
@@ -213,7 +213,7 @@ class ChunkModel(ParserModel):
         ChunkCorpus
             The text with tags in IOB2.
         """
-        corpus = self._untagged(source, tags)
+        corpus = self._read_untagged(source, tags)
         self.check_tags(corpus)
         return corpus._with_tags(self.tags(corpus, n_jobs), self.tag_names)
 
@@ -232,12 +232,12 @@ class ChunkModel(ParserModel):
         ChunkResult
             The accuracy and the speed.
         """
-        corpus = measurable(source)
+        corpus = read_nonempty(source)
         self.check_tags(corpus)
         _ = self.classifier_._engine  # built on first use, which is not part of the time of answering
         start = time.process_time()
         found = self.tags(corpus, n_jobs)
-        return result_of(corpus, found, self.types, time.process_time() - start)
+        return score_tags(corpus, found, self.types, time.process_time() - start)
 
     def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
         """Check whether a text has the parts of speech that the chunker needs.
@@ -257,7 +257,7 @@ class ChunkModel(ParserModel):
         if known is None or not corpus.n_words:
             return []
         codes, names = corpus.symbols(_POS_COLUMN)
-        fault = tag_fault("2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
+        fault = find_tag_fault("2", np.asarray(codes), list(names), known=known, advice=_POS_ADVICE)
         return [] if fault is None else [fault]
 
     def tags(self, corpus: ChunkCorpus, n_jobs: int | None = None) -> NDArray[np.int32]:
@@ -288,23 +288,23 @@ class ChunkModel(ParserModel):
         )
         return np.asarray(found)
 
-    def _answered(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
+    def _annotate(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
         """The text with tags; unlike the result of ``parse``, it is not read again."""
         return corpus._tagged_bytes(self.tags(corpus, n_jobs), self.tag_names)
 
-    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
-        corpus = self._untagged(source, tags)
+    def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
+        corpus = self._read_untagged(source, tags)
         self.check_tags(corpus)
-        from unkernel.parsing.decision_trace import decided_chunks
+        from unkernel.parsing.decision_trace import trace_chunks
 
         recoded = np.asarray(recode_chunks(corpus.offsets, self.tags(corpus), self.scheme))
         answers = np.minimum(np.searchsorted(self.classes, recoded), len(self.classes) - 1)
         answers = np.where(self.classes[answers] == recoded, answers, -1).astype(np.int32)
         backward = self.direction == "backward"
         offsets, columns = map(np.asarray, self.features.rows(corpus._text, answers, backward=backward))
-        return decided_chunks(corpus, answers, offsets, columns, _TAGS)
+        return trace_chunks(corpus, answers, offsets, columns, _TAGS)
 
-    def _untagged(
+    def _read_untagged(
         self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
     ) -> ChunkCorpus:
         """A text to answer for."""
@@ -315,11 +315,11 @@ class ChunkModel(ParserModel):
         if isinstance(source, ChunkCorpus):
             return source
         check_is_no_sentence(source)
-        return to_answer(read_chunks(cast(Source, source), tagged=False)._text, self.columns)
+        return mark_tag_column(read_chunks(cast(Source, source), tagged=False)._text, self.columns)
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         """The content of its file.
 
         It has the model of the classifier alone: tables are many times larger, and quickly made.
@@ -340,7 +340,7 @@ class ChunkModel(ParserModel):
         return arrays, settings
 
     @classmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         templates = container.setting(name, settings, "templates", str, lambda _: True)
@@ -359,9 +359,9 @@ class ChunkModel(ParserModel):
             scheme=container.setting(name, settings, "scheme", str, SCHEMES.__contains__),
             direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
             columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
-            beam=stored_beam(name, settings),
+            beam=read_beam(name, settings),
             engine=engine,
-            classifier_=_ready(_stored_model(name, arrays, settings), engine),
+            classifier_=_compile_within_limit(_read_model(name, arrays, settings), engine),
             parameters=parameters,
         )
         if len(model.classes) == 0 or not 0 <= model.classes.min() <= model.classes.max() < len(
@@ -372,20 +372,20 @@ class ChunkModel(ParserModel):
         return model
 
 
-def _ready(model: Any, engine: str) -> CompiledClassifier:
+def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
     """Compile the model of a file, in the memory that the file may take."""
     allowed = file_memory_limit.current()
     if allowed is None:
-        return compiled(model, engine)
+        return compile_unmeasured(model, engine)
     try:
-        made = compiled(model, engine, memory=max(int(allowed.left) // _WHILE_BUILT, 1))
+        made = compile_unmeasured(model, engine, memory=max(int(allowed.left) // _WHILE_BUILT, 1))
     except MemoryError as error:
         raise allowed.refusal("the tables of its classifier would take more memory", np.inf) from error
     file_memory_limit.claim(made.nbytes, "the tables of its classifier")
     return made
 
 
-def _stored_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
+def _read_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
     model = model_from(name, COMPILED, arrays, dict(settings))  # the one inside
     if isinstance(model, TreeModel):
         raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
@@ -411,19 +411,19 @@ def check_pos(features: SequenceFeatures, corpus: ChunkCorpus, advice: str = "")
     )
 
 
-def tagged_corpus(source: ChunkSource) -> ChunkCorpus:
+def read_tagged(source: ChunkSource) -> ChunkCorpus:
     """A text whose last column has tags."""
     return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
 
 
-def measurable(source: ChunkSource) -> ChunkCorpus:
+def read_nonempty(source: ChunkSource) -> ChunkCorpus:
     """A text to measure on; ValueError if it is empty."""
-    corpus = tagged_corpus(source)
+    corpus = read_tagged(source)
     check_not_empty(corpus.name, corpus.n_words)
     return corpus
 
 
-def to_answer(text: ColumnText, columns: int) -> ChunkCorpus:
+def mark_tag_column(text: ColumnText, columns: int) -> ChunkCorpus:
     """A corpus to answer for: if it has `columns` columns, the last one has tags, to be replaced."""
     if text.columns > columns:
         raise ValueError(

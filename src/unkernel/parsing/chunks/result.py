@@ -145,8 +145,8 @@ class ChunkResult:
             f"{self.tokens:,} words in {self.sentences:,} sentences, {self.right:,} chunks: "
             f"{self.found:,} found, {self.correct:,} of them right",
             f"{'':10} {'precision':>9} {'recall':>9} {'F1':>9} {'found':>9} {'right':>9}",
-            _line("all", ChunkCounts(self.found, self.right, self.correct)),
-            *(_line(name or "(no type)", counts) for name, counts in sorted(self.per_type.items())),
+            _format_line("all", ChunkCounts(self.found, self.right, self.correct)),
+            *(_format_line(name or "(no type)", counts) for name, counts in sorted(self.per_type.items())),
             f"tags right: {self.accuracy:.2f} %",
         ]
         if np.isfinite(self.tokens_per_second):
@@ -157,7 +157,7 @@ class ChunkResult:
         return "\n".join(lines)
 
 
-def _line(name: str, counts: ChunkCounts) -> str:
+def _format_line(name: str, counts: ChunkCounts) -> str:
     shares = f"{counts.precision:9.2f} {counts.recall:9.2f} {counts.f1:9.2f}"
     return f"{name:10} {shares} {counts.found:9,} {counts.right:9,}"
 
@@ -202,7 +202,7 @@ def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
     if not np.array_equal(right.offsets, found.offsets):
         raise ValueError("the two corpora have sentences of different lengths")
     found_tags, types = read_tags(found, [])
-    return result_of(right, found_tags, types)
+    return score_tags(right, found_tags, types)
 
 
 def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32], list[str]]:
@@ -215,7 +215,7 @@ def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32],
     return np.asarray(recode_chunks(corpus.offsets, tags, "IOB2")), list(names)
 
 
-def result_of(
+def score_tags(
     corpus: ChunkCorpus, found: NDArray[np.int32], types: list[str], seconds: float = 0.0
 ) -> ChunkResult:
     """Score tags in IOB2, whose types are `types`, against those of a corpus."""

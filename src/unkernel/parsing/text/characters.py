@@ -21,7 +21,7 @@ _OFTEN = 10  # punctuation that occurs so often has a kind of its own
 _PAGE = 256
 
 
-def character_tables(text: str) -> dict[str, NDArray[Any]]:
+def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
     """The kinds of all characters, with those apart that this text has often."""
     names, kinds = _general_kinds()
     kinds = kinds.copy()

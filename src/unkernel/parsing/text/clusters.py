@@ -23,7 +23,7 @@ from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.saved_model import Arrays, SavedFile
 from unkernel.parsing.score_figures import check_not_empty
-from unkernel.parsing.stored_classifiers import packed_strings, unpacked_strings
+from unkernel.parsing.stored_classifiers import pack_strings, unpack_strings
 
 Lexicon = tuple[list[str], list[str]]  # words, and what is known of each
 Text = Source | Treebank | Iterable[str | Iterable[str]]
@@ -138,7 +138,7 @@ class WordClusters(SavedFile):
         for name, value in (("n_clusters", n_clusters), ("min_count", min_count), ("epochs", epochs)):
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} must be an int of 1 or more, got {value!r}")
-        tokens, words = _counted([_read(text) for text in texts], min_count)
+        tokens, words = _count_words([_read_words(text) for text in texts], min_count)
         if not words:
             raise ValueError(f"no word of the texts occurs {min_count} times")
         learner = ExchangeClusters(tokens, vocabulary=len(words), others=2, clusters=n_clusters)
@@ -198,7 +198,7 @@ class WordClusters(SavedFile):
         settings : dict
             Always empty.
         """
-        return self.kind, {"words": packed_strings(self.words), "clusters": self.clusters}, {}
+        return self.kind, {"words": pack_strings(self.words), "clusters": self.clusters}, {}
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
@@ -225,12 +225,12 @@ class WordClusters(SavedFile):
         """
         clusters = container.proper_array(name, arrays, "clusters", [np.dtype("<i4")], 1)
         try:
-            return cls(unpacked_strings(name, arrays, "words"), np.array(clusters))
+            return cls(unpack_strings(name, arrays, "words"), np.array(clusters))
         except ValueError as error:
             raise FormatError(name, 0, 0, f"the clusters are damaged: {error}") from error
 
 
-def clusters_of(
+def get_clusters(
     given: WordClusters | str | os.PathLike[str] | None,
     bank: Treebank,
     on_progress: Callable[[str], None] | None = None,
@@ -258,19 +258,19 @@ class _Words:
     begins: NDArray[np.int64]
 
 
-def _read(text: Text) -> _Words:
+def _read_words(text: Text) -> _Words:
     if isinstance(text, str | os.PathLike) or hasattr(text, "read"):
         return _read_file(cast(Source, text))
     if isinstance(text, Treebank):
         check_not_empty(text.name, text.n_words)
         return _Words(*text.symbols("form"), text.offsets[:-1])
-    sentences = [_words_of(sentence) for sentence in text]
+    sentences = [_split_sentence(sentence) for sentence in text]
     sentences = [words for words in sentences if words]
     lengths = np.array([len(words) for words in sentences], np.int64)
     return _Words(*numbered(chain.from_iterable(sentences)), np.cumsum(lengths) - lengths)
 
 
-def _words_of(sentence: str | Iterable[str]) -> list[str]:
+def _split_sentence(sentence: str | Iterable[str]) -> list[str]:
     words = sentence.split() if isinstance(sentence, str) else list(sentence)
     if not all(isinstance(word, str) for word in words):
         raise TypeError("sentences are texts, or lists of words")
@@ -280,13 +280,13 @@ def _words_of(sentence: str | Iterable[str]) -> list[str]:
 def _read_file(file: Source) -> _Words:
     name = name_of(file)
     is_treebank = ".conllu" in PurePath(name).suffixes
-    found = _read(read_conllu(file) if is_treebank else read_text(file).split("\n"))
+    found = _read_words(read_conllu(file) if is_treebank else read_text(file).split("\n"))
     if not found.names:
         raise FormatError(name, 0, 0, "has no words to learn clusters from")
     return found
 
 
-def _counted(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
+def _count_words(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
     """All texts as numbers of words, with ends of sentences; and the words, frequent ones first."""
     known: dict[str, int] = {}
     codes = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.text.clusters import plain_form
-from unkernel.parsing.text.lemmas import edit_of
+from unkernel.parsing.text.lemmas import find_edit
 from unkernel.parsing.text.tagger_model import LEMMA, CertainClasses
 
 # A word needs no classifier if training saw it so often, and nearly always with one class.
@@ -36,8 +36,8 @@ class Answers:
         if name != LEMMA:
             return cls(numbers, names)
         forms, form_names = bank.symbols("form")
-        pairs, inverse = np.unique(_pairs(forms, numbers), return_inverse=True)
-        edits = [edit_of(form_names[pair >> 32], names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
+        pairs, inverse = np.unique(_join_pairs(forms, numbers), return_inverse=True)
+        edits = [find_edit(form_names[pair >> 32], names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
         known = {edit: number for number, edit in enumerate(dict.fromkeys(edits))}
         return cls(np.array([known[edit] for edit in edits], np.int32)[inverse], list(known))
 
@@ -73,11 +73,11 @@ class ColumnTask:
     @classmethod
     def of(cls, bank: Treebank, name: str, answers: Answers, before: list[Numbers]) -> Self:
         """That of a column; `before` has the answers of those that decisions are split by."""
-        cases, parts = _cases(before, bank.n_words)
-        certain = _certain(bank, answers.numbers, parts, _CERTAIN[name])
-        is_certain = _known(certain, bank, parts) >= 0
+        cases, parts = _number_cases(before, bank.n_words)
+        certain = _find_certain(bank, answers.numbers, parts, _CERTAIN[name])
+        is_certain = _look_up_certain(certain, bank, parts) >= 0
         forms = bank.symbols("form")[0]
-        classes = _classes(len(cases), parts, answers.numbers, forms, is_certain)
+        classes = _choose_classes(len(cases), parts, answers.numbers, forms, is_certain)
         return cls(answers.names, len(before), cases, classes, certain)
 
     def parts(self, before: list[Numbers], n_words: int) -> Numbers:
@@ -92,24 +92,24 @@ class ColumnTask:
         """Classes and parts of the words of the treebank; part -1 for classes that are not learnt."""
         parts = self.parts(before, len(answers))
         learnt = {(part, one) for part, own in enumerate(self.classes) for one in own}
-        pairs, inverse = np.unique(_pairs(parts, answers), return_inverse=True)
+        pairs, inverse = np.unique(_join_pairs(parts, answers), return_inverse=True)
         is_learnt = np.array([(pair >> 32, pair & 0xFFFFFFFF) in learnt for pair in pairs.tolist()])[inverse]
         return answers, np.where(is_learnt, parts, -1).astype(np.int32)
 
     def to_answer(self, bank: Treebank, before: list[Numbers]) -> tuple[Numbers, Numbers]:
         """Classes and parts of the words of another treebank; part -1 for classes that are certain."""
         parts = self.parts(before, bank.n_words)
-        known = _known(self.certain, bank, parts)
+        known = _look_up_certain(self.certain, bank, parts)
         return known, np.where(known < 0, parts, -1).astype(np.int32)
 
 
-def seen_tags(bank: Treebank, answers: Answers, at_least: int) -> tuple[list[str], list[str]]:
+def collect_seen_tags(bank: Treebank, answers: Answers, at_least: int) -> tuple[list[str], list[str]]:
     """Words of so many occurrences, in their plain form, and the classes that training saw them with."""
     forms, form_names = bank.symbols("form")
     plain = {name: number for number, name in enumerate(dict.fromkeys(map(plain_form, form_names)))}
     words = np.array([plain[plain_form(name)] for name in form_names])[forms]
     counts = np.bincount(words, minlength=len(plain))
-    pairs, times = np.unique(_pairs(words, answers.numbers), return_counts=True)
+    pairs, times = np.unique(_join_pairs(words, answers.numbers), return_counts=True)
     own: dict[int, list[tuple[int, int]]] = {}
     for pair, count in zip(pairs.tolist(), times.tolist(), strict=True):
         word = pair >> 32
@@ -122,12 +122,12 @@ def seen_tags(bank: Treebank, answers: Answers, at_least: int) -> tuple[list[str
     return list(found), list(found.values())
 
 
-def _pairs(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.int64]:
+def _join_pairs(high: NDArray[np.integer], low: NDArray[np.integer]) -> NDArray[np.int64]:
     """Two numbers as one."""
     return high.astype(np.int64) << 32 | low
 
 
-def _cases(before: list[Numbers], n_words: int) -> tuple[list[tuple[list[int], int]], Numbers]:
+def _number_cases(before: list[Numbers], n_words: int) -> tuple[list[tuple[list[int], int]], Numbers]:
     """Cases with their parts, and the part of each word."""
     if not before:
         return [([], 0)], np.zeros(n_words, np.int32)
@@ -136,11 +136,11 @@ def _cases(before: list[Numbers], n_words: int) -> tuple[list[tuple[list[int], i
     return cases, parts.reshape(-1).astype(np.int32)
 
 
-def _certain(bank: Treebank, answers: Numbers, parts: Numbers, often: int) -> CertainClasses:
+def _find_certain(bank: Treebank, answers: Numbers, parts: Numbers, often: int) -> CertainClasses:
     """The class that a word nearly always had when a part was asked, if that was often enough."""
     forms, form_names = bank.symbols("form")
-    asked, place, counts = np.unique(_pairs(forms, parts), return_inverse=True, return_counts=True)
-    given, times = np.unique(_pairs(place, answers), return_counts=True)
+    asked, place, counts = np.unique(_join_pairs(forms, parts), return_inverse=True, return_counts=True)
+    given, times = np.unique(_join_pairs(place, answers), return_counts=True)
     chosen = given[times >= np.maximum(_NEARLY_ALWAYS * counts[given >> 32], often)]
     keys = asked[chosen >> 32]
     return CertainClasses(
@@ -150,7 +150,7 @@ def _certain(bank: Treebank, answers: Numbers, parts: Numbers, often: int) -> Ce
     )
 
 
-def _known(certain: CertainClasses, bank: Treebank, parts: Numbers) -> Numbers:
+def _look_up_certain(certain: CertainClasses, bank: Treebank, parts: Numbers) -> Numbers:
     """The certain classes of words; -1 for others."""
     table = {
         (word, part): one
@@ -159,12 +159,12 @@ def _known(certain: CertainClasses, bank: Treebank, parts: Numbers) -> Numbers:
         )
     }
     forms, names = bank.symbols("form")
-    pairs, inverse = np.unique(_pairs(forms, parts), return_inverse=True)
+    pairs, inverse = np.unique(_join_pairs(forms, parts), return_inverse=True)
     known = [table.get((names[pair >> 32], pair & 0xFFFFFFFF), -1) for pair in pairs.tolist()]
     return np.array(known, np.int32)[inverse]
 
 
-def _classes(
+def _choose_classes(
     n_parts: int, parts: Numbers, answers: Numbers, forms: Numbers, is_certain: NDArray[np.bool_]
 ) -> list[list[int]]:
     """The classes that each part chooses among."""

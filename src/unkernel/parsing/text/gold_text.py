@@ -58,7 +58,7 @@ class GoldText:
     words: list[tuple[str, ...]] = field(repr=False)
 
 
-def gold_sentences(bank: Treebank) -> list[GoldSentence]:
+def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
     """The sentences of a treebank with their tokens; blanks as ``# text`` or else ``SpaceAfter`` say.
 
     Where ``# text`` is not the text of the tokens, these count, and there is a ``UserWarning``.
@@ -67,21 +67,21 @@ def gold_sentences(bank: Treebank) -> list[GoldSentence]:
     for sentence in bank:
         if not len(sentence):
             continue
-        begins_paragraph, text = _comments(sentence)
-        tokens = gold_tokens(sentence)
-        aligned = _aligned(tokens, text) if text else tokens
+        begins_paragraph, text = _read_comments(sentence)
+        tokens = read_gold_tokens(sentence)
+        aligned = _align(tokens, text) if text else tokens
         if aligned is None:
             contradicted.append(sentence)
         found.append(GoldSentence(_clean(aligned or tokens), begins_paragraph))
     if contradicted:
-        _warn_of(bank.name, contradicted)
+        _warn_of_contradictions(bank.name, contradicted)
     return found
 
 
 def check_tells_blanks(bank: Treebank, sentences: Sequence[GoldSentence]) -> None:
     """A ``UserWarning`` if a treebank has punctuation, and nothing says whether blanks stand before it."""
     tokens = [token for sentence in sentences for token in sentence.tokens]
-    if not all(token.blank_follows for token in tokens) or any(_comments(one)[1] for one in bank):
+    if not all(token.blank_follows for token in tokens) or any(_read_comments(one)[1] for one in bank):
         return
     if any(_is_punctuation(token.form) for token in tokens):
         warn_caller(
@@ -95,7 +95,7 @@ def _is_punctuation(form: str) -> bool:
     return all(unicodedata.category(character).startswith("P") for character in form)
 
 
-def _comments(sentence: Sentence) -> tuple[bool, str]:
+def _read_comments(sentence: Sentence) -> tuple[bool, str]:
     """Whether a paragraph begins, and the text; empty if no comment has it."""
     begins, text = False, ""
     for comment in sentence.comments:
@@ -105,7 +105,7 @@ def _comments(sentence: Sentence) -> tuple[bool, str]:
     return begins, text
 
 
-def _warn_of(name: str, contradicted: list[Sentence]) -> None:
+def _warn_of_contradictions(name: str, contradicted: list[Sentence]) -> None:
     first = contradicted[0]
     more = f", and {len(contradicted) - 1:,} more like it" if len(contradicted) > 1 else ""
     warn_caller(
@@ -115,7 +115,7 @@ def _warn_of(name: str, contradicted: list[Sentence]) -> None:
     )
 
 
-def gold_tokens(sentence: Sentence) -> list[GoldToken]:
+def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
     """The tokens of a sentence as its lines have them."""
     tokens: list[GoldToken] = []
     until = 0  # the last word of the multiword token that is being read
@@ -135,7 +135,7 @@ def gold_tokens(sentence: Sentence) -> list[GoldToken]:
     return tokens
 
 
-def _aligned(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
+def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
     """Blanks as the text has them; None if the tokens are not those of the text."""
     found, at = [], 0
     for token in tokens:
@@ -157,7 +157,7 @@ def _clean(tokens: Iterable[GoldToken]) -> list[GoldToken]:
     return [token for token in stripped if token.form]
 
 
-def gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
+def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
     """The text of sentences, with a blank between them, and a blank line before a paragraph.
 
     `layouts` are those of paragraphs, or of parts of long ones, in turn: 0 has no line ends, 1 has one after
@@ -166,7 +166,7 @@ def gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,
     pieces: list[str] = []
     ends, boundaries, words = [], [], []
     size = column = 0
-    for sentence, layout, is_last in _laid_out(sentences, layouts):
+    for sentence, layout, is_last in _lay_out(sentences, layouts):
         for number, token in enumerate(sentence.tokens):
             ends_sentence = number == len(sentence.tokens) - 1
             size += len(token.form.encode())
@@ -186,7 +186,7 @@ def gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,
     return GoldText(text, np.array(ends, np.int64), np.array(boundaries, np.uint8), words)
 
 
-def _laid_out(
+def _lay_out(
     sentences: Sequence[GoldSentence], layouts: Sequence[int]
 ) -> Iterator[tuple[GoldSentence, int, bool]]:
     turn = since = 0
@@ -207,7 +207,7 @@ def plain_text(bank: Treebank) -> str:
     'Dogs bark They bark\n'
     """
     pieces = []
-    for number, sentence in enumerate(gold_sentences(bank)):
+    for number, sentence in enumerate(read_gold_sentences(bank)):
         if number:
             pieces.append("\n\n" if sentence.begins_paragraph else " ")
         pieces += [token.form + " " * token.blank_follows for token in sentence.tokens[:-1]]
@@ -268,10 +268,10 @@ def text_tokens(sentence: Sentence) -> Iterator[TextToken]:
             continue
         until = int(last or first)
         misc = dict(one.partition("=")[::2] for one in columns[-1].split("|"))
-        after = "" if misc.get("SpaceAfter") == "No" else _unescaped(misc.get("SpacesAfter", " "))
-        before = _unescaped(misc.get("SpacesBefore", ""))
+        after = "" if misc.get("SpaceAfter") == "No" else _unescape(misc.get("SpacesAfter", " "))
+        before = _unescape(misc.get("SpacesBefore", ""))
         yield TextToken(before, columns[1], after, range(int(first) - 1, until))
 
 
-def _unescaped(blanks: str) -> str:
+def _unescape(blanks: str) -> str:
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), blanks)

@@ -11,13 +11,13 @@ from sklearn.base import clone
 from unkernel.data.text.columns import text_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.text.tagger import Tagger
-from unkernel.parsing.text.tagger_model import columns_of
+from unkernel.parsing.text.tagger_model import find_tagged_columns
 from unkernel.parsing.training_progress import Reporter
 
 _EPOCHS = 4  # at most: half of the usual passes cost some tenths of a point
 
 
-def tagged_by_others(
+def jackknife_tags(
     bank: Treebank, tagger: Tagger, columns: Sequence[str], *, folds: int, report: Reporter
 ) -> Treebank:
     """The treebank in `folds` parts, each tagged by a tagger that learnt from the others.
@@ -32,14 +32,14 @@ def tagged_by_others(
     pieces = []
     for number, (begin, end) in enumerate(pairwise(ends), 1):
         own, others = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
-        pieces.append(_tagged(own, others, tagger, columns).to_bytes())
+        pieces.append(_tag_fold(own, others, tagger, columns).to_bytes())
         report(f"part {number} of {len(ends) - 1} tagged", share=number / (len(ends) - 1))
     return Treebank._of(text_of(b"".join(pieces), "conllu", name=bank.name))
 
 
-def _tagged(own: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
+def _tag_fold(own: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
     """Some sentences with tags learnt from others; as they are where these have none."""
-    found = [name for name in columns_of(others) if name in columns]
+    found = [name for name in find_tagged_columns(others) if name in columns]
     if not found:
         return own
     learner: Tagger = clone(tagger)

@@ -20,20 +20,20 @@ _WHOLE = "="
 
 
 @lru_cache(maxsize=1 << 16)
-def edit_of(form: str, lemma: str) -> str:
+def find_edit(form: str, lemma: str) -> str:
     """The edit that makes a dictionary form of a word; the shortest of its kind.
 
     Examples
     --------
-    >>> edit_of("running", "run"), edit_of("Dogs", "dog"), edit_of("gemacht", "machen")
+    >>> find_edit("running", "run"), find_edit("Dogs", "dog"), find_edit("gemacht", "machen")
     ('k:0:4:0:', 'l:0:1:0:', 'k:2:1:0:en')
     """
-    found = [_edit(case, change(form), lemma) for case, change in _CASES.items()]
+    found = [_find_edit_with_case(case, change(form), lemma) for case, change in _CASES.items()]
     possible = [edit for edit in found if edit is not None]
     return min(possible, key=len) if possible else _WHOLE + lemma
 
 
-def _edit(case: str, form: str, lemma: str) -> str | None:
+def _find_edit_with_case(case: str, form: str, lemma: str) -> str | None:
     match = SequenceMatcher(None, form, lemma, autojunk=False).find_longest_match()
     if not match.size:
         return None
@@ -43,12 +43,12 @@ def _edit(case: str, form: str, lemma: str) -> str | None:
 
 
 @lru_cache(maxsize=1 << 16)
-def edited(edit: str, form: str) -> str:
+def apply_edit(edit: str, form: str) -> str:
     """Apply an edit; a word that is too short for it stays as it is.
 
     Examples
     --------
-    >>> edited("l:0:1:0:", "Cats"), edited("=be", "were"), edited("k:0:4:0:", "a")
+    >>> apply_edit("l:0:1:0:", "Cats"), apply_edit("=be", "were"), apply_edit("k:0:4:0:", "a")
     ('cat', 'be', 'a')
     """
     if edit.startswith(_WHOLE):

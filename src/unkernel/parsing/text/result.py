@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.arc_eager.model import TreebankSource, treebank_of
+from unkernel.parsing.arc_eager.model import TreebankSource, as_treebank
 from unkernel.parsing.score_figures import check_not_empty, per_second, percentage
-from unkernel.parsing.text.tagger_model import columns_of
+from unkernel.parsing.text.tagger_model import find_tagged_columns
 
 # The features that are the same in all languages (Universal Dependencies, version 2); others do not count.
 _UNIVERSAL_FEATURES = {
@@ -35,10 +35,10 @@ _TAGS = {"upos": "upos", "xpos": "xpos", "ufeats": "feats", "lemmas": "lemma"}  
 ALL_MEASURES = (*SPLITTING, "upos", "xpos", "ufeats", "all_tags", "lemmas", "uas", "las")
 
 
-def measures_of(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...]:
+def list_measures(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...]:
     """The measures of these columns of tags, and of trees.
 
-    >>> measures_of(["upos", "lemma"])
+    >>> list_measures(["upos", "lemma"])
     ('tokens', 'sentences', 'words', 'upos', 'lemmas', 'uas', 'las')
     """
     missing = {measure for measure, column in _TAGS.items() if column not in columns}
@@ -49,9 +49,9 @@ def measures_of(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...
     return tuple(name for name in ALL_MEASURES if name not in missing)
 
 
-def _measurable(bank: Treebank) -> tuple[str, ...]:
+def _find_measures(bank: Treebank) -> tuple[str, ...]:
     """The measures that a treebank has the right answers of."""
-    return measures_of(columns_of(bank), trees=bool((bank.heads >= 0).any()))
+    return list_measures(find_tagged_columns(bank), trees=bool((bank.heads >= 0).any()))
 
 
 @dataclass(frozen=True)
@@ -293,17 +293,17 @@ def compare_text(
     >>> str(result.words), str(result.upos), str(result.sentences)
     ('40.00 %', '40.00 %', '0.00 %')
     """
-    bank, answer = treebank_of(gold), treebank_of(found)
+    bank, answer = as_treebank(gold), as_treebank(found)
     check_not_empty(bank.name, len(bank))
-    both = _Comparison(_read(bank), _read(answer))
+    both = _Comparison(_read_treebank(bank), _read_treebank(answer))
     score, same_head = both.score, both.same_head
 
     def same(read: Callable[[_Word], Any]) -> Callable[[_Word, _Word], bool]:
         return lambda ours, theirs: read(ours) == read(theirs)
 
     return TextResult(
-        tokens=_spans_found(both.gold.tokens, both.found.tokens),
-        sentences=_spans_found(both.gold.sentences, both.found.sentences),
+        tokens=_score_spans(both.gold.tokens, both.found.tokens),
+        sentences=_score_spans(both.gold.sentences, both.found.sentences),
         words=score(lambda ours, theirs: True),
         upos=score(same(lambda word: word.columns[3])),
         xpos=score(same(lambda word: word.columns[4])),
@@ -313,7 +313,7 @@ def compare_text(
         uas=score(same_head),
         las=score(lambda ours, theirs: same_head(ours, theirs) and _relation(ours) == _relation(theirs)),
         seconds=seconds,
-        measured=tuple(name for name in measures if name in _measurable(bank)),
+        measured=tuple(name for name in measures if name in _find_measures(bank)),
         answer=answer,
     )
 
@@ -347,7 +347,7 @@ NO_WORD = "(no such word)"
 
 def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
     """Compare the trees of two treebanks of the same text."""
-    both = _Comparison(_read(gold), _read(found))
+    both = _Comparison(_read_treebank(gold), _read_treebank(found))
     theirs_of = {id(ours): theirs for ours, theirs in both.beside}
     beside = [(ours, theirs_of.get(id(ours))) for ours in both.gold.words]
     return ComparedTrees(
@@ -365,7 +365,7 @@ class _Comparison:
     def __init__(self, gold: _Text, found: _Text) -> None:
         _check_same_text(gold, found)
         self.gold, self.found = gold, found
-        self.beside = list(_aligned(gold.words, found.words))
+        self.beside = list(_align_words(gold.words, found.words))
         self._ours = {id(theirs): ours for ours, theirs in self.beside}
 
     def score(self, is_right: Callable[[_Word, _Word], bool]) -> Score:
@@ -380,7 +380,7 @@ class _Comparison:
         return self._ours.get(id(theirs.head)) is ours.head
 
 
-def _read(bank: Treebank) -> _Text:
+def _read_treebank(bank: Treebank) -> _Text:
     text, pieces, place = _Text(), [], 0
     for sentence in bank:
         begin, words, until = place, [], 0  # the last word of the multiword token that is being read
@@ -419,7 +419,7 @@ def _check_same_text(gold: _Text, found: _Text) -> None:
     )
 
 
-def _spans_found(gold: Sequence[Span], found: Sequence[Span]) -> Score:
+def _score_spans(gold: Sequence[Span], found: Sequence[Span]) -> Score:
     return Score(len(gold), len(found), len(set(gold) & set(found)))
 
 
@@ -434,7 +434,7 @@ def _universal_features(word: _Word) -> list[str]:
 # --- Words beside each other ------------------------------------------------------------------------------
 
 
-def _aligned(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
+def _align_words(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
     """Pairs of words, of the treebank and of the answer."""
     i = j = 0
     while i < len(gold) and j < len(found):

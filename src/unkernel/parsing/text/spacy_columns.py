@@ -70,11 +70,11 @@ class _Rows:
         self._forms = sentence.forms
         self._heads = sentence.heads
         self._tags = {
-            "pos": _given(sentence.upos),
-            "tags": _given(sentence.xpos),
-            "morphs": _given(sentence.feats),
-            "lemmas": _given(sentence.lemmas),
-            "deps": _given(sentence.deprels),
+            "pos": _blank_missing(sentence.upos),
+            "tags": _blank_missing(sentence.xpos),
+            "morphs": _blank_missing(sentence.feats),
+            "lemmas": _blank_missing(sentence.lemmas),
+            "deps": _blank_missing(sentence.deprels),
         }
 
     def parts_of(self, token: TextToken) -> list[range]:
@@ -90,7 +90,7 @@ class _Rows:
         if len(words) > 1:
             values["tags"] = "_".join(self._all("tags", words))
             values["lemmas"] = " ".join(self._all("lemmas", words))
-            values["morphs"] = _united(self._all("morphs", words))
+            values["morphs"] = _merge_features(self._all("morphs", words))
         else:
             form = self._forms[top]
         if not self._heads[top]:
@@ -107,7 +107,7 @@ class _Rows:
         return depth
 
 
-def _united(features: list[str]) -> str:
+def _merge_features(features: list[str]) -> str:
     """Features of several words: each name once, with the values of all."""
     values: dict[str, set[str]] = {}
     for feature in "|".join(features).split("|"):
@@ -117,5 +117,5 @@ def _united(features: list[str]) -> str:
     return "|".join(f"{name}={','.join(sorted(values[name]))}" for name in sorted(values))
 
 
-def _given(column: list[str]) -> list[str]:
+def _blank_missing(column: list[str]) -> list[str]:
     return ["" if value == "_" else value for value in column]

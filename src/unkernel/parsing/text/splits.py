@@ -52,7 +52,7 @@ def learn_splits(
     seen: dict[str, Counter[Rule | None]] = defaultdict(Counter)
     for form, words in tokens:
         if 1 < len(form) <= LONGEST_TOKEN:
-            seen[lower(form)][rule_of(form, words, lower) if len(words) > 1 else None] += 1
+            seen[lower(form)][find_rule(form, words, lower) if len(words) > 1 else None] += 1
     learnt = Splits()
     numbers: dict[Rule, int] = {}
 
@@ -66,20 +66,20 @@ def learn_splits(
 
     for form, counts in seen.items():
         if len(counts) > (None in counts):
-            rule, ask = _choice(counts)
+            rule, ask = _choose_rule(counts)
             learnt.tokens[form] = 2 * number(rule) + ask
-    for ending, rule in _endings(seen).items():
+    for ending, rule in _learn_endings(seen).items():
         learnt.endings[ending] = number(rule)
     _add_exceptions(learnt, seen)
     return learnt
 
 
-def rule_of(form: str, words: Sequence[str], lower: Callable[[str], str] = str.lower) -> Rule:
+def find_rule(form: str, words: Sequence[str], lower: Callable[[str], str] = str.lower) -> Rule:
     """How the words are made of the token.
 
-    >>> rule_of("don't", ["do", "n't"])
+    >>> find_rule("don't", ["do", "n't"])
     ((0, -4, '', ''), (-4, -1, '', ''))
-    >>> rule_of("du", ["de", "le"])
+    >>> find_rule("du", ["de", "le"])
     ((0, 1, 'e', 'E'), (1, 1, 'le', 'LE'))
     """
     size, small = len(form), lower(form)
@@ -92,7 +92,7 @@ def rule_of(form: str, words: Sequence[str], lower: Callable[[str], str] = str.l
     head: list[Word] = []
     begin = 0
     for word in words[: last + 1]:
-        until = begin + _common(small[begin:end], lower(word))
+        until = begin + _common_prefix_length(small[begin:end], lower(word))
         rest = word[until - begin :]
         rest = lower(rest) if form.isupper() else rest
         place = until - size - 1 if last == 0 else until  # a stem of any length, or so many characters
@@ -101,13 +101,13 @@ def rule_of(form: str, words: Sequence[str], lower: Callable[[str], str] = str.l
     return tuple(head + tail)
 
 
-def _common(one: str, other: str) -> int:
+def _common_prefix_length(one: str, other: str) -> int:
     """The length of what both begin with."""
     pairs = zip(one, other, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-def _choice(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
+def _choose_rule(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
     """The rule of a token that was split at least once, and whether the words around decide."""
     whole, total = counts.get(None, 0), sum(counts.values())
     rule = max((one for one in counts if one is not None), key=lambda one: (counts[one], one))
@@ -116,7 +116,7 @@ def _choice(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
     return (None, False) if total - whole <= _RARELY * total else (rule, True)
 
 
-def _endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule | None]:
+def _learn_endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule | None]:
     """The endings of tokens that are split behind a stem of any length; None for those that are not."""
     candidates = {
         form[len(form) - length :]

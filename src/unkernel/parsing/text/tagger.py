@@ -15,14 +15,14 @@ from sklearn.utils._param_validation import Interval
 from unkernel._core import SequenceFeatures, SequenceTrainer
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
-from unkernel.parsing.arc_eager.model import TreebankSource, measurable
+from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.cluster_parameter import ClusterParameter
-from unkernel.parsing.online_weights import Weights, classifier_of_runs
+from unkernel.parsing.online_weights import Weights, average_runs
 from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates
-from unkernel.parsing.text.clusters import WordClusters, clusters_of
-from unkernel.parsing.text.column_task import KNOWN_WORD, Answers, ColumnTask, Numbers, seen_tags
+from unkernel.parsing.text.clusters import WordClusters, get_clusters
+from unkernel.parsing.text.column_task import KNOWN_WORD, Answers, ColumnTask, Numbers, collect_seen_tags
 from unkernel.parsing.text.tagger_model import (
     CLUSTER,
     LEMMA,
@@ -30,8 +30,8 @@ from unkernel.parsing.text.tagger_model import (
     LearnedColumn,
     Lexicons,
     TaggerModel,
-    columns_of,
     feature_sources,
+    find_tagged_columns,
 )
 from unkernel.parsing.training_progress import Reporter
 
@@ -148,23 +148,23 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource]):
     def _check_parameters(self) -> None:
         thread_count(self.n_jobs)  # there are no engines or learners to choose among
 
-    def _corpus(self, source: TreebankSource) -> Treebank:
-        return measurable(source)
+    def _read_corpus(self, source: TreebankSource) -> Treebank:
+        return read_nonempty(source)
 
-    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TaggerModel:
-        wanted = self._wanted(bank)
+    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TaggerModel:
+        wanted = self._choose_columns(bank)
         report(f"{len(bank):,} sentences, {bank.n_words:,} words; {', '.join(wanted)}")
-        clusters = clusters_of(self.clusters, bank, lambda words: report(f"clusters, {words}"))
+        clusters = get_clusters(self.clusters, bank, lambda words: report(f"clusters, {words}"))
         learner = _ColumnLearner(self, bank, dev, clusters, report)
         for name in wanted:
             learner.learn(name)
-        return TaggerModel(learner.columns, self._plain_parameters())
+        return TaggerModel(learner.columns, self._export_parameters())
 
-    def _wanted(self, bank: Treebank) -> list[str]:
+    def _choose_columns(self, bank: Treebank) -> list[str]:
         """The columns to learn, in the order in which they are found."""
         if self.columns is not None and (unknown := sorted(set(self.columns) - set(TAGGED))):
             raise ValueError(f"columns are some of {', '.join(TAGGED)}, got {', '.join(map(repr, unknown))}")
-        given = columns_of(bank)
+        given = find_tagged_columns(bank)
         chosen = given if self.columns is None else [name for name in TAGGED if name in set(self.columns)]
         if missing := [name for name in chosen if name not in given]:
             raise ValueError(f"{bank.name} has no {missing[0]} to learn from")
@@ -177,7 +177,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource]):
     @property
     def columns_(self) -> list[str]:
         """The columns that the tagger fills."""
-        columns: list[str] = self._fitted.columns_
+        columns: list[str] = self._fitted_model.columns_
         return columns
 
     def tag(self, source: TreebankSource | Sequence[Sequence[str]], *, n_jobs: int | None = None) -> Treebank:
@@ -195,7 +195,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource]):
         Treebank
             The sentences with their tags.
         """
-        tagged: Treebank = self._fitted.tag(source, n_jobs=self._jobs(n_jobs))
+        tagged: Treebank = self._fitted_model.tag(source, n_jobs=self._choose_n_jobs(n_jobs))
         return tagged
 
     parse = tag
@@ -229,7 +229,8 @@ class _ColumnLearner:
             lexicons.append((CLUSTER, self.clusters.to_lexicon()))
         # Training does not know rare words, as new text has words that nobody knows. Answers know them all.
         frequent, every = (
-            [("seen", seen_tags(self.bank, answers, at_least)), *lexicons] for at_least in (KNOWN_WORD, 1)
+            [("seen", collect_seen_tags(self.bank, answers, at_least)), *lexicons]
+            for at_least in (KNOWN_WORD, 1)
         )
         templates += "".join(f"{one}[0]\n" for one in before)
         features = SequenceFeatures(templates, file, **feature_sources(before, frequent))
@@ -249,7 +250,7 @@ class _ColumnLearner:
                 cases=task.cases,
                 classes=task.classes,
                 classifiers=[
-                    classifier_of_runs(
+                    average_runs(
                         [run[part] for run in runs],
                         degree=int(self.tagger.degree),
                         classes=np.array(own),

@@ -19,22 +19,22 @@ from unkernel.data.text.conll import COLUMNS, Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
-from unkernel.parsing.arc_eager.model import TreebankSource, measurable, treebank_of
+from unkernel.parsing.arc_eager.model import TreebankSource, as_treebank, read_nonempty
 from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.score_figures import per_second, percentage
 from unkernel.parsing.stored_classifiers import (
-    packed_strings,
+    pack_strings,
     restore_classifiers,
     store_classifiers,
-    unpacked_strings,
+    unpack_strings,
 )
 from unkernel.parsing.tag_check import TagFault
 from unkernel.parsing.text.clusters import Lexicon, WordClusters
-from unkernel.parsing.text.lemmas import edited
+from unkernel.parsing.text.lemmas import apply_edit
 
 if TYPE_CHECKING:
-    from unkernel.parsing.explanation import Decided
+    from unkernel.parsing.explanation import Decision
 
 TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are found
 LEMMA = "lemma"
@@ -44,7 +44,7 @@ _WORD_COLUMN = COLUMNS.index("form")
 _EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
 
 
-def columns_of(bank: Treebank) -> list[str]:
+def find_tagged_columns(bank: Treebank) -> list[str]:
     """The columns that a treebank has tags in."""
     return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
@@ -308,8 +308,8 @@ class TaggerModel(ParserModel):
         Treebank
             The sentences with their tags.
         """
-        bank = treebank_of(source)
-        return Treebank._of(rewritten(bank._text, self._answered(bank, n_jobs)))
+        bank = as_treebank(source)
+        return Treebank._of(rewritten(bank._text, self._annotate(bank, n_jobs)))
 
     parse = tag
 
@@ -328,8 +328,8 @@ class TaggerModel(ParserModel):
         TagResult
             The accuracy and the speed.
         """
-        bank = measurable(source)
-        measured = [name for name in self.columns_ if name in columns_of(bank)]
+        bank = read_nonempty(source)
+        measured = [name for name in self.columns_ if name in find_tagged_columns(bank)]
         if not measured:
             raise ValueError(f"{bank.name} has no {' and no '.join(self.columns_)} to compare with")
         for column in self.columns:
@@ -337,10 +337,10 @@ class TaggerModel(ParserModel):
         start = time.process_time()
         found = self.tag(bank, n_jobs=n_jobs)
         seconds = time.process_time() - start
-        right = {name: _same(bank, found, name) for name in measured}
+        right = {name: _compare_column(bank, found, name) for name in measured}
         return TagResult(
-            accuracy={name: _share(own) for name, own in right.items()},
-            all=_share(np.logical_and.reduce(list(right.values()))),
+            accuracy={name: _percent_true(own) for name, own in right.items()},
+            all=_percent_true(np.logical_and.reduce(list(right.values()))),
             n_sentences=len(bank),
             n_words=bank.n_words,
             seconds=seconds,
@@ -361,7 +361,7 @@ class TaggerModel(ParserModel):
         """
         return []
 
-    def _found(self, bank: Treebank, n_jobs: int | None = None) -> list[NDArray[np.int32]]:
+    def _find_classes(self, bank: Treebank, n_jobs: int | None = None) -> list[NDArray[np.int32]]:
         """The classes of all words, column by column."""
         found = tag_text(
             bank._text,
@@ -371,29 +371,31 @@ class TaggerModel(ParserModel):
         )
         return [np.asarray(own) for own in found]
 
-    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
-        return self._written(bank, self._found(bank, n_jobs)) if bank.n_words else bank.to_bytes()
+    def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
+        return self._write_tags(bank, self._find_classes(bank, n_jobs)) if bank.n_words else bank.to_bytes()
 
-    def _written(self, bank: Treebank, found: list[NDArray[np.int32]]) -> bytes:
+    def _write_tags(self, bank: Treebank, found: list[NDArray[np.int32]]) -> bytes:
         values = []
         for column, own in zip(self.columns, found, strict=True):
-            numbers, names = (own, column.names) if column.name != LEMMA else _lemmas(bank, own, column.names)
+            numbers, names = (
+                (own, column.names) if column.name != LEMMA else _apply_edits(bank, own, column.names)
+            )
             values.append((COLUMNS.index(column.name), numbers, names))
         return bytes(bank._text.write_columns(sorted(values, key=lambda one: one[0])))
 
-    def _decided(self, source: Any, tags: Any) -> Iterator[tuple[Decided, NDArray[np.int32]]]:
-        from unkernel.parsing.decision_trace import decided_tags
+    def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
+        from unkernel.parsing.decision_trace import trace_tags
 
-        bank = treebank_of(source)
+        bank = as_treebank(source)
         if not bank.n_words:
             return iter(())
-        found = self._found(bank)
-        tagged = Treebank._of(rewritten(bank._text, self._written(bank, found)))
-        return decided_tags(tagged, self.columns, found)
+        found = self._find_classes(bank)
+        tagged = Treebank._of(rewritten(bank._text, self._write_tags(bank, found)))
+        return trace_tags(tagged, self.columns, found)
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         arrays, settings = store_classifiers(self.parts_)
         stored = []
         for column in self.columns:
@@ -401,14 +403,14 @@ class TaggerModel(ParserModel):
                 f"{column.name}.features.{key}": np.asarray(array)
                 for key, array in column.features.arrays().items()
             }
-            arrays[f"{column.name}.names"] = packed_strings(column.names)
-            arrays[f"{column.name}.certain.words"] = packed_strings(column.certain.words)
+            arrays[f"{column.name}.names"] = pack_strings(column.names)
+            arrays[f"{column.name}.certain.words"] = pack_strings(column.certain.words)
             arrays[f"{column.name}.certain.parts"] = column.certain.parts
             arrays[f"{column.name}.certain.classes"] = column.certain.classes
             for lexicon, (words, values) in column.lexicons:
                 prefix = _lexicon_prefix(column.name, lexicon)
-                arrays[f"{prefix}.words"] = packed_strings(words)
-                arrays[f"{prefix}.values"] = packed_strings(values)
+                arrays[f"{prefix}.words"] = pack_strings(words)
+                arrays[f"{prefix}.values"] = pack_strings(values)
             stored.append(
                 {
                     "name": column.name,
@@ -423,24 +425,24 @@ class TaggerModel(ParserModel):
         return arrays, settings | {"columns": stored}
 
     @classmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         stored = container.setting(name, settings, "columns", list, _are_columns)
         parts = restore_classifiers(name, arrays, settings)
         model = cls([], parameters)
         for one in stored:
-            model.columns.append(_restored_column(name, one, model.columns_, arrays, parts))
-        model._found(treebank_of([]))  # ValueError if the classifiers are not those of the parts
+            model.columns.append(_restore_column(name, one, model.columns_, arrays, parts))
+        model._find_classes(as_treebank([]))  # ValueError if the classifiers are not those of the parts
         return model
 
 
-def _restored_column(
+def _restore_column(
     file: str, stored: dict[str, Any], before: list[str], arrays: Arrays, parts: dict[str, CompiledClassifier]
 ) -> LearnedColumn:
     name, templates = stored["name"], str(stored["templates"])
     lexicons: Lexicons = [
-        (lexicon, _restored_lexicon(file, _lexicon_prefix(name, lexicon), arrays))
+        (lexicon, _restore_lexicon(file, _lexicon_prefix(name, lexicon), arrays))
         for lexicon in map(str, stored["lexicons"])
     ]
     prefix = f"{name}.features."
@@ -452,7 +454,7 @@ def _restored_column(
     features = restored_sequence_features(
         templates, file, own, int(stored["features"]), **feature_sources(before, lexicons)
     )
-    names = unpacked_strings(file, arrays, f"{name}.names")
+    names = unpack_strings(file, arrays, f"{name}.names")
     if name == LEMMA and not all(map(_EDIT.fullmatch, names)):
         raise ValueError("an edit of words is damaged")
     return LearnedColumn(
@@ -466,7 +468,7 @@ def _restored_column(
         cases=[([int(one) for one in classes], int(part)) for classes, part in stored["cases"]],
         classes=[[int(one) for one in own] for own in stored["classes"]],
         classifiers=[parts.get(f"{name}.{number}") for number in range(len(stored["classes"]))],
-        certain=_restored_certain(file, f"{name}.certain", arrays),
+        certain=_restore_certain(file, f"{name}.certain", arrays),
     )
 
 
@@ -475,19 +477,19 @@ def _lexicon_prefix(column: str, lexicon: str) -> str:
     return lexicon if lexicon == CLUSTER else f"{column}.{lexicon}"
 
 
-def _restored_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str], list[str]]:
+def _restore_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str], list[str]]:
     return (
-        unpacked_strings(file, arrays, f"{prefix}.words"),
-        unpacked_strings(file, arrays, f"{prefix}.values"),
+        unpack_strings(file, arrays, f"{prefix}.words"),
+        unpack_strings(file, arrays, f"{prefix}.values"),
     )
 
 
-def _restored_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
+def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
     if f"{prefix}.words" not in arrays:  # in files of the first version, classifiers decide everything
         return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
     integers = [np.dtype("<i4")]
     return CertainClasses(
-        unpacked_strings(file, arrays, f"{prefix}.words"),
+        unpack_strings(file, arrays, f"{prefix}.words"),
         container.proper_array(file, arrays, f"{prefix}.parts", integers, 1),
         container.proper_array(file, arrays, f"{prefix}.classes", integers, 1),
     )
@@ -498,17 +500,17 @@ def _are_columns(columns: list[Any]) -> bool:
     return 0 < len(names) == len(columns) == len(set(names)) and set(names) <= set(TAGGED)
 
 
-def _lemmas(
+def _apply_edits(
     bank: Treebank, edits: NDArray[np.int32], names: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]:
     """The lemmas of all words, as numbers of different ones."""
     forms, form_names = bank.symbols("form")
     pairs, inverse = np.unique(edits.astype(np.int64) << 32 | forms, return_inverse=True)
-    lemmas = [edited(names[pair >> 32], form_names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
+    lemmas = [apply_edit(names[pair >> 32], form_names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
     return inverse.astype(np.int32), lemmas
 
 
-def _same(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
+def _compare_column(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
     """Which words have the right value."""
     codes, names = gold.symbols(column)
     other, other_names = found.symbols(column)
@@ -518,5 +520,5 @@ def _same(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
     return same
 
 
-def _share(right: NDArray[np.bool_]) -> float:
+def _percent_true(right: NDArray[np.bool_]) -> float:
     return percentage(int(np.count_nonzero(right)), len(right))

@@ -14,13 +14,13 @@ from unkernel._core import Progress
 from unkernel.data.text.conll import Treebank
 from unkernel.learners.parameters import stored_parameters
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
-from unkernel.parsing.arc_eager.model import TreebankSource, with_gold_trees
+from unkernel.parsing.arc_eager.model import TreebankSource, read_gold_trees
 from unkernel.parsing.explanation import ExplainedDecision
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.template_files import read_templates
-from unkernel.parsing.text.clusters import WordClusters, clusters_of
+from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.text.document import Document
-from unkernel.parsing.text.jackknife import tagged_by_others
+from unkernel.parsing.text.jackknife import jackknife_tags
 from unkernel.parsing.text.result import TextResult
 from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.text.tagger_model import TAGGED
@@ -118,27 +118,27 @@ class TextParser(ModelEstimator[TreebankSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def _corpus(self, source: TreebankSource) -> Treebank:
-        return with_gold_trees(source)
+    def _read_corpus(self, source: TreebankSource) -> Treebank:
+        return read_gold_trees(source)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._parts()[2]._check_parameters()
 
-    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
-        tokenizer, tagger, parser = (_copied(own) for own in self._parts())
+    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TextParserModel:
+        tokenizer, tagger, parser = (_copy_part(own) for own in self._parts())
         self._share_clusters(tagger, parser, bank, report)
-        tokenizer.fit_reporting(bank, dev, on_progress=_of_part("tokenizer", report))
-        tagger.fit_reporting(bank, dev, on_progress=_of_part("tagger", report))
-        tagged = tagged_by_others(
+        tokenizer.fit_reporting(bank, dev, on_progress=_report_part("tokenizer", report))
+        tagger.fit_reporting(bank, dev, on_progress=_report_part("tagger", report))
+        tagged = jackknife_tags(
             bank,
             tagger,
-            _columns_read(parser),
+            _find_read_columns(parser),
             folds=int(self.folds),
-            report=Reporter("tags", 0, _of_part("tags", report)),
+            report=Reporter("tags", 0, _report_part("tags", report)),
         )
         tagged_dev = None if dev is None else tagger.tag(dev)
-        parser.fit_reporting(tagged, tagged_dev, on_progress=_of_part("parser", report))
+        parser.fit_reporting(tagged, tagged_dev, on_progress=_report_part("parser", report))
         parameters = stored_parameters(self)
         parameters.pop("clusters", None)  # its parts have them
         return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, parameters)
@@ -148,7 +148,7 @@ class TextParser(ModelEstimator[TreebankSource]):
     ) -> None:
         """Make clusters ready once, not for every tagger."""
         given = tagger.clusters if self.clusters is None else self.clusters
-        clusters = clusters_of(given, bank, lambda words: report(f"clusters: {words}"))
+        clusters = get_clusters(given, bank, lambda words: report(f"clusters: {words}"))
         tagger.set_params(clusters=clusters)
         if self.clusters is not None:
             parser.set_params(clusters=clusters)
@@ -173,7 +173,7 @@ class TextParser(ModelEstimator[TreebankSource]):
         Document
             The parsed text; every character of the text is in it.
         """
-        parsed: Document = self._fitted.parse(text, n_jobs=self._jobs(n_jobs))
+        parsed: Document = self._fitted_model.parse(text, n_jobs=self._choose_n_jobs(n_jobs))
         return parsed
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
@@ -191,7 +191,7 @@ class TextParser(ModelEstimator[TreebankSource]):
         generator of Document
             The parsed texts, in the order of the texts.
         """
-        parsed: Generator[Document] = self._fitted.parse_many(texts, n_jobs=self._jobs(n_jobs))
+        parsed: Generator[Document] = self._fitted_model.parse_many(texts, n_jobs=self._choose_n_jobs(n_jobs))
         return parsed
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
@@ -209,7 +209,7 @@ class TextParser(ModelEstimator[TreebankSource]):
         list of ExplainedDecision
             The decisions of the tagger, then those of the parser.
         """
-        explained: list[ExplainedDecision] = self._fitted.explain(source, top=top)
+        explained: list[ExplainedDecision] = self._fitted_model.explain(source, top=top)
         return explained
 
     def evaluate(
@@ -231,32 +231,34 @@ class TextParser(ModelEstimator[TreebankSource]):
         TextResult
             The accuracy and the speed.
         """
-        found: TextResult = self._fitted.evaluate(source, given=given, n_jobs=self._jobs(n_jobs))
+        found: TextResult = self._fitted_model.evaluate(
+            source, given=given, n_jobs=self._choose_n_jobs(n_jobs)
+        )
         return found
 
     @classmethod
-    def _unfitted(cls, model: TextParserModel) -> Self:
+    def _new_unfitted(cls, model: TextParserModel) -> Self:
         parts: dict[str, Any] = {
             "tokenizer": Tokenizer(**model.tokenizer.parameters),
-            "tagger": Tagger._unfitted(model.tagger),
-            "parser": ArcEagerParser._unfitted(model.parser),
+            "tagger": Tagger._new_unfitted(model.tagger),
+            "parser": ArcEagerParser._new_unfitted(model.parser),
         }
         for part in parts.values():
             part._validate_params()
         return cls(**(model.parameters | parts))
 
 
-def _columns_read(parser: ArcEagerParser) -> list[str]:
+def _find_read_columns(parser: ArcEagerParser) -> list[str]:
     """The columns of tags that a parser has features of, or is split by."""
     templates, _ = read_templates(parser.templates, TEMPLATES)
     return [name for name in TAGGED if name == "upos" or f".{name}" in templates]
 
 
-def _copied(part: Any) -> Any:
+def _copy_part(part: Any) -> Any:
     return clone(part).set_params(verbose=0)
 
 
-def _of_part(name: str, report: Reporter) -> OnStep:
+def _report_part(name: str, report: Reporter) -> OnStep:
     """Passes on what a part reports, with its name, as a share of the whole training."""
     begin, end = dict(zip(_SHARES, [0.0, *_SHARES.values()], strict=False))[name], _SHARES[name]
 

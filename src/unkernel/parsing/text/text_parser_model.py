@@ -19,15 +19,15 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, comparable_trees
-from unkernel.parsing.ordered_work import in_order
+from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, read_comparable_trees
+from unkernel.parsing.ordered_work import map_in_order
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.tag_check import TagFault
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.gold_text import plain_text
-from unkernel.parsing.text.result import TextResult, compare_text, measures_of
+from unkernel.parsing.text.result import TextResult, compare_text, list_measures
 from unkernel.parsing.text.tagger_model import TaggerModel
-from unkernel.parsing.text.tokenizer_model import TEXT_NAME, TokenizerModel, encoded
+from unkernel.parsing.text.tokenizer_model import TEXT_NAME, TokenizerModel, encode_text
 
 if TYPE_CHECKING:
     from unkernel.parsing.explanation import ExplainedDecision
@@ -44,7 +44,7 @@ _BATCH_BYTES = 1 << 17  # of short texts that are parsed together
 _NEW_TEXT = b"# newdoc\n"  # a line that stands between such texts, and in no answer
 
 
-class _MadeOnce(Generic[_Model]):
+class _LazyModel(Generic[_Model]):
     """A model that is made when it is first needed; threads that need it at the same time get the same."""
 
     def __init__(self, make: Callable[[], _Model]) -> None:
@@ -112,9 +112,9 @@ class TextParserModel(SavedModel):
         parameters: dict[str, Any],
     ) -> None:
         self._tokenizer, self._tagger, self._parser = (
-            _MadeOnce(tokenizer),
-            _MadeOnce(tagger),
-            _MadeOnce(parser),
+            _LazyModel(tokenizer),
+            _LazyModel(tagger),
+            _LazyModel(parser),
         )
         self.parameters = parameters
 
@@ -185,7 +185,7 @@ class TextParserModel(SavedModel):
         Document
             The parsed text; every character of the text is in it.
         """
-        return _document(self._answered_text(encoded(text), n_jobs))
+        return _read_document(self._annotate_text(encode_text(text), n_jobs))
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
         """Parse many texts, in memory that does not grow with their number.
@@ -205,19 +205,19 @@ class TextParserModel(SavedModel):
         """
         if isinstance(texts, str):
             raise TypeError("texts are several: parse takes a single one")
-        return self._parse_batches(_batches(texts), thread_count(n_jobs))
+        return self._parse_batches(_group_into_batches(texts), thread_count(n_jobs))
 
     def _parse_batches(self, batches: Iterable[list[bytes]], threads: int) -> Generator[Document]:
-        for documents in in_order(self._parse_batch, batches, threads):
+        for documents in map_in_order(self._parse_batch, batches, threads):
             yield from documents
 
     def _parse_batch(self, texts: list[bytes]) -> list[Document]:
         """Short texts together: they are split one by one, and tagged and parsed at once."""
-        split = [self.tokenizer._answered(text, 1) for text in texts]
-        parsed = self._answered(_words(b"".join(_NEW_TEXT + one for one in split if one)), 1)
+        split = [self.tokenizer._tokenize(text, 1) for text in texts]
+        parsed = self._annotate(_read_words(b"".join(_NEW_TEXT + one for one in split if one)), 1)
         between = b"\n" + _NEW_TEXT  # the line end is that of the empty line above
         answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
-        return [_document(next(answers) + b"\n" if one else one) for one in split]
+        return [_read_document(next(answers) + b"\n" if one else one) for one in split]
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
         """Explain how the words of a text get their tags and heads, decision by decision.
@@ -259,13 +259,13 @@ class TextParserModel(SavedModel):
         """
         return []
 
-    def _answered_text(self, text: bytes, n_jobs: int | None) -> bytes:
-        return self._answered(_words(self.tokenizer._answered(text, n_jobs)), n_jobs)
+    def _annotate_text(self, text: bytes, n_jobs: int | None) -> bytes:
+        return self._annotate(_read_words(self.tokenizer._tokenize(text, n_jobs)), n_jobs)
 
-    def _answered(self, bank: Treebank, n_jobs: int | None) -> bytes:
+    def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
         """The text of a treebank with tags and trees."""
-        tagged = Treebank._of(rewritten(bank._text, self.tagger._answered(bank, n_jobs)))
-        return self.parser._answered(tagged, n_jobs)
+        tagged = Treebank._of(rewritten(bank._text, self.tagger._annotate(bank, n_jobs)))
+        return self.parser._annotate(tagged, n_jobs)
 
     def evaluate(
         self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
@@ -288,23 +288,23 @@ class TextParserModel(SavedModel):
             The accuracy and the speed.
         """
         check_given(given)
-        bank = comparable_trees(source)
+        bank = read_comparable_trees(source)
         text = plain_text(bank).encode()
-        self._answered_text(
+        self._annotate_text(
             b"", 1
         )  # engines are built on first use, which is not part of the time of answering
         start = time.process_time()
         if given == "text":
-            found = self._answered_text(text, n_jobs)
+            found = self._annotate_text(text, n_jobs)
         else:
-            found = (self if given == "tokens" else self.parser)._answered(bank, n_jobs)
+            found = (self if given == "tokens" else self.parser)._annotate(bank, n_jobs)
         seconds = time.process_time() - start
         answer = Treebank._of(text_of(found, "conllu"))
-        return compare_text(bank, answer, seconds=seconds, measures=measures_of(self.tagger.columns_))
+        return compare_text(bank, answer, seconds=seconds, measures=list_measures(self.tagger.columns_))
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         """Three files in one: what has few arrays is mapped in no time."""
         arrays: Arrays = {}
         sizes = {}
@@ -313,7 +313,7 @@ class TextParserModel(SavedModel):
         return arrays, {"sizes": sizes}
 
     @classmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         sizes = container.setting(name, settings, "sizes", dict, lambda _: True)
@@ -322,7 +322,7 @@ class TextParserModel(SavedModel):
         for part, model in _PARTS.items():
             content = container.proper_array(name, arrays, part, [np.dtype("<u8")], 1)
             size = container.setting(name, sizes, part, int, lambda size: size >= 0)
-            models[part] = partial(context.copy().run, _made, name, model, content, size)
+            models[part] = partial(context.copy().run, _read_model, name, model, content, size)
         return cls(**models, parameters=parameters)
 
     def check_columns(self) -> None:
@@ -344,7 +344,7 @@ class TextParserModel(SavedModel):
         _ = self.models
 
 
-def _made(name: str, model: type[SavedModel], content: NDArray[np.uint64], size: int) -> SavedModel:
+def _read_model(name: str, model: type[SavedModel], content: NDArray[np.uint64], size: int) -> SavedModel:
     kind, arrays, settings = container.read_nested(name, content, size)
     if kind != model.kind:
         raise FormatError(name, 0, 0, f"it holds a file of kind {kind!r}, which is no {model.noun}")
@@ -358,20 +358,20 @@ def check_given(given: str) -> str:
     return given
 
 
-def _words(conllu: bytes) -> Treebank:
+def _read_words(conllu: bytes) -> Treebank:
     return Treebank._of(text_of(conllu, "conllu", name=TEXT_NAME))
 
 
-def _document(conllu: bytes) -> Document:
+def _read_document(conllu: bytes) -> Document:
     return Document._of(text_of(conllu, "conllu", name=TEXT_NAME))
 
 
-def _batches(texts: Iterable[str]) -> Iterator[list[bytes]]:
+def _group_into_batches(texts: Iterable[str]) -> Iterator[list[bytes]]:
     batch: list[bytes] = []
     size = 0
     for number, text in enumerate(texts):
         try:
-            batch.append(encoded(text))
+            batch.append(encode_text(text))
         except (TypeError, ValueError) as error:
             raise type(error)(f"text {number}: {error}") from None
         size += len(batch[-1])

@@ -13,7 +13,7 @@ from unkernel._core import whole_text
 from unkernel.data.text.columns import text_of
 from unkernel.data.text.conll import Treebank
 from unkernel.errors import FormatError, not_utf8
-from unkernel.parsing.ordered_work import in_order
+from unkernel.parsing.ordered_work import map_in_order
 from unkernel.parsing.parsed_blocks import Parsed
 from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer_model import TokenizerModel
@@ -48,7 +48,7 @@ def parse_text_stream(
     A paragraph that is not UTF-8 ends the stream or, with `skip`, is left out and listed.
     """
     answer = partial(_answer, model, name, skip)
-    with closing(pieces), closing(in_order(answer, _blocks(model, pieces), threads)) as answers:
+    with closing(pieces), closing(map_in_order(answer, _cut_blocks(model, pieces), threads)) as answers:
         for parsed in answers:
             if parsed.skipped and not skip:
                 yield replace(parsed, skipped=[])
@@ -56,10 +56,10 @@ def parse_text_stream(
             yield parsed
 
 
-def _blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None]:
+def _cut_blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None]:
     spec = (model.tokenizer if isinstance(model, TextParserModel) else model).spec
     held, line, wanted, begins_paragraph = bytearray(), 1, 0, True
-    for piece in _without_mark(pieces):
+    for piece in _strip_byte_order_mark(pieces):
         held += piece
         if not piece or len(held) < wanted:
             yield None
@@ -75,7 +75,7 @@ def _blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | None
         yield _Block(bytes(held), line, begins_paragraph)
 
 
-def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _strip_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Without the mark of the byte order, which is no part of a text."""
     begin = b""
     for piece in pieces:
@@ -87,11 +87,11 @@ def _without_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _answer(model: TextModel, name: str, skip: bool, block: _Block) -> Parsed:
-    text, skipped = _readable(block, name, skip=skip)
+    text, skipped = _drop_unreadable(block, name, skip=skip)
     tokenizer = model.tokenizer if isinstance(model, TextParserModel) else model
     begins_paragraph = block.begins_paragraph or bool(skipped)
-    bank = _read(tokenizer._answered(text, 1, begins_paragraph=begins_paragraph))
-    data = model._answered(bank, 1) if isinstance(model, TextParserModel) else bank.to_bytes()
+    bank = _read(tokenizer._tokenize(text, 1, begins_paragraph=begins_paragraph))
+    data = model._annotate(bank, 1) if isinstance(model, TextParserModel) else bank.to_bytes()
     return Parsed(data, len(bank), bank.n_words, skipped, _read)
 
 
@@ -99,15 +99,15 @@ def _read(data: bytes) -> Treebank:
     return Treebank._of(text_of(data, "conllu"))
 
 
-def _readable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
+def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
     """The paragraphs that are UTF-8, up to the first that is not or without all these; and what they have."""
     data, line = block.data, block.line
-    if _error(data, line, name) is None:
+    if _find_error(data, line, name) is None:
         return data, []
     good, errors = [], []
     ends = [found.end() for found in _BLANK_LINE.finditer(data)]
     for begin, end in zip([0, *ends], [*ends, len(data)], strict=True):
-        error = _error(data[begin:end], line, name)
+        error = _find_error(data[begin:end], line, name)
         line += data.count(b"\n", begin, end)
         if error is None:
             good.append(data[begin:end])
@@ -118,7 +118,7 @@ def _readable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[Form
     return b"".join(good), errors
 
 
-def _error(paragraph: bytes, line: int, name: str) -> FormatError | None:
+def _find_error(paragraph: bytes, line: int, name: str) -> FormatError | None:
     try:
         paragraph.decode()
     except UnicodeDecodeError as error:

@@ -15,11 +15,11 @@ from sklearn.utils._param_validation import Interval
 from unkernel._core import Multiwords, TokenizerSpec, split_rows
 from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing.arc_eager.model import TreebankSource, measurable
+from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
 from unkernel.parsing.model_estimator import ModelEstimator
-from unkernel.parsing.online_rows import AnsweredRows, RowLearner, rows_of_known
-from unkernel.parsing.text.characters import character_tables, lower
-from unkernel.parsing.text.gold_text import GoldText, check_tells_blanks, gold_sentences, gold_text
+from unkernel.parsing.online_rows import LabelledRows, RowLearner, index_known_features
+from unkernel.parsing.text.characters import build_character_tables, lower
+from unkernel.parsing.text.gold_text import GoldText, build_gold_text, check_tells_blanks, read_gold_sentences
 from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 from unkernel.parsing.training_progress import Reporter
@@ -114,25 +114,25 @@ class Tokenizer(ModelEstimator[TreebankSource]):
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def _corpus(self, source: TreebankSource) -> Treebank:
-        return measurable(source)
+    def _read_corpus(self, source: TreebankSource) -> Treebank:
+        return read_nonempty(source)
 
-    def _learned(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
-        sentences = gold_sentences(bank)
+    def _learn(self, bank: Treebank, dev: Treebank | None, report: Reporter) -> TokenizerModel:
+        sentences = read_gold_sentences(bank)
         check_tells_blanks(bank, sentences)
-        text = gold_text(sentences, layouts=_LAYOUTS)
-        dev_text = None if dev is None else gold_text(gold_sentences(dev))
-        arrays = character_tables(text.text.decode())
+        text = build_gold_text(sentences, layouts=_LAYOUTS)
+        dev_text = None if dev is None else build_gold_text(read_gold_sentences(dev))
+        arrays = build_character_tables(text.text.decode())
         spec = TokenizerSpec(arrays)
         spec.learn(text.text, text.ends, text.boundaries, min_count=int(self.min_count))
         arrays |= {name: np.asarray(array) for name, array in spec.learnt().items()}
-        rows = _boundary_rows(spec, text)
+        rows = _build_boundary_rows(spec, text)
         report(
             f"{len(sentences):,} sentences, {len(text.ends):,} tokens, {len(rows.answers):,} decisions, "
             f"{spec.columns:,} features"
         )
-        dev_rows = None if dev_text is None else _boundary_rows(spec, dev_text)
-        learner = self._learner(report)
+        dev_rows = None if dev_text is None else _build_boundary_rows(spec, dev_text)
+        learner = self._new_learner(report)
         boundaries = learner.learn("boundaries", rows, dev_rows, classes=_BOUNDARIES, columns=spec.columns)
         tokens = [(token.form, token.words) for sentence in sentences for token in sentence.tokens]
         splits = learn_splits(tokens, partial(lower, cases=arrays["cases"]))
@@ -144,7 +144,7 @@ class Tokenizer(ModelEstimator[TreebankSource]):
             splits.rules,
             splits.longest_ending,
             {"boundaries": boundaries, "splits": split},
-            self._plain_parameters(),
+            self._export_parameters(),
         )
 
     def _learn_splits(
@@ -156,12 +156,12 @@ class Tokenizer(ModelEstimator[TreebankSource]):
         known = names[counts >= self.min_count]
         if len(answers) == 0:
             return None, known
-        rows = rows_of_known(features, answers, known)
-        dev_rows = None if dev is None else rows_of_known(*questions.of(dev), known)
+        rows = index_known_features(features, answers, known)
+        dev_rows = None if dev is None else index_known_features(*questions.of(dev), known)
         dev_rows = dev_rows if dev_rows is not None and len(dev_rows.answers) else None
         return learner.learn("multiword tokens", rows, dev_rows, classes=_SPLITS, columns=len(known)), known
 
-    def _learner(self, report: Reporter) -> RowLearner:
+    def _new_learner(self, report: Reporter) -> RowLearner:
         seeds = check_random_state(self.random_state).randint(2**31, size=int(self.runs))
         return RowLearner(
             degree=int(self.degree),
@@ -189,7 +189,7 @@ class Tokenizer(ModelEstimator[TreebankSource]):
         Treebank
             Sentences with the columns ID, FORM and MISC.
         """
-        tokenized: Treebank = self._fitted.tokenize(text, n_jobs=self._jobs(n_jobs))
+        tokenized: Treebank = self._fitted_model.tokenize(text, n_jobs=self._choose_n_jobs(n_jobs))
         return tokenized
 
 
@@ -209,9 +209,9 @@ class _SplitQuestions:
         return features.reshape(len(tokens), -1 if len(tokens) else 0), answers
 
 
-def _boundary_rows(spec: TokenizerSpec, text: GoldText) -> AnsweredRows:
+def _build_boundary_rows(spec: TokenizerSpec, text: GoldText) -> LabelledRows:
     rows = spec.rows(text.text, text.ends, text.boundaries)
-    return AnsweredRows(*(np.asarray(rows[name]) for name in ("offsets", "columns", "answers")))
+    return LabelledRows(*(np.asarray(rows[name]) for name in ("offsets", "columns", "answers")))
 
 
 def _split_arrays(spec: TokenizerSpec, splits: Splits) -> dict[str, NDArray[Any]]:

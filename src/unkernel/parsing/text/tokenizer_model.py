@@ -17,7 +17,7 @@ from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
-from unkernel.parsing.arc_eager.model import measurable
+from unkernel.parsing.arc_eager.model import read_nonempty
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.text.gold_text import plain_text
@@ -121,7 +121,7 @@ class TokenizerModel(SavedModel):
         ValueError
             If the text contains a lone surrogate, which is not a character.
         """
-        return Treebank._of(text_of(self._answered(encoded(text), n_jobs), "conllu", name=TEXT_NAME))
+        return Treebank._of(text_of(self._tokenize(encode_text(text), n_jobs), "conllu", name=TEXT_NAME))
 
     def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
         """Split the text of a treebank and compare the result with its sentences and words.
@@ -139,16 +139,16 @@ class TokenizerModel(SavedModel):
         TextResult
             The accuracy and the speed.
         """
-        bank = measurable(source)
+        bank = read_nonempty(source)
         text = plain_text(bank).encode()
         self._engines()  # built on first use, which is not part of the time of answering
         start = time.process_time()
-        found = self._answered(text, n_jobs)
+        found = self._tokenize(text, n_jobs)
         seconds = time.process_time() - start
         answer = Treebank._of(text_of(found, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=SPLITTING)
 
-    def _answered(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:
+    def _tokenize(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:
         return tokenize(
             self.spec,
             self.multiwords,
@@ -164,13 +164,13 @@ class TokenizerModel(SavedModel):
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[Arrays, dict[str, Any]]:
+    def _store(self) -> tuple[Arrays, dict[str, Any]]:
         arrays, settings = store_classifiers(self.parts_)
         rules = [[list(word) for word in rule] for rule in self.rules]
         return arrays | self.arrays, settings | {"rules": rules, "longest_ending": self.longest_ending}
 
     @classmethod
-    def _restored(
+    def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         own = {
@@ -223,7 +223,7 @@ class TokenizerModel(SavedModel):
         spec = TokenizerSpec({key: arrays[key] for key in _CHARACTERS | _LEARNT})
         multiwords = new_multiwords(rules, arrays, longest_ending)
         model = cls(spec, multiwords, arrays, rules, longest_ending, boundaries, splits, parameters)
-        model._answered(b"", None)  # ValueError if the classifiers have other classes
+        model._tokenize(b"", None)  # ValueError if the classifiers have other classes
         return model
 
 
@@ -233,7 +233,7 @@ def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longes
     return Multiwords([list(rule) for rule in rules], table, longest_ending=longest_ending)
 
 
-def encoded(text: str) -> bytes:
+def encode_text(text: str) -> bytes:
     """The text in UTF-8; ValueError if it cannot be."""
     if not isinstance(text, str):
         raise TypeError(
