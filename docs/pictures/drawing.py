@@ -10,11 +10,10 @@ from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from harness.report import Saved, read  # noqa: E402
+from harness.report import HEADLINE_MACHINE, Saved, read  # noqa: E402
 from harness.state import State  # noqa: E402
 
 FOLDER = ROOT / "docs" / "_static" / "pictures"
-MACHINE = "x86_64"  # whose figures are drawn: all peers have been built there
 OURS, THEIRS, OTHERS = "#0072b2", "#8a8a8a", "#d55e00"  # of the palette of Okabe and Ito, but for the grey
 TEXT, FAINT, GRID = "#222222", "#666666", "#dddddd"
 
@@ -34,7 +33,7 @@ rcParams.update(
 
 def results(benchmark: str) -> Saved:
     """The figures that a benchmark has kept."""
-    return read(ROOT / "benchmarks" / "results" / MACHINE / f"{benchmark}.json")
+    return read(ROOT / "benchmarks" / "results" / HEADLINE_MACHINE / f"{benchmark}.json")
 
 
 def value_of(file: Saved, task: str, contender: str, figure: str) -> float:

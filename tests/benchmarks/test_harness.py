@@ -41,7 +41,7 @@ def test_the_page_shows_every_figure(report, tmp_path):
     from harness.report import saved
 
     report.save(tmp_path)
-    text = page.page(saved(tmp_path))
+    text = page.subject_page("linear", saved(tmp_path))
     assert "## Reading svmlight files, against scikit-learn's load_svmlight_file\n" in text
     assert "| task | contender | time, CPU s | memory, MB |" in text
     assert "| reading | **unkernel** | ~0.25 | 10 |" in text
@@ -49,8 +49,52 @@ def test_the_page_shows_every_figure(report, tmp_path):
     assert "|  | slow peer | not reached; ended after 60 s |  |" in text
     assert "- Left out: other peer (ImportError: no module named peer)" in text
     assert "\n```\nUNKERNEL_DATA=/where/the/data/is python benchmarks/data.py" in text
-    assert "- [Reading svmlight files" in text and f"Commit {report.state.commit}, " in text
+    assert f"Commit {report.state.commit}, " in text
     assert "short version" in text
+    assert "## Ranking\n" in text and "*Not measured yet.*" in text
+    overview = page.overview(saved(tmp_path))
+    assert "(../docs/results/linear.md)" in overview
+    assert f"- {page.machine(report.state)}; commit {report.state.commit}\n" in overview
+
+
+def test_every_benchmark_is_on_one_page():
+    import page
+    import run
+
+    shown = [benchmark for _, _, benchmarks in page.SUBJECTS.values() for benchmark in benchmarks]
+    assert sorted(shown) == sorted(run.benchmarks())
+
+
+def test_headlines_are_figures_of_one_machine():
+    import summary
+    from harness.report import HEADLINE_MACHINE, saved
+
+    files = list(saved())
+    assert len(list(summary.lines(files))) == len(summary.COMPARISONS)
+    others = [file for file in files if file.state.machine != HEADLINE_MACHINE]
+    assert list(summary.lines(others)) == []
+
+
+def test_a_headline_is_in_words(report, tmp_path):
+    import page
+    import summary
+    from harness.report import HEADLINE_MACHINE, saved
+
+    report.state = replace(report.state, machine=HEADLINE_MACHINE)
+    report.add("reading", "peer", "speed", "1/s", 300.0)
+    report.add("reading", "unkernel", "speed", "1/s", 1200.0)
+    report.save(tmp_path)
+    files = list(saved(tmp_path))
+    compared = [
+        summary.Comparison("Read", "data", "reading", figure, "unkernel", "peer")
+        for figure in ("time", "speed")
+    ]
+    assert list(summary.lines(files, compared)) == [
+        ["Read", "**250 ms**", "peer: 1 s", "4 ×"],
+        ["Read", "**1,200 per second**", "peer: 300 per second", "4 ×"],
+    ]
+    text = page.with_results("<!-- headlines: 2 -->\nold\n<!-- end of results -->\n", files)
+    assert "times better" in text and "old" not in text
 
 
 def test_titles_end_at_a_colon():
@@ -70,7 +114,7 @@ def test_points_of_a_curve_have_rows_of_their_own(report, tmp_path):
     report.add("reading", "unkernel, in parts", "time", "CPU s", 2.0, at=10.0)
     report.add("reading", "unkernel, in parts", "time", "CPU s", 3.0, at=2000.0)
     report.save(tmp_path)
-    text = page.page(saved(tmp_path))
+    text = page.subject_page("linear", saved(tmp_path))
     assert "| **unkernel, in parts** at 10 | 2 |" in text
     assert "| **unkernel, in parts** at 2,000 | 3 |" in text
 
