@@ -6,9 +6,9 @@
 
 RESULTS.md has the headline figures (summary.py) and leads to the pages in docs/results, one per subject. The
 text at the top of a benchmark's file says what it measures, and is shown above its tables. Nothing on these
-pages is typed by hand. Other pages show excerpts, which end with `<!-- end of results -->`:
-`<!-- results of BENCHMARK: TASK; TASK -->` begins a table of some tasks, and `<!-- headlines: 4 -->` one of the
-first lines of the summary.
+pages is typed by hand. Other pages show excerpts, which end with `<!-- end of results -->`. They begin with
+`<!-- results of BENCHMARK: TASK; TASK -->`, for a table of some tasks, or with `<!-- headlines: 4 -->`, for
+the first lines of the summary.
 """
 
 from __future__ import annotations
