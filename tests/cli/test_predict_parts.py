@@ -16,7 +16,7 @@ import pytest
 
 from reference.processes import run_python
 from unkernel.cli.batch_files import Cluster, Part, _asking
-from unkernel.cli.learners.cluster import connected
+from unkernel.cli.cluster import connected
 
 JOURNAL = "predict.journal"
 
@@ -151,7 +151,7 @@ SCHEDULER = """
 @pytest.mark.hostile
 def test_a_scheduler_that_is_lost_is_named(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("unkernel.cli.learners.cluster._SECONDS_TO_CONNECT", 2)
+    monkeypatch.setattr("unkernel.cli.cluster._SECONDS_TO_CONNECT", 2)
     command = [sys.executable, "-c", textwrap.dedent(SCHEDULER)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -19,8 +19,8 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from unkernel.cli.cluster import check_address, connected
 from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
-from unkernel.cli.learners.cluster import check_address, connected
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display

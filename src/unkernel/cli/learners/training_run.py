@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from unkernel._version import __version__
+from unkernel.cli.cluster import check_address, moved
 from unkernel.cli.inputs import rows as _rows
 from unkernel.cli.inputs import trees as _trees
 from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
-from unkernel.cli.learners.cluster import check_address, moved
 from unkernel.cli.learners.cross_validation import folds_of, validated
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.estimator_options import check_parameters, flag
