@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.cluster import check_address, connected
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.records.files.formats import COMPRESSIONS
 

@@ -11,7 +11,15 @@ from typing import Any
 import typer
 
 from unkernel.cli.inputs.model_kinds import is_records
-from unkernel.cli.inputs.models import Opened, OpenedTrees, describe, describe_trees, open_model, trie_of
+from unkernel.cli.inputs.models import (
+    Opened,
+    OpenedTrees,
+    candidates_to_json,
+    describe,
+    describe_trees,
+    open_model,
+    trie_of,
+)
 from unkernel.cli.inputs.question_rows import expect_rows
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.error_wording import in_words_of_options
@@ -22,7 +30,6 @@ from unkernel.cli.records.explanation import as_rows
 from unkernel.cli.render.compilation import print_compiled
 from unkernel.cli.terminal.console import print_json, warn
 from unkernel.cli.terminal.progress import Display
-from unkernel.cli.terminal.tables import candidates_to_json
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines import compile as compile_model

@@ -89,9 +89,8 @@ def _evaluate_parser(
     threads: int,
     quiet: bool,
 ) -> dict[str, Any]:
-    from unkernel.cli.inputs.parsers import open_parser
+    from unkernel.cli.inputs.parsers import describe_result, open_parser
     from unkernel.cli.inputs.sentences import Input, check_options_of_rows, given_of, reader, task_of
-    from unkernel.cli.render.parser_scores import describe_result
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:

@@ -12,7 +12,7 @@ import typer
 
 from unkernel.cli.explanations import described
 from unkernel.cli.inputs.feature_names import read_names
-from unkernel.cli.inputs.labelled_files import class_labels, label_words
+from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Model,
@@ -28,10 +28,12 @@ from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.help_text import flowing
 from unkernel.cli.render.explanation import print_explanation
-from unkernel.cli.terminal.console import many, print_json
+from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation, Fragment
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
 _TOP, _TOP_OF_DECISIONS = 10, 3

@@ -13,6 +13,7 @@ from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Opened,
     OpenedTrees,
+    candidates_to_json,
     describe,
     describe_trees,
     first_index,
@@ -27,7 +28,6 @@ from unkernel.cli.options.help_text import flowing
 from unkernel.cli.render.inspection import print_model
 from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
-from unkernel.cli.terminal.tables import candidates_to_json
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.tables.builders import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS

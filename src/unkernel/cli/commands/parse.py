@@ -25,7 +25,6 @@ from unkernel.cli.batch_files import (
     folder_of_answers,
     parts_of,
 )
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, stdin_path
 from unkernel.cli.inputs.parsers import Parser, open_parser
 from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
 from unkernel.cli.options import parse_options as own
@@ -33,10 +32,12 @@ from unkernel.cli.options import shared_options
 from unkernel.cli.options.help_text import flowing
 from unkernel.cli.output_files import check_different, check_output
 from unkernel.cli.render.stream_outputs import Sink, arcs, check_arcs, columns, drawings, objects, page
-from unkernel.cli.terminal.console import many, note, on_one_line, rate, seconds, warn
+from unkernel.cli.terminal.console import note, on_one_line, rate, seconds, warn
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
+from unkernel.measures.number_format import many
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)

@@ -29,7 +29,7 @@ from unkernel.cli.batch_files import (
     folder_of_answers,
     parts_of,
 )
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, as_wide_as, class_labels
+from unkernel.cli.inputs.labelled_files import as_wide_as, class_labels
 from unkernel.cli.inputs.model_kinds import is_records
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
 from unkernel.cli.inputs.question_rows import expect_rows, read_asked
@@ -48,6 +48,7 @@ from unkernel.cli.output_files import check_output
 from unkernel.cli.render.predictions import prediction_facts
 from unkernel.cli.terminal.console import messages, print_facts, print_json, rate, results
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data import SvmlightData
 from unkernel.data.files import writing
 from unkernel.data.rows.csr import canonical_rows

@@ -16,9 +16,10 @@ from unkernel.cli.options import report_options, shared_options, train_options
 from unkernel.cli.options.error_wording import in_words_of_options
 from unkernel.cli.options.help_text import flowing
 from unkernel.cli.output_files import check_output
-from unkernel.cli.terminal.console import note, percent, print_facts, print_json
+from unkernel.cli.terminal.console import note, print_facts, print_json
 from unkernel.cli.terminal.progress import Display
 from unkernel.measures.intervals import Measure
+from unkernel.measures.number_format import percent
 from unkernel.report import Report
 from unkernel.report.options import Choices, Costs
 from unkernel.report.search_plot import check_matplotlib

@@ -9,11 +9,11 @@ from typing import Any
 from unkernel.cli.inputs.file_contents import beginning, sentences_in
 from unkernel.cli.inputs.parsers import describe_parser, open_explained, open_parser
 from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
-from unkernel.cli.terminal.console import many
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import read_chunks
 from unkernel.data.files import read_text
 from unkernel.data.text.chunks import ChunkSentence
+from unkernel.measures.number_format import many
 from unkernel.models import container
 from unkernel.parsing import ChunkModel, ExplainedDecision, TextParserModel
 from unkernel.parsing.chunks.model import mark_tag_column

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.terminal.console import many, warn
+from unkernel.cli.terminal.console import warn
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 
-STANDARD_STREAM = "-"
 _LARGEST_EXACT_INTEGER = 2**53
-_LABELS_SHOWN = 8
-
-
-def stdin_path() -> Path:
-    """Return the path of stdin.
-
-    Raises
-    ------
-    ValueError
-        If stdin has no path on this system (Windows).
-    """
-    if not os.path.lexists("/dev/stdin"):
-        raise ValueError("-: this system cannot open stdin by a name; name a file instead")
-    return Path("/dev/stdin")
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
@@ -35,12 +20,6 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
         return labels
     whole = labels.astype(np.int64)
     return whole if np.array_equal(whole, labels) else labels
-
-
-def label_words(labels: list[Any]) -> str:
-    """The first few of some labels, for a sentence."""
-    shown = ", ".join(map(str, labels[:_LABELS_SHOWN]))
-    return shown if len(labels) <= _LABELS_SHOWN else f"{shown}, …"
 
 
 def labels_are_unknown(labels: NDArray[np.float64], classes: NDArray[Any]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from unkernel.cli.inputs.file_contents import data_told
 from unkernel.cli.inputs.model_kinds import parser_words, users_of
 from unkernel.cli.terminal.console import note, size
 from unkernel.cli.terminal.progress import Display
-from unkernel.engines import CompiledClassifier, TreeClassifier, compile, load
+from unkernel.engines import Candidate, CompiledClassifier, TreeClassifier, compile, load
+from unkernel.engines.search.candidates import details
 from unkernel.engines.tables.compiled_tables import BITSLICED, CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
 from unkernel.models import (
@@ -238,6 +239,19 @@ def trie_of(classifier: CompiledClassifier) -> dict[str, int] | None:
     if trie is None:
         return None
     return {"nodes": trie.nodes, "limit": trie.limit, "bytes": trie.nbytes}
+
+
+def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
+    """What was not built or measured is null."""
+    return [
+        candidate.to_json()
+        | {
+            "details": details(candidate),
+            "nbytes": candidate.nbytes if candidate.nbytes >= 0 else None,
+            "microseconds": candidate.microseconds if candidate.microseconds >= 0 else None,
+        }
+        for candidate in candidates
+    ]
 
 
 def score_names(decision: Decision) -> list[str]:

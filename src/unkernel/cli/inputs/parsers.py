@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,12 @@ from unkernel.models import KernelModel
 from unkernel.parsing import ArcEagerModel, ChunkModel, TextParserModel
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.text.result import TITLES, TextResult
 
 _LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before anyone sees them
 Parser = SavedModel
+_DERIVED = ("sentences_per_second", "words_per_second")
+_DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 
 def open_parser(path: Path, command: str, beam: int | None = None) -> Parser:
@@ -95,3 +99,23 @@ def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:
         "support_vectors": part.model.n_support if isinstance(part.model, KernelModel) else None,
         "bytes": part.nbytes,
     }
+
+
+def describe_result(result: Any) -> dict[str, Any]:
+    """All numbers of what a parser's ``evaluate`` found, for JSON."""
+    if isinstance(result, TextResult):
+        result = dataclasses.replace(result, answer=None)  # a treebank, no number
+    found = dataclasses.asdict(result)
+    found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
+    if isinstance(result, TextResult):
+        scores = result.scores()
+        found = {name: value for name, value in found.items() if name not in TITLES or name in scores}
+        del found["measured"], found["answer"]
+        for name, score in scores.items():
+            found[name] = {key: getattr(score, key) for key in _DERIVED_OF_TYPES} | found[name]
+    if "per_type" in found:
+        found["per_type"] = {
+            name: {key: getattr(one, key) for key in _DERIVED_OF_TYPES} | dataclasses.asdict(one)
+            for name, one in result.per_type.items()
+        }
+    return found

@@ -15,12 +15,13 @@ import numpy as np
 
 from unkernel import load
 from unkernel.cli.inputs.file_contents import beginning, check_no_bare_trees, check_no_model, holds_rows
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, class_labels, stdin_path
-from unkernel.cli.terminal.console import many
+from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.errors import FormatError
+from unkernel.measures.number_format import many
 from unkernel.records.files import Block, RecordFile, format_of, open_records
 from unkernel.records.files.columns import column_kinds, column_types, columns_read, features_of_columns
 from unkernel.records.plan import Plan
@@ -80,6 +81,20 @@ def open_record_model(path: Path) -> OpenedRecords:
     if not isinstance(loaded, RecordClassifier):
         raise FormatError(os.fspath(path), 0, 0, "not a model of records")
     return OpenedRecords(path, loaded)
+
+
+def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
+    """What commands cannot do with some models."""
+    if opened.classifier.plan.whole:
+        raise ValueError(
+            f"{opened.path}: answers for texts, and not for records with columns: ask it in Python, with "
+            "unkernel.load"
+        )
+    if probability and opened.classifier.decision.probability is None:
+        raise ValueError(
+            f"{opened.path}: the model has no probabilities; train it anew with --calibrate 3, or leave out "
+            "--probability"
+        )
 
 
 def looks_like_records(file: str) -> bool:

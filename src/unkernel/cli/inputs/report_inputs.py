@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, as_wide_as, class_labels
+from unkernel.cli.inputs.labelled_files import as_wide_as, class_labels
 from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.parsers import open_parser
@@ -21,6 +21,7 @@ from unkernel.cli.inputs.records import (
     asked_blocks,
     check_no_records,
     check_options_of_rows,
+    check_records,
     encoded,
     labels_of,
     open_record_model,
@@ -30,8 +31,8 @@ from unkernel.cli.inputs.records import (
 from unkernel.cli.inputs.sentences import Input, given_of, reader, task_of
 from unkernel.cli.inputs.sentences import check_options_of_rows as check_rows_options
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.records.prediction import check_records
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.csr import canonical_rows, stacked
 from unkernel.measures.predictions import Answered, Examples, answered
 from unkernel.records.files import Block

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, class_labels, only_known_features
+from unkernel.cli.inputs.labelled_files import class_labels, only_known_features
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, trees_told
-from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.console import size
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data import SvmlightData, read_svmlight
+from unkernel.measures.number_format import many
 
 if TYPE_CHECKING:
     from unkernel.cutplane.solver_run import TrainingRows

@@ -18,9 +18,9 @@ from unkernel.cli.inputs.file_contents import (
     holds_no_columns,
     sentences_in,
 )
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.parsing import TextParserModel
 

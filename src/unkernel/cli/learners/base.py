@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.labelled_files import label_words
 from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.measures import class_facts, compare_classes
 from unkernel.cli.options.estimator_options import DerivedOption, default_of, derived_options
-from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.console import size
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 from unkernel.models import KernelModel
 
 Given = Mapping[str, Any]

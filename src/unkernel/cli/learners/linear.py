@@ -8,8 +8,8 @@ from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import ClassLearner, OnProgress, class_words, gap_words, weight_words
 from unkernel.cli.learners.measures import objective_measure
 from unkernel.cli.options.estimator_options import flag
-from unkernel.cli.terminal.console import many, percent
 from unkernel.cutplane import CuttingPlaneSVC
+from unkernel.measures.number_format import many, percent
 
 _MEASURES = {
     "error_rate": "error rate",

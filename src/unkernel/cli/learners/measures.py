@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels, labels_are_unknown, strange_labels
-from unkernel.cli.terminal.console import many, percent
 from unkernel.measures.detection import roc_area
+from unkernel.measures.number_format import many, percent
 from unkernel.measures.predictions import score_for
 from unkernel.models import Decision
 

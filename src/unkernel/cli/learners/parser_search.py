@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import KFold
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.inputs.sentences import TASKS, Input, Task, reader
 from unkernel.cli.learners.cross_validation import Fold
 from unkernel.cli.learners.parser_training import new_parser, options_of, read_corpus
 from unkernel.cli.options.estimator_options import DerivedOption, default_of
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.parsing.bunsetsu.estimator import default_cost
 
 # Parameters that make answers faster or slower, and do not change them: there is nothing to choose by.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.inputs.file_contents import check_no_model
-from unkernel.cli.inputs.parsers import describe_parser
+from unkernel.cli.inputs.parsers import describe_parser, describe_result
 from unkernel.cli.inputs.sentences import Input, Task, reader
 from unkernel.cli.learners import PARSERS
 from unkernel.cli.options import shared_options
@@ -24,15 +24,14 @@ from unkernel.cli.options.estimator_options import (
     flag,
 )
 from unkernel.cli.output_files import check_given, check_model_output
-from unkernel.cli.render.parser_scores import describe_result
 from unkernel.cli.render.parsers import print_parser_training
 from unkernel.cli.terminal.console import peak_memory, print_json, warn
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, TextParser
 from unkernel.parsing.base import BaseParser
 
-_STANDARD_STREAM = "-"
 _OF_PART = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, and options of TextParser, too
 _NO_SOLVER = 1.0  # in place of a tolerance, where training does not converge
 _ONLINE, _OTHERS = ("online",), ("svm", "logistic")
@@ -196,7 +195,7 @@ def _check_for_learner(learner: str, given: list[str]) -> None:
 
 
 def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
-    if inputs.count(_STANDARD_STREAM) > 1:
+    if inputs.count(STANDARD_STREAM) > 1:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
     check_model_output(output, *inputs, force=force)
 

@@ -17,7 +17,8 @@ from unkernel.cli.learners.base import (
     model_counts,
 )
 from unkernel.cli.options.estimator_options import flag
-from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.console import size
+from unkernel.measures.number_format import many
 from unkernel.models.decision import log_softmax
 from unkernel.poly import PolyLogisticRegression, PolySVC
 

@@ -16,8 +16,9 @@ from unkernel.cli.learners.base import (
 )
 from unkernel.cli.learners.measures import NDCG_DEPTH, RANK_MEASURES, compare_ranks, rank_facts
 from unkernel.cli.options.estimator_options import flag
-from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.console import size
 from unkernel.cutplane import RankSVM
+from unkernel.measures.number_format import many
 
 
 class RankLearner(Learner):

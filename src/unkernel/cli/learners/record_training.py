@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._version import __version__
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, label_words
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, looks_like_records, reading_records
 from unkernel.cli.inputs.rows import shown
@@ -24,10 +23,13 @@ from unkernel.cli.learners.cross_validation import Fold, places_of_folds, valida
 from unkernel.cli.learners.measures import log_loss
 from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derived_options, flag
 from unkernel.cli.output_files import check_different, check_model_output
-from unkernel.cli.terminal.console import many, peak_memory, warn
+from unkernel.cli.terminal.console import peak_memory, warn
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.engines import CompiledClassifier, RecordClassifier, compile
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training

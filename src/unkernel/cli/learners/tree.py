@@ -6,12 +6,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.labelled_files import label_words
 from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
-from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.console import size
 from unkernel.data.trees.tree_files import label_values
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 from unkernel.tree import TreeSVC
 
 _CHOSEN = ("kernel", "decay", "width_decay", "normalize", "imbalance")

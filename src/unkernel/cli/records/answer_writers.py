@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, class_labels
+from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.models import decision_names
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.files import writing
 from unkernel.models import Decision
 from unkernel.records.files import format_of

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from unkernel.cli.inputs.records import OpenedRecords, asked_blocks, encoded, reading_records, without_target
-from unkernel.cli.records.prediction import check_records
+from unkernel.cli.inputs.records import (
+    OpenedRecords,
+    asked_blocks,
+    check_records,
+    encoded,
+    reading_records,
+    without_target,
+)
 from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.csr import stacked
 from unkernel.records.plan import Plan

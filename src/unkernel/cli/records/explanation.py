@@ -8,19 +8,20 @@ from typing import Any
 import numpy as np
 
 from unkernel.cli.explanations import described
-from unkernel.cli.inputs.labelled_files import label_words
 from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     asked_blocks,
+    check_records,
     encoded,
     open_record_model,
     reading_records,
     without_target,
 )
-from unkernel.cli.records.prediction import check_records
-from unkernel.cli.terminal.console import many, warn
+from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import record_of
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.inputs.records import (
-    OpenedRecords,
     asked_blocks,
+    check_records,
     encoded,
     labels_of,
     open_record_model,
@@ -23,6 +22,7 @@ from unkernel.cli.learners.measures import CLASS_MEASURES, RANK_MEASURES, compar
 from unkernel.cli.records.answer_writers import Answers, answers_to
 from unkernel.cli.terminal.console import rate
 from unkernel.cli.terminal.progress import Display
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 _QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error", "log_loss"])
 
@@ -148,17 +148,3 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
         "output": request.output,
         "seconds": spent,
     }
-
-
-def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
-    """What commands cannot do with some models."""
-    if opened.classifier.plan.whole:
-        raise ValueError(
-            f"{opened.path}: answers for texts, and not for records with columns: ask it in Python, with "
-            "unkernel.load"
-        )
-    if probability and opened.classifier.decision.probability is None:
-        raise ValueError(
-            f"{opened.path}: the model has no probabilities; train it anew with --calibrate 3, or leave out "
-            "--probability"
-        )

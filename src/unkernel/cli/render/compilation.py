@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from unkernel.cli.render.candidates import print_candidates
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.terminal.console import print_facts, seconds, size
-from unkernel.cli.terminal.tables import print_candidates
 
 
 def print_compiled(result: dict[str, Any]) -> None:

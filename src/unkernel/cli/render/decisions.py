@@ -7,9 +7,10 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.terminal.console import many, on_one_line, print_facts, results
+from unkernel.cli.terminal.console import on_one_line, print_facts, results
 from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.engines.explain.explanation import AND
+from unkernel.measures.number_format import many
 
 
 def print_decisions(found: dict[str, Any]) -> None:

@@ -6,11 +6,13 @@ from typing import Any
 
 from rich.text import Text
 
+from unkernel.cli.render.candidates import print_candidates
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.terminal.console import many, on_one_line, print_facts, results, size
-from unkernel.cli.terminal.tables import new_table, print_candidates, print_table
+from unkernel.cli.terminal.console import on_one_line, print_facts, results, size
+from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.engines.explain.explanation import AND
+from unkernel.measures.number_format import many
 
 
 def print_model(found: dict[str, Any]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.inputs.labelled_files import label_words
-from unkernel.cli.terminal.console import many, size
+from unkernel.cli.terminal.console import size
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many
 
 _FORMATS = {
     "libsvm": "LIBSVM",

@@ -1,43 +1,20 @@
-"""How good a parser is: its description for JSON, and what is printed of that."""
+"""How good a parser is, of its description."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.terminal.console import many, on_one_line
+from unkernel.cli.terminal.console import on_one_line
 from unkernel.cli.terminal.tables import new_table, print_table
-from unkernel.parsing.text.result import TITLES, TextResult
-
-_DERIVED = ("sentences_per_second", "words_per_second")
-_DERIVED_OF_TYPES = ("f1", "precision", "recall")
-
-
-def describe_result(result: Any) -> dict[str, Any]:
-    """All numbers of what a parser's ``evaluate`` found, for JSON."""
-    if isinstance(result, TextResult):
-        result = dataclasses.replace(result, answer=None)  # a treebank, no number
-    found = dataclasses.asdict(result)
-    found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
-    if isinstance(result, TextResult):
-        scores = result.scores()
-        found = {name: value for name, value in found.items() if name not in TITLES or name in scores}
-        del found["measured"], found["answer"]
-        for name, score in scores.items():
-            found[name] = {key: getattr(score, key) for key in _DERIVED_OF_TYPES} | found[name]
-    if "per_type" in found:
-        found["per_type"] = {
-            name: {key: getattr(one, key) for key in _DERIVED_OF_TYPES} | dataclasses.asdict(one)
-            for name, one in result.per_type.items()
-        }
-    return found
+from unkernel.measures.number_format import many
+from unkernel.parsing.text.result import TITLES
 
 
 def result_facts(found: dict[str, Any]) -> dict[str, str]:
-    """What matters most of :func:`describe_result`."""
+    """What matters most of :func:`~unkernel.cli.inputs.parsers.describe_result`."""
     if "tokens" in found and "words" in found:
         return _text_facts(found)
     if "uas" in found:

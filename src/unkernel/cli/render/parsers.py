@@ -7,10 +7,11 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.inputs.labelled_files import label_words
 from unkernel.cli.render.parser_scores import print_labels, result_facts
-from unkernel.cli.terminal.console import many, percent, print_facts, seconds, size
+from unkernel.cli.terminal.console import print_facts, seconds, size
 from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.measures.number_format import labels as label_words
+from unkernel.measures.number_format import many, percent
 from unkernel.models import registry
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}

@@ -6,8 +6,7 @@ from typing import Any
 
 from unkernel.cli.learners.measures import class_facts, rank_facts
 from unkernel.cli.terminal.console import seconds
-
-_STANDARD_STREAM = "-"
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 
 def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
@@ -20,7 +19,7 @@ def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
     )
     if "cache" in result:
         facts["cache"] = f"{result['cache']['hits']:,} {unit}s found, {result['cache']['misses']:,} scored"
-    if result.get("output") not in (None, _STANDARD_STREAM):
+    if result.get("output") not in (None, STANDARD_STREAM):
         facts["written"] = str(result["output"])
     return facts
 

@@ -14,8 +14,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM
 from unkernel.cli.output_files import check_output, check_place
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.atomic_write import replaced
 from unkernel.data.files import name_of, writing
 from unkernel.data.text.chunks import ChunkSentence

@@ -68,14 +68,6 @@ def print_facts(title: str, facts: Mapping[str, str], console: Console | None = 
         console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", on_one_line(words)))
 
 
-def many(count: int, one: str, several: str | None = None) -> str:
-    return f"{count:,} {one if count == 1 else several or one + 's'}"
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.2f} %"
-
-
 def seconds(duration: float) -> str:
     return f"{duration:.2f} s" if duration < 100 else f"{duration:,.0f} s"
 

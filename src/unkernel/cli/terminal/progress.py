@@ -20,8 +20,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unkernel.cli.inputs.labelled_files import STANDARD_STREAM, stdin_path
-from unkernel.cli.terminal.console import many, messages, on_one_line
+from unkernel.cli.terminal.console import messages, on_one_line
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
+from unkernel.measures.number_format import many
 
 if TYPE_CHECKING:
     from unkernel._core import Progress as TrainingProgress
