@@ -7,7 +7,9 @@ import pytest
 from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score, roc_auc_score
 
 from unkernel import load, read_svmlight
-from unkernel.cli.learners.measures import compare_classes, ndcg, objective_measure, roc_area
+from unkernel.cli.learners.linear import objective_measure
+from unkernel.cli.quality import compare_classes, ndcg
+from unkernel.measures.detection import roc_area
 from unkernel.models import Decision
 
 

@@ -20,8 +20,8 @@ from unkernel import (
     read_svmlight,
     write_svmlight,
 )
-from unkernel.cli.learners.measures import CLASS_MEASURES
 from unkernel.cli.options.estimator_options import derived_options, flag
+from unkernel.cli.quality import CLASS_MEASURES
 from unkernel.cli.terminal.progress import share_done
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
-from unkernel.measures.predictions import Answered
+from unkernel.measures.predictions import Scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +18,7 @@ class Measured(ABC):
 
     words: ClassVar[Mapping[str, str]]  # what each measure says
 
-    answers: Answered
+    answers: Scored
 
     @property
     def name(self) -> str:

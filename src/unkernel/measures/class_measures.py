@@ -56,7 +56,7 @@ class ClassMeasures(Measured):
         return np.bincount(cells, weights=counts, minlength=size * size).reshape(size, size)
 
     @cached_property
-    def _losses(self) -> dict[str, Numbers]:
+    def losses(self) -> dict[str, Numbers]:
         """The log loss and the Brier score of each example."""
         probabilities = self.answers.probabilities
         if probabilities is None:
@@ -71,15 +71,16 @@ class ClassMeasures(Measured):
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """The measures, where examples count so often."""
-        found = self._of_confusion(self._confusion(counts))
+        found = self.shares(self._confusion(counts))
         if self.answers.positive is not None:
             curve = self.answers.detection.curve(counts)
             found |= {ROC_AREA: curve.roc_area(), AVERAGE_PRECISION: curve.average_precision()}
         return found | {
-            name: float(np.average(losses, weights=counts)) for name, losses in self._losses.items()
+            name: float(np.average(losses, weights=counts)) for name, losses in self.losses.items()
         }
 
-    def _of_confusion(self, confusion: NDArray[Any]) -> dict[str, float]:
+    def shares(self, confusion: NDArray[Any]) -> dict[str, float]:
+        """Return the measures that follow from a confusion matrix [right, given] alone."""
         hits, right, given = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
         found = {ACCURACY: _share(hits.sum(), right.sum())}
         place = self.answers.positive

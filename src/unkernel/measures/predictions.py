@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -55,41 +55,27 @@ class Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class Answered:
-    """What one model says of examples.
+class Scored:
+    """Scores of examples, and the predictions that follow from them.
 
     Attributes
     ----------
-    name : str
-    classifier : CompiledClassifier, RecordClassifier or TreeClassifier
-    asked : CsrRows or Forest
-        The examples as the classifier inside is asked about them.
-    examples : Examples
+    decision : Decision
+        How scores become predictions.
     raw : (examples, scores) float64
-        Its scores.
-    microseconds : float
-        CPU time of one answer, among many, on one thread.
+        The scores.
+    examples : Examples
+        The labels to compare with.
+    name : str
+        Name of the model.
     """
 
-    name: str
-    classifier: Classifier
-    asked: CsrRows | Forest
-    examples: Examples
+    decision: Decision
     raw: Numbers
-    microseconds: float
+    examples: Examples
+    name: str = ""
 
     # --- What decides ---------------------------------------------------------------------------------
-
-    @property
-    def inner(self) -> CompiledClassifier | TreeClassifier:
-        """What scores: of records, the classifier of their rows."""
-        return (
-            self.classifier.classifier if isinstance(self.classifier, RecordClassifier) else self.classifier
-        )
-
-    @property
-    def decision(self) -> Decision:
-        return self.classifier.decision
 
     @property
     def ranks(self) -> bool:
@@ -150,7 +136,30 @@ class Answered:
         everyone = np.arange(len(self.right))
         return np.asarray(self.evidence[everyone, self.chosen] - self.evidence[everyone, self.right])
 
-    # --- Why ------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True, eq=False)
+class Answered(Scored):
+    """Predictions of one model, and the model itself.
+
+    Attributes
+    ----------
+    classifier : CompiledClassifier, RecordClassifier or TreeClassifier
+    asked : CsrRows or Forest
+        The examples as the classifier inside takes them.
+    microseconds : float
+        CPU time of one answer, among many, on one thread.
+    """
+
+    classifier: Classifier = field(kw_only=True)
+    asked: CsrRows | Forest = field(kw_only=True)
+    microseconds: float = field(kw_only=True)
+
+    @property
+    def inner(self) -> CompiledClassifier | TreeClassifier:
+        """Return the classifier that scores: of records, that of their rows."""
+        return (
+            self.classifier.classifier if isinstance(self.classifier, RecordClassifier) else self.classifier
+        )
 
     def explain(self, example: int, top: int) -> Explanation | TreeExplanation:
         """What decided for the class that the model says."""
@@ -203,7 +212,15 @@ def answered(
         assert isinstance(inner, CompiledClassifier)
         raw = inner.score_csr(asked, threads)
     spent = time.process_time() - began
-    return Answered(name, classifier, asked, examples, raw, 1e6 * spent / count)
+    return Answered(
+        classifier.decision,
+        raw,
+        examples,
+        name,
+        classifier=classifier,
+        asked=asked,
+        microseconds=1e6 * spent / count,
+    )
 
 
 def score_for(decision: Decision, scores: Numbers, place: int) -> Numbers:
@@ -223,8 +240,9 @@ def places(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) ->
     strange = ~np.isin(labels, classes)
     if strange.any():
         others = np.unique(labels[strange]).tolist()
+        model = f"the model {name}" if name else "the model"
         raise ValueError(
-            f"{many(int(strange.sum()), unit)} of {len(labels):,} have labels that the model {name} does not "
+            f"{many(int(strange.sum()), unit)} of {len(labels):,} have labels that {model} does not "
             f"know ({label_words(others)}); it knows {label_words(classes.tolist())}"
         )
     order = np.argsort(classes, kind="stable")

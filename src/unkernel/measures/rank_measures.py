@@ -66,7 +66,7 @@ class RankMeasures(Measured):
     @cached_property
     def graded(self) -> bool:
         """Whether labels are grades, of which NDCG can be computed."""
-        return bool(self.labels.min() >= 0 and self.labels.max() <= _LARGEST_GRADE)
+        return are_grades(self.labels)
 
     @cached_property
     def ndcg(self) -> dict[int, Numbers]:
@@ -86,8 +86,7 @@ class RankMeasures(Measured):
         ends = np.cumsum(np.bincount(self.groups))
         found = []
         for rows in np.split(order, ends[:-1]):
-            settings = ranking_of(self.labels[rows], None, weights=None, pair_weight=None)
-            found.append(count_pairs(**settings, scores=np.ascontiguousarray(self.scores[rows])))
+            found.append(count_ordered_pairs(self.labels[rows], self.scores[rows]))
         return np.array(found, dtype=np.float64)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
@@ -114,3 +113,20 @@ def _mean(values: Numbers, weights: NDArray[Any]) -> float:
     known = ~np.isnan(values)
     total = weights[known].sum()
     return float((values[known] * weights[known]).sum() / total) if total else float("nan")
+
+
+def are_grades(labels: NDArray[Any]) -> bool:
+    """Tell whether labels are grades, for which NDCG is defined."""
+    return bool(labels.min() >= 0 and labels.max() <= _LARGEST_GRADE)
+
+
+def count_ordered_pairs(
+    labels: NDArray[Any], scores: Numbers, groups: NDArray[Any] | None = None
+) -> tuple[float, float]:
+    """Count the pairs of rows of a group with unequal labels, and those that the scores put in order.
+
+    Equal scores count half. Without groups, all rows are one group.
+    """
+    settings = ranking_of(labels, groups, weights=None, pair_weight=None)
+    pairs, ordered = count_pairs(**settings, scores=np.ascontiguousarray(scores))
+    return pairs, ordered

@@ -31,25 +31,18 @@ from unkernel.cli.batch_files import (
 )
 from unkernel.cli.inputs.labelled_files import as_wide_as, class_labels
 from unkernel.cli.inputs.model_kinds import is_records
-from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, is_ranking, open_model
+from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.question_rows import expect_rows, read_asked
 from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
 from unkernel.cli.inputs.trees import check_rows_only, read_for
-from unkernel.cli.learners.measures import (
-    CLASS_MEASURES,
-    NDCG_DEPTH,
-    RANK_MEASURES,
-    compare_classes,
-    compare_ranks,
-)
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.help_text import flowing
 from unkernel.cli.output_files import check_output
+from unkernel.cli.quality import NDCG_DEPTH, QUALITY, compare, compare_classes
 from unkernel.cli.render.predictions import prediction_facts
 from unkernel.cli.terminal.console import messages, print_facts, print_json, rate, results
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
-from unkernel.data import SvmlightData
 from unkernel.data.files import writing
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
@@ -60,7 +53,6 @@ _ROWS_PER_WRITE = 1 << 16
 _CONTROL_CHARACTERS = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]"
 )  # and what UTF-8 does not have
-_QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error"])
 Numbers = NDArray[np.float64]
 
 
@@ -294,7 +286,7 @@ def answer(path: Path, data: str, display: Display, asking: Asking) -> Answered:
     }
     if asking.cache is not None and isinstance(asked.classifier, CompiledClassifier):
         result["cache"] = asked.classifier.cache_info()._asdict()
-    result |= _QUALITY | asked.compare(raw)
+    result |= QUALITY | asked.compare(raw)
     spent = {"loading": asked.loaded - began, "reading": read - asked.loaded, "scoring": scored - read}
     result["rows_per_second"] = {
         "scoring": rate(len(raw), spent["scoring"]),
@@ -327,7 +319,9 @@ def _ask_rows(opened: Opened, data: str, display: Display, asking: Asking) -> _A
         loaded,
         unit="row",
         score=lambda: classifier.score_csr(X, asking.threads),
-        compare=lambda raw: _compare(rows, raw, opened.model, asking.ndcg_at or NDCG_DEPTH),
+        compare=lambda raw: compare(
+            opened.model.decision, raw, rows.y, rows.qid, asking.ndcg_at or NDCG_DEPTH
+        ),
     )
 
 
@@ -400,19 +394,3 @@ def _shortest_texts(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]
     """Each column of numbers as texts, as short as reads back to the same number."""
     texts = decisions.reshape(len(decisions), -1).astype("U32").astype(object)
     return list(texts.T)
-
-
-def _compare(rows: SvmlightData, raw: Numbers, model: Model, depth: int) -> dict[str, Any]:
-    """How good the answers are, as far as the file's labels tell; what they do not tell is null."""
-    decision = model.decision
-    if is_ranking(model):
-        found = compare_ranks(decision, raw, rows.y, rows.qid, depth)
-        return found | {"correct": _count(found["accuracy"], len(raw))}
-    if decision.scheme == "regression":
-        note = "not known: the model answers with numbers, not with classes"
-        return {"accuracy_note": note, "mean_squared_error": float(np.mean((raw[:, 0] - rows.y) ** 2))}
-    return compare_classes(decision, raw, rows.y)
-
-
-def _count(share: float | None, of: int) -> int | None:
-    return None if share is None else round(share * of)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.terminal.console import warn
-from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 
 _LARGEST_EXACT_INTEGER = 2**53
@@ -20,25 +19,6 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
         return labels
     whole = labels.astype(np.int64)
     return whole if np.array_equal(whole, labels) else labels
-
-
-def labels_are_unknown(labels: NDArray[np.float64], classes: NDArray[Any]) -> str | None:
-    """Why the labels of a file cannot be compared with a model's classes; None where they can."""
-    if classes.dtype.kind not in "biuf":
-        return "not known: the classes of the model are not numbers, as labels in files are"
-    return strange_labels(labels, classes.astype(np.float64), "row")
-
-
-def strange_labels(labels: NDArray[Any], classes: NDArray[Any], one: str) -> str | None:
-    """Which labels of a file are no classes of a model; None where all are."""
-    strange = ~np.isin(labels, classes)
-    if not strange.any():
-        return None
-    others = class_labels(np.unique(labels[strange])).tolist()
-    return (
-        f"not known: {many(int(strange.sum()), one)} of {len(labels):,} have labels that the model "
-        f"does not know ({label_words(others)})"
-    )
 
 
 def as_wide_as(model: Any, X: Any, name: str) -> Any:

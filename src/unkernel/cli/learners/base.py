@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.measures import class_facts, compare_classes
 from unkernel.cli.options.estimator_options import DerivedOption, default_of, derived_options
+from unkernel.cli.quality import compare_classes
+from unkernel.cli.render.quality import class_facts
 from unkernel.cli.terminal.console import size
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import ClassLearner, OnProgress, class_words, gap_words, weight_words
-from unkernel.cli.learners.measures import objective_measure
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cutplane import CuttingPlaneSVC
+from unkernel.measures.detection import roc_area
 from unkernel.measures.number_format import many, percent
 
 _MEASURES = {
@@ -115,3 +118,24 @@ class LinearLearner(ClassLearner):
         if measure := measured["measure"]:
             facts[f"{which} {_MEASURES[measure['name']]}"] = percent(measure["value"])
         return facts
+
+
+def objective_measure(
+    name: str, k: int | None, scores: NDArray[np.float64], positive: NDArray[np.bool_]
+) -> float | None:
+    """Return the measure that ``--objective`` names, for two classes; None for the error rate."""
+    count = int(positive.sum())
+    if name == "error_rate" or not 0 < count < len(positive):
+        return None
+    if name == "f1":
+        found = scores > 0
+        return float(2 * (found & positive).sum() / (found.sum() + count))
+    if name == "roc_area":
+        return roc_area(scores, positive)
+    return _precision_on_top(scores, positive, count if name == "break_even" else int(k or 0))
+
+
+def _precision_on_top(scores: NDArray[np.float64], positive: NDArray[np.bool_], k: int) -> float | None:
+    if not 0 < k <= len(scores):
+        return None
+    return float(positive[np.argsort(-scores, kind="stable")[:k]].mean())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import (
     ClassLearner,
@@ -17,9 +15,9 @@ from unkernel.cli.learners.base import (
     model_counts,
 )
 from unkernel.cli.options.estimator_options import flag
+from unkernel.cli.quality import log_loss
 from unkernel.cli.terminal.console import size
 from unkernel.measures.number_format import many
-from unkernel.models.decision import log_softmax
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
 
@@ -145,11 +143,10 @@ class LogisticLearner(ConjunctionLearner):
         return super().describe(estimator) | {"loss": "logistic", "l1_ratio": share}
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Add how probable the labels are said to be."""
+        """Add the log loss."""
         scores, labels = rows.scores(estimator), rows.targets()[0]
         found = self.compare(estimator, scores, labels)
-        if found["accuracy"] is None:
-            return found | {"log_loss": None}
-        right = np.searchsorted(estimator.classes_, labels)
-        logs = np.take_along_axis(log_softmax(scores), right[:, np.newaxis], axis=1)
-        return found | {"log_loss": float(-logs.mean())}
+        known = None
+        if found["accuracy"] is not None:
+            known = log_loss(estimator.to_model().decision, scores, labels)
+        return found | {"log_loss": known}

@@ -14,8 +14,9 @@ from unkernel.cli.learners.base import (
     size_words,
     weight_words,
 )
-from unkernel.cli.learners.measures import NDCG_DEPTH, RANK_MEASURES, compare_ranks, rank_facts
 from unkernel.cli.options.estimator_options import flag
+from unkernel.cli.quality import NDCG_DEPTH, RANK_MEASURES, compare_ranks
+from unkernel.cli.render.quality import rank_facts
 from unkernel.cli.terminal.console import size
 from unkernel.cutplane import RankSVM
 from unkernel.measures.number_format import many

@@ -20,9 +20,9 @@ from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.calibration import curves_for
 from unkernel.cli.learners.cross_validation import Fold, places_of_folds, validated
-from unkernel.cli.learners.measures import log_loss
 from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derived_options, flag
 from unkernel.cli.output_files import check_different, check_model_output
+from unkernel.cli.quality import log_loss
 from unkernel.cli.terminal.console import peak_memory, warn
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM

@@ -18,13 +18,11 @@ from unkernel.cli.inputs.records import (
     open_record_model,
     reading_records,
 )
-from unkernel.cli.learners.measures import CLASS_MEASURES, RANK_MEASURES, compare_classes, log_loss
+from unkernel.cli.quality import QUALITY, compare_classes, log_loss, mean_squared_error
 from unkernel.cli.records.answer_writers import Answers, answers_to
 from unkernel.cli.terminal.console import rate
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
-
-_QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error", "log_loss"])
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class _Compared:
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
                 return {"accuracy_note": "not known: the labels are not numbers"}
-            return {"mean_squared_error": float(np.mean((scores[:, 0] - labels[codes]) ** 2))}
+            return {"mean_squared_error": mean_squared_error(decision, scores, labels[codes])}
         places = _places(labels, decision.classes)
         if places is None:
             return compare_classes(decision, scores, labels[codes], "record")
@@ -139,7 +137,8 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
         "compiled_now": False,
         "rows": rows,
         **remembered,
-        **_QUALITY,
+        **QUALITY,
+        "log_loss": None,
         **compared.found(classifier.decision),
         "rows_per_second": {
             "scoring": rate(rows, spent["scoring"]),

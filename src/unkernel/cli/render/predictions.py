@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.learners.measures import class_facts, rank_facts
+from unkernel.cli.render.quality import class_facts, rank_facts
 from unkernel.cli.terminal.console import seconds
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unkernel.measures.number_format import number, signed
+from unkernel.measures.predictions import Answered
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, name_of_line, picture
@@ -50,6 +51,7 @@ def largest_errors(studied: Sequence[ValueMeasures], most: int) -> Section:
     """The answers that are farthest off, with what made them."""
     parts = []
     for one in studied:
+        assert isinstance(one.answers, Answered)
         unit = one.answers.examples.unit.capitalize()
         for example in np.argsort(-np.abs(one.errors), kind="stable")[:most].tolist():
             said, right = one.answers.raw[example, 0], one.right[example]

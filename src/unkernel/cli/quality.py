@@ -1,0 +1,156 @@
+"""Quality of answers, for JSON. A measure that is not known is None, and a note says why."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.cli.inputs.labelled_files import class_labels
+from unkernel.measures.class_measures import ACCURACY, F1, LOG_LOSS, PRECISION, RECALL, ClassMeasures
+from unkernel.measures.predictions import Examples, Scored
+from unkernel.measures.value_measures import ValueMeasures
+from unkernel.models import Decision
+
+Groups = NDArray[np.int64] | None
+Numbers = NDArray[np.float64]
+
+CLASS_MEASURES = (
+    "correct",
+    "accuracy",
+    "accuracy_note",
+    *("positive_class", "precision", "recall", "f1", "roc_area"),
+)
+RANK_MEASURES = (
+    "pairs",
+    "ordered_pairs",
+    "groups",
+    "ndcg",
+    "accuracy",
+    "accuracy_note",
+    "mean_absolute_error",
+)
+QUALITY = dict.fromkeys([*CLASS_MEASURES, *RANK_MEASURES, "mean_squared_error"])
+NDCG_DEPTH = 10
+
+
+def compare(
+    decision: Decision, scores: Numbers, labels: NDArray[Any], groups: Groups, depth: int
+) -> dict[str, Any]:
+    """Compare the answers of a model of rows with the labels of a file."""
+    if decision.ranking:
+        found = compare_ranks(decision, scores, labels, groups, depth)
+        share = found["accuracy"]
+        return found | {"correct": None if share is None else round(share * len(labels))}
+    if decision.scheme == "regression":
+        note = "not known: the model answers with numbers, not with classes"
+        return {"accuracy_note": note, "mean_squared_error": mean_squared_error(decision, scores, labels)}
+    return compare_classes(decision, scores, labels)
+
+
+def mean_squared_error(decision: Decision, scores: Numbers, values: NDArray[Any]) -> float:
+    """Return the mean squared difference between predicted and correct values."""
+    errors = ValueMeasures(Scored(decision, scores, Examples(values))).errors
+    return float(np.mean(errors**2))
+
+
+# --- Classes ------------------------------------------------------------------------------------------
+
+
+def compare_classes(
+    decision: Decision, scores: Numbers, labels: NDArray[Any] | None, unit: str = "row"
+) -> dict[str, Any]:
+    """Count the correct answers; with two classes, also measure how the positive one is found and ranked.
+
+    The positive class is the larger one of the two, as in scikit-learn.
+    """
+    found: dict[str, Any] = dict.fromkeys(CLASS_MEASURES)
+    if reason := _why_unknown(decision, labels, unit):
+        return found | {"accuracy_note": f"not known: {reason}"}
+    assert labels is not None
+    answers = Scored(decision, scores, Examples(class_labels(labels), unit=unit))
+    measured = ClassMeasures(answers)
+    try:
+        confusion = measured.confusion
+    except ValueError as error:  # labels that the model does not know
+        return found | {"accuracy_note": f"not known: {error}"}
+    shares = measured.shares(confusion)
+    found |= {"correct": int(np.trace(confusion)), "accuracy": shares[ACCURACY]}
+    if answers.positive is None:
+        return found
+    shares_of_two = {"precision": shares[PRECISION], "recall": shares[RECALL], "f1": shares[F1]}
+    shares_of_two["roc_area"] = answers.detection.curve().roc_area()
+    found |= {name: None if math.isnan(value) else value for name, value in shares_of_two.items()}
+    return found | {"positive_class": answers.classes[answers.positive]}
+
+
+def _why_unknown(decision: Decision, labels: NDArray[Any] | None, unit: str) -> str | None:
+    if labels is None:
+        return "the file has no labels"
+    if not len(labels):
+        return f"there is no {unit}"
+    if unit == "row" and decision.classes.dtype.kind not in "biuf":
+        return "the classes of the model are not numbers, as labels in files are"
+    return None
+
+
+def log_loss(decision: Decision, scores: Numbers, labels: NDArray[Any]) -> float | None:
+    """Return the mean of -log(probability of the right class), in nats; None without probabilities."""
+    if decision.probability is None or not len(labels):
+        return None
+    measured = ClassMeasures(Scored(decision, scores, Examples(labels)))
+    return float(measured.losses[LOG_LOSS].mean())
+
+
+# --- Rankings -----------------------------------------------------------------------------------------
+
+
+def compare_ranks(
+    decision: Decision, scores: Numbers, labels: Numbers, groups: Groups, depth: int = NDCG_DEPTH
+) -> dict[str, Any]:
+    """Measure how well scores order the labels; for ordinal models, also how well answers equal them."""
+    from unkernel.measures.rank_measures import count_ordered_pairs  # rankings alone need scikit-learn
+
+    pairs, ordered = count_ordered_pairs(labels, scores[:, 0], groups)
+    found: dict[str, Any] = {
+        "pairs": int(pairs),
+        "ordered_pairs": ordered / pairs if pairs else None,
+        "groups": None if groups is None else len(np.unique(groups)),
+        "ndcg": ndcg(scores[:, 0], labels, groups, depth),
+        "accuracy": None,
+        "accuracy_note": None,
+        "mean_absolute_error": None,
+    }
+    if decision.scheme != "ordinal":
+        return found
+    classes = compare_classes(decision, scores, labels)
+    found |= {name: classes[name] for name in ("accuracy", "accuracy_note")}
+    if classes["accuracy"] is not None:
+        ranks = np.searchsorted(decision.classes, labels)
+        found["mean_absolute_error"] = float(np.mean(np.abs(decision.codes(scores) - ranks)))
+    return found
+
+
+def ndcg(scores: Numbers, labels: Numbers, groups: Groups, depth: int) -> dict[str, Any] | None:
+    """Return the mean over queries of the normalised discounted cumulative gain of the first `depth` rows.
+
+    A row of label y has the gain 2^y - 1, discounted by log2(1 + rank); rows of equal score share the mean of
+    their gains. Queries without a relevant row, whose ideal gain is 0, are left out of the mean and counted.
+    None if labels are no grades: negative, or too large for 2^y. The convention is that of
+    :func:`unkernel.cutplane.ndcg_score`.
+    """
+    from unkernel.cutplane import ndcg_score
+    from unkernel.measures.rank_measures import are_grades
+
+    if not len(labels) or not are_grades(labels):
+        return None
+    queries = np.zeros(len(labels), dtype=np.int64) if groups is None else np.asarray(groups)
+    relevant, count = len(np.unique(queries[labels > 0])), len(np.unique(queries))
+    return {
+        "k": depth,
+        "value": ndcg_score(labels, scores, queries, k=depth) if relevant else None,
+        "queries": relevant,
+        "queries_without_relevant": count - relevant,
+    }

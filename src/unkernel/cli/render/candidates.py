@@ -1,0 +1,39 @@
+"""The engines that compiling tried, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from unkernel.cli.render.models import exactness
+from unkernel.cli.terminal.console import microseconds, on_one_line, size
+from unkernel.cli.terminal.tables import new_table, print_table
+
+_CHOSEN = "←"
+
+
+def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
+    """The engines that were tried, as :func:`candidates_to_json` describes them, the chosen one marked."""
+    table = new_table()
+    # What must stay on a narrow terminal has a least width.
+    table.add_column("engine", no_wrap=True, min_width=9)
+    table.add_column("details", no_wrap=True)
+    table.add_column("size", no_wrap=True, justify="right")
+    table.add_column("µs/row", no_wrap=True, justify="right", min_width=6)
+    table.add_column("", no_wrap=True, min_width=1)
+    table.add_column("result", no_wrap=True)
+    table.add_column("note")
+    for one in candidates:
+        table.add_row(
+            one["engine"],
+            one["details"],
+            "" if one["nbytes"] is None else size(one["nbytes"]),
+            "" if one["microseconds"] is None else microseconds(one["microseconds"]),
+            _CHOSEN if one["chosen"] else "",
+            exactness(one["exact"]),
+            Text(on_one_line(one["note"])),
+            style="bold" if one["chosen"] else "",
+        )
+    print_table("candidates", table)
