@@ -16,12 +16,10 @@ import typer
 
 from unkernel._version import __version__
 from unkernel.cli.commands import COMMANDS
+from unkernel.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
+from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.help_text import flowing
 from unkernel.cli.removed_commands import new_spelling
-
-BROKEN_PIPE = 1
-BAD_INPUT = 2
-INTERRUPTED = 130
 
 _NO_KIND = ("Missing command", "No such command")
 # Newer Typers have a copy of Click inside and older ones need Click itself: this is the base of
@@ -30,37 +28,16 @@ _CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
 def build(arguments: Sequence[str]) -> typer.Typer:
-    """The application for a command line: the command that it names, and a line of help for the others."""
+    """Build the application: load the command that a command line names, and list the others."""
     app = new_group()
     app.callback(invoke_without_command=True, help=flowing(unkernel.__doc__))(unkernel)
-    asked = first_word(arguments)
-    for name, summary in COMMANDS.items():
-        if name == asked:
-            module = importlib.import_module(f"unkernel.cli.commands.{name}")
-            module.register(app, arguments[list(arguments).index(name) + 1 :])
-        else:
-            app.command(name, help=summary)(_not_loaded)
+
+    def load(name: str) -> None:
+        module = importlib.import_module(f"unkernel.cli.commands.{name}")
+        module.register(app, arguments[list(arguments).index(name) + 1 :])
+
+    add_commands(app, COMMANDS, arguments, load)
     return app
-
-
-def new_group() -> typer.Typer:
-    """A group of commands in our style."""
-    return typer.Typer(
-        name="unkernel",
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich",
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-
-
-def first_word(arguments: Sequence[str]) -> str | None:
-    """The first argument that is no option: the name of a command, as groups have no options with values."""
-    return next((word for word in arguments if not word.startswith("-")), None)
-
-
-def _not_loaded() -> None:
-    raise AssertionError("a command that was not asked for was run")
 
 
 def _show_version(wanted: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import typer
 
 from unkernel.cli.learners import LEARNERS, PARSERS, TEXT_PARSERS
 from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.command_signatures import (
     REQUIRED,
     Parts,
@@ -41,22 +42,16 @@ _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
     """Add ``train`` with the kind that is asked for, and a line of help for the others."""
-    from unkernel.cli.app import first_word, new_group
-
     group = new_group()
-    asked = first_word(arguments)
-    for kind, (where, summary) in {**LEARNERS, **PARSERS, **TEXT_PARSERS}.items():
-        if kind != asked:
-            group.command(kind, help=summary)(_not_loaded)
-        elif kind not in LEARNERS:
-            group.command(kind)(_parser_command(kind, where))
-        else:
-            group.command(kind)(_learner_command(learner_at(where)))
+    kinds = {**LEARNERS, **PARSERS, **TEXT_PARSERS}
+
+    def load(kind: str) -> None:
+        where = kinds[kind][0]
+        command = _learner_command(learner_at(where)) if kind in LEARNERS else _parser_command(kind, where)
+        group.command(kind)(command)
+
+    add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
     app.add_typer(group, name="train", help=flowing(_HELP))
-
-
-def _not_loaded() -> None:
-    raise AssertionError("a kind that was not asked for was run")
 
 
 def learner_at(where: str) -> Any:
@@ -141,7 +136,6 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.learners.record_training import are_records, check_options, of_records, train_records
     from unkernel.cli.learners.training_run import Request, train
     from unkernel.cli.render.training_summary import print_training
-    from unkernel.cli.terminal.console import print_json, warn
     from unkernel.cli.terminal.progress import Display
 
     check_no_model(given["data"][0], f"{learner_type.unit}s")
@@ -162,12 +156,29 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     request = Request.of(f"train {learner.name}", given)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
         result = (train_records if records else train)(learner, request, display)
+    report(result, given, partial(print_training, learner))
+
+
+def report(result: dict[str, Any], given: dict[str, Any], show: Callable[[dict[str, Any]], None]) -> None:
+    """Print the warnings and the result of training, or of tuning."""
+    from unkernel.cli.terminal.console import print_json, warn
+
     for words in result["warnings"]:
         warn(words)
     if given["json"]:
         print_json(result)
     elif not given["quiet"]:
-        print_training(learner, result)
+        show(result)
+
+
+def _train_parser(kind: str, task: Any, given: dict[str, Any]) -> None:
+    from unkernel.cli.learners.parser_training import train_parser
+    from unkernel.cli.render.parsers import print_parser_training
+    from unkernel.cli.terminal.progress import Display
+
+    with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
+        result = train_parser(kind, task, given, display)
+    report(result, given, print_parser_training)
 
 
 def _parser_command(kind: str, task: str) -> Any:
@@ -190,4 +201,4 @@ def _parser_command(kind: str, task: str) -> Any:
         "quiet": (shared_options.Quiet, False),
         "force": (shared_options.Force, False),
     }
-    return make_command(partial(parser_training.train, kind, TASKS[task]), parts, parser_training.HELP[kind])
+    return make_command(partial(_train_parser, kind, TASKS[task]), parts, parser_training.HELP[kind])

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts, record_parts
+from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts, record_parts, report
 from unkernel.cli.learners import LEARNERS, PARSERS
 from unkernel.cli.options import shared_options, train_options
+from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.command_signatures import REQUIRED, Parts, given_options, make_command
 from unkernel.cli.options.estimator_options import choices_of
 from unkernel.cli.options.help_text import flowing
@@ -50,17 +51,15 @@ _SENTENCES = {
 
 def register(app: typer.Typer, arguments: Sequence[str]) -> None:
     """Add ``tune`` with the kind that is asked for, and a line of help for the others."""
-    from unkernel.cli.app import first_word, new_group
-
     group = new_group()
-    asked = first_word(arguments)
-    for kind, (where, summary) in {**LEARNERS, **PARSERS}.items():
-        if kind == asked:
-            learner = _parser_learner(kind) if kind in PARSERS else learner_at(where)
-            told = learner.tune_help.format(**_SENTENCES)
-            group.command(kind)(make_command(partial(_tune, learner), _parts(learner), told))
-        else:
-            group.command(kind, help=summary)(_not_loaded)
+    kinds = {**LEARNERS, **PARSERS}
+
+    def load(kind: str) -> None:
+        learner = _parser_learner(kind) if kind in PARSERS else learner_at(kinds[kind][0])
+        help = learner.tune_help.format(**_SENTENCES)
+        group.command(kind)(make_command(partial(_tune, learner), _parts(learner), help))
+
+    add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
     app.add_typer(group, name="tune", help=flowing(_HELP))
 
 
@@ -68,10 +67,6 @@ def _parser_learner(kind: str) -> Any:
     from unkernel.cli.learners.parser_search import PARSER_LEARNERS
 
     return PARSER_LEARNERS[kind]
-
-
-def _not_loaded() -> None:
-    raise AssertionError("a kind that was not asked for was run")
 
 
 def _parts(learner: Any) -> Parts:
@@ -115,7 +110,6 @@ def _measured_on(learner: Any) -> dict[str, tuple[Any, Any]]:
 def _tune(learner: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.learners.parameter_search import Search, tune
     from unkernel.cli.render.training_summary import print_tuning
-    from unkernel.cli.terminal.console import print_json, warn
     from unkernel.cli.terminal.progress import Display
 
     fixed = [option for option in learner.options() if option.kind is bool]
@@ -133,12 +127,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
         result = tune(search, given["data"], given, shared_options.threads(given["jobs"]), display)
     result["plot"] = _draw(given["plot"], result)
-    for words in result["warnings"]:
-        warn(words)
-    if given["json"]:
-        print_json(result)
-    elif not given["quiet"]:
-        print_tuning(result)
+    report(result, given, print_tuning)
 
 
 def _check_places(given: dict[str, Any]) -> None:

@@ -10,15 +10,13 @@ import typer
 
 from unkernel import load
 from unkernel._loading import check_loaded
-from unkernel.cli.app import BAD_INPUT
+from unkernel.cli.exit_codes import BAD_INPUT, DAMAGED_MODEL
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.help_text import flowing
 from unkernel.cli.terminal.console import on_one_line, print_json, results
 from unkernel.cli.terminal.progress import Display
 from unkernel.errors import FormatError
 from unkernel.models import container
-
-DAMAGED = 1  # the exit code
 
 ModelFiles = Annotated[
     list[Path], typer.Argument(metavar="FILE...", help="Model files of unkernel.", show_default=False)
@@ -74,7 +72,7 @@ def verify(
         for result in found:
             results().print(on_one_line(_line(result)), markup=False)
     if any(result["problem"] for result in found):
-        raise typer.Exit(DAMAGED if any(result["damaged"] for result in found) else BAD_INPUT)
+        raise typer.Exit(DAMAGED_MODEL if any(result["damaged"] for result in found) else BAD_INPUT)
 
 
 def _verified(path: Path, key: Any) -> dict[str, Any]:

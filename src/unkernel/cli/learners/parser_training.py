@@ -24,8 +24,7 @@ from unkernel.cli.options.estimator_options import (
     flag,
 )
 from unkernel.cli.output_files import check_given, check_model_output
-from unkernel.cli.render.parsers import print_parser_training
-from unkernel.cli.terminal.console import peak_memory, print_json, warn
+from unkernel.cli.terminal.console import peak_memory
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.errors import FormatError
@@ -105,8 +104,8 @@ def options_of(estimator: type) -> Sequence[DerivedOption]:
     return [*derived_options(estimator), *of_part]
 
 
-def train(kind: str, task: Task, given: dict[str, Any]) -> None:
-    """What ``unkernel train text``, ``parser``, ``bunsetsu`` and ``chunker`` do."""
+def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display) -> dict[str, Any]:
+    """Train and save a parser; return its description for JSON."""
     began = time.perf_counter()
     check_no_model(given["data"][0], "sentences")
     output = check_given(given["output"], f"train {kind}", given["data"])
@@ -116,28 +115,21 @@ def train(kind: str, task: Task, given: dict[str, Any]) -> None:
     _check_places(
         output, data, dev, trie, given.get("templates"), given.get("clusters"), force=given["force"]
     )
-    threads, silent = shared_options.threads(given["jobs"]), given["quiet"] or given["json"]
-    parser = new_parser(task, given_options(given, options_of(task.estimator)), threads)
+    options = given_options(given, options_of(task.estimator))
+    parser = new_parser(task, options, shared_options.threads(given["jobs"]))
     format = given.get("format")
     read = reader(task, None if format is None else format.value)
-    with Display(quiet=silent, verbose=given["verbose"]) as display:
-        corpus = read_corpus(task, Input(data), read, display)
-        measured = None if dev is None else Input(dev).read(read, display)
-        if trie is not None:
-            parser.set_params(trie=Input(trie).read(read, display))
-        spent, said = fit_parser(parser, corpus, measured, display)
-        parser.save(output)
+    corpus = read_corpus(task, Input(data), read, display)
+    measured = None if dev is None else Input(dev).read(read, display)
+    if trie is not None:
+        parser.set_params(trie=Input(trie).read(read, display))
+    spent, said = fit_parser(parser, corpus, measured, display)
+    parser.save(output)
     result = {"model": str(output), "model_bytes": output.stat().st_size, "data": data, "task": task.name}
     result |= {"sentences": len(corpus), "words": task.count(corpus), "unit": task.unit}
     result |= describe_parser(parser.model_) | _describe_training(parser, dev)
     result |= {"warnings": said, "peak_memory_bytes": peak_memory()}
-    result["seconds"] = {"training": spent, "total": time.perf_counter() - began}
-    for words in said:
-        warn(words)
-    if given["json"]:
-        print_json(result)
-    elif not given["quiet"]:
-        print_parser_training(result)
+    return result | {"seconds": {"training": spent, "total": time.perf_counter() - began}}
 
 
 def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from unkernel.cli.learners.base import Learner
 from unkernel.cli.render.records import print_columns
 from unkernel.cli.terminal.console import print_facts, seconds, size
 from unkernel.cli.terminal.tables import new_table, print_table
@@ -21,7 +20,7 @@ _NAMES = {
 _SHARES = frozenset({"accuracy", "precision", "recall", "f1", "roc_area", "ordered_pairs", "ndcg"})
 
 
-def print_training(learner: Learner, result: dict[str, Any]) -> None:
+def print_training(learner: Any, result: dict[str, Any]) -> None:
     """The model, how well it answers, and what it took."""
     found = [name for name in result if name.startswith("training_")]
     trained = {name.removeprefix("training_"): result[name] for name in found}

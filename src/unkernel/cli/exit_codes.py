@@ -1,0 +1,6 @@
+"""Exit codes of the commands."""
+
+BROKEN_PIPE = 1
+DAMAGED_MODEL = 1  # found by ``unkernel verify``
+BAD_INPUT = 2
+INTERRUPTED = 130
