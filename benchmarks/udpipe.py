@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from harness.processes import LeftOutError, peers_folder
 from harness.state import version_of
 from unkernel.data import Treebank
-from unkernel.data.text.columns import text_of
+from unkernel.data.text.columns import parse_text
 
 PACKAGE = "ufal.udpipe"
 STAGES = ("tokenizer", "tagger", "parser")
@@ -102,4 +102,4 @@ def answered(model: Any, given: str | Treebank, *, stages: int = len(STAGES)) ->
     seconds = time.process_time() - begin
     if error.occurred():
         raise LeftOutError(error.message)
-    return Treebank._of(text_of(answer.encode(), "conllu")), seconds
+    return Treebank._of(parse_text(answer.encode(), "conllu")), seconds

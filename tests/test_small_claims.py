@@ -76,7 +76,7 @@ def test_a_chunker_that_compiles_to_gigabytes(tmp_path, chunker):
 def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
     path = tmp_path / "chunker.uk"
     small_claims.with_vast_model(chunker, path, features=76)
-    monkeypatch.setattr(file_memory_limit, "CONSTANT", 1 << 20)
+    monkeypatch.setattr(file_memory_limit, "BASE_BYTES", 1 << 20)
     refused(path, "the tables of its classifier")
     assert load(path, limit="1G").nbytes > 1 << 20
     assert type(chunker.model_).load(path, limit=np.int64(10**9)).nbytes > 1 << 20
@@ -87,7 +87,7 @@ def test_a_limit_allows_more(tmp_path, chunker, monkeypatch):
 def test_the_environment_allows_more(tmp_path, chunker, monkeypatch):
     path = tmp_path / "chunker.uk"
     small_claims.with_vast_model(chunker, path, features=76)
-    monkeypatch.setattr(file_memory_limit, "CONSTANT", 1 << 20)
+    monkeypatch.setattr(file_memory_limit, "BASE_BYTES", 1 << 20)
     monkeypatch.setenv("UNKERNEL_LIMIT", "1G")
     assert load(path).nbytes > 1 << 20
     with pytest.raises(LimitError, match=r"set UNKERNEL_LIMIT=\d+G"):
@@ -110,13 +110,13 @@ def test_an_allowance_ends_with_its_file(tmp_path):
     path = tmp_path / "model.uk"
     small_claims.columns_without_weights(path, 2, 3)
     load(path)
-    assert file_memory_limit.current() is None
+    assert file_memory_limit.current_allowance() is None
     file_memory_limit.claim(1e18, "whatever")  # nothing is read: it is granted
-    with pytest.raises(LimitError), file_memory_limit.reading(path):
+    with pytest.raises(LimitError), file_memory_limit.limit_file(path):
         file_memory_limit.claim(3e7, "one thing")
         file_memory_limit.claim(3e7, "another")
         file_memory_limit.claim(3e7, "a third")  # claims add up
-    assert file_memory_limit.current() is None
+    assert file_memory_limit.current_allowance() is None
 
 
 def test_limit_errors_travel():
@@ -151,7 +151,7 @@ def test_records_with_all_their_zeros(tmp_path):
     path.write_bytes(bytes(1000))
     with (
         pytest.raises(LimitError, match=r"a record with all its zeros would take 34\.4 GB"),
-        file_memory_limit.reading(path),
+        file_memory_limit.limit_file(path),
     ):
         Plan.from_container(str(path), *plan.to_container("plan."))
 
@@ -160,7 +160,7 @@ def reread(tmp_path, plan):
     """The plan, as a file of 1,000 bytes would hold it."""
     path = tmp_path / "records.uk"
     path.write_bytes(bytes(1000))
-    with file_memory_limit.reading(path):
+    with file_memory_limit.limit_file(path):
         return Plan.from_container(str(path), *plan.to_container("plan."))
 
 
@@ -212,7 +212,7 @@ def test_an_array_that_many_steps_use(tmp_path):
     settings["steps"] = [step | {"table": {"columns": {"array": "plan.0.columns"}}}] * 200
     with (
         pytest.raises(LimitError, match="the tables of the plan would take 640 MB"),
-        file_memory_limit.reading(path),
+        file_memory_limit.limit_file(path),
     ):
         Plan.from_container(str(path), {"plan.0.columns": columns}, settings)
 

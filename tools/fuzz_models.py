@@ -227,7 +227,7 @@ def peak_bytes() -> int:
 
 
 def allowed_bytes(path: Path) -> float:
-    return file_memory_limit.CONSTANT + file_memory_limit.FOLD * float(path.stat().st_size)
+    return file_memory_limit.BASE_BYTES + file_memory_limit.BYTES_PER_FILE_BYTE * float(path.stat().st_size)
 
 
 # --- The parent ---------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def load(
     loaded: (
         CompiledClassifier | RecordClassifier | TreeClassifier | ArcEagerModel | BunsetsuModel | ChunkModel
     )
-    with file_memory_limit.reading(path, limit):
+    with file_memory_limit.limit_file(path, limit):
         found = container.open_file(path, verify=verify, mmap=mmap)
         loaded = registry.kind_of(name, found.kind).load(name, found.arrays, found.settings)
         if verify and verify != "lazy":

@@ -17,14 +17,14 @@ import pytest
 
 from reference.patience import PATIENCE
 from unkernel.data import atomic_write
-from unkernel.data.atomic_write import remove_stale, replaced
+from unkernel.data.atomic_write import remove_stale, replace_file
 
 WRITER = """
 import sys
 from unkernel.data import atomic_write
 if sys.argv[2] == "named":
     atomic_write._open_nameless = lambda folder: None
-with atomic_write.replaced(sys.argv[1]) as file:
+with atomic_write.replace_file(sys.argv[1]) as file:
     file.write(b"half" * 100_000)
     file.flush()
     print("ready", flush=True)
@@ -62,7 +62,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path, kind, number):
     killed_half_way(target, kind, number)
     assert target.read_bytes() == b"old"
     assert len(names(tmp_path)) == (1 if kind == "nameless" else 2)
-    with replaced(target) as file:  # the next writer cleans up, before it needs room
+    with replace_file(target) as file:  # the next writer cleans up, before it needs room
         assert len(names(tmp_path)) == (1 if kind == "nameless" else 2)
         file.write(b"new")
     assert names(tmp_path) == {"target"}
@@ -70,14 +70,14 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path, kind, number):
 
 
 def test_what_another_process_writes_stays(tmp_path, kind):
-    with replaced(tmp_path / "one") as first, replaced(tmp_path / "two") as second:
+    with replace_file(tmp_path / "one") as first, replace_file(tmp_path / "two") as second:
         first.write(b"1")
         second.write(b"2")
         remove_stale(tmp_path)
     assert names(tmp_path) == {"one", "two"}
-    with replaced(tmp_path / "one") as first:  # two writers to one target: the last one wins
+    with replace_file(tmp_path / "one") as first:  # two writers to one target: the last one wins
         first.write(b"first")
-        with replaced(tmp_path / "one") as second:
+        with replace_file(tmp_path / "one") as second:
             second.write(b"second")
         assert (tmp_path / "one").read_bytes() == b"second"
     assert (tmp_path / "one").read_bytes() == b"first"
@@ -97,7 +97,7 @@ def test_a_file_that_was_taken_for_a_stale_one(tmp_path, monkeypatch):
         return lock(descriptor, wait=wait)
 
     monkeypatch.setattr(atomic_write, "_lock", late)
-    with replaced(tmp_path / "target") as file:
+    with replace_file(tmp_path / "target") as file:
         file.write(b"new")
     assert removed
     assert (tmp_path / "target").read_bytes() == b"new"
@@ -112,7 +112,7 @@ def test_systems_without_links_of_nameless_files(tmp_path, monkeypatch, failing)
         monkeypatch.setattr(atomic_write, "_link", lambda *_: os.link("/nowhere", "/nowhere"))
     (tmp_path / "target").write_bytes(b"old")
     (tmp_path / "target").chmod(0o640)
-    with replaced(tmp_path / "target") as file:
+    with replace_file(tmp_path / "target") as file:
         file.write(b"new")
     assert (tmp_path / "target").read_bytes() == b"new"
     assert stat.S_IMODE((tmp_path / "target").stat().st_mode) == 0o640
@@ -121,12 +121,12 @@ def test_systems_without_links_of_nameless_files(tmp_path, monkeypatch, failing)
 
 def test_modes_and_links_stay(tmp_path, kind):
     (tmp_path / "plain").write_bytes(b"")
-    with replaced(tmp_path / "target") as file:
+    with replace_file(tmp_path / "target") as file:
         file.write(b"1")
     assert (tmp_path / "target").stat().st_mode == (tmp_path / "plain").stat().st_mode
     (tmp_path / "target").chmod(0o600)
     (tmp_path / "link").symlink_to("target")
-    with replaced(tmp_path / "link") as file:
+    with replace_file(tmp_path / "link") as file:
         file.write(b"2")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_bytes() == b"2"
@@ -134,7 +134,7 @@ def test_modes_and_links_stay(tmp_path, kind):
 
 
 def test_an_error_leaves_nothing(tmp_path, kind):
-    with pytest.raises(RuntimeError), replaced(tmp_path / "target") as file:
+    with pytest.raises(RuntimeError), replace_file(tmp_path / "target") as file:
         file.write(b"1")
         raise RuntimeError
     assert names(tmp_path) == set()
@@ -154,16 +154,16 @@ def test_only_files_of_ours_are_removed(tmp_path):
 
 
 def test_the_longest_name(tmp_path, kind):
-    with replaced(tmp_path / ("n" * 255)) as file:
+    with replace_file(tmp_path / ("n" * 255)) as file:
         file.write(b"1")
-    with pytest.raises(OSError, match="too long"), replaced(tmp_path / ("n" * 256)):
+    with pytest.raises(OSError, match="too long"), replace_file(tmp_path / ("n" * 256)):
         pass
 
 
 def test_threads_write_beside_each_other(tmp_path, kind):
     def write(number: int) -> None:
         for _ in range(20):
-            with replaced(tmp_path / f"{number % 2}") as file:
+            with replace_file(tmp_path / f"{number % 2}") as file:
                 file.write(f"{number}".encode() * 10_000)
 
     threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
@@ -182,7 +182,7 @@ def test_a_full_disk_is_named(tmp_path, kind):
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
     try:
-        with pytest.raises(OSError, match="too large") as caught, replaced(tmp_path / "target") as file:
+        with pytest.raises(OSError, match="too large") as caught, replace_file(tmp_path / "target") as file:
             file.write(b"1" * 1000)  # kept in a buffer, and written at the end
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -194,6 +194,6 @@ def test_a_full_disk_is_named(tmp_path, kind):
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 @pytest.mark.parametrize("size", [10, 100_000])
 def test_a_full_device_is_named(size):
-    with pytest.raises(OSError, match="No space") as caught, replaced("/dev/full") as file:
+    with pytest.raises(OSError, match="No space") as caught, replace_file("/dev/full") as file:
         file.write(b"1" * size)
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/dev/full")

@@ -181,8 +181,8 @@ def test_files_that_cannot_be_read(parsers, tmp_path):
 
 
 def test_a_sentence_without_end(parsers, monkeypatch):
-    monkeypatch.setitem(parse_stream.__globals__["blocks_of"].__kwdefaults__, "longest", 1000)
-    monkeypatch.setitem(parse_stream.__globals__["parts_of"].__kwdefaults__, "longest", 1000)
+    monkeypatch.setitem(parse_stream.__globals__["split_blocks"].__kwdefaults__, "longest", 1000)
+    monkeypatch.setitem(parse_stream.__globals__["split_parts"].__kwdefaults__, "longest", 1000)
     for task, line in (
         ("trees", "1\ta" + 8 * "\t_" + "\n"),
         ("chunks", "a DT\n"),

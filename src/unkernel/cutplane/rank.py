@@ -44,7 +44,7 @@ from unkernel.cutplane.solver_run import (
     solve_by_cuts,
 )
 from unkernel.cutplane.thresholds import all_whole, best_thresholds
-from unkernel.data.rows.row_checks import check_given
+from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
 from unkernel.errors import warn_caller
 from unkernel.learners.progress import OnProgress
@@ -472,7 +472,7 @@ class RankSVM(LinearLearner):
                 raise ValueError("files have their own labels and groups: y and qid must be None")
             rows, opened = self._rows_in_files(X, on_reading, zero_based)
             return rows, opened.y, opened.qid
-        check_given(X, y, qid)
+        check_inputs(X, y, qid)
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, y_numeric=True
         )

@@ -31,7 +31,7 @@ from unkernel.cutplane.solver_run import (
     solve_by_dual,
 )
 from unkernel.data.rows.csr import CsrRows, canonical_rows
-from unkernel.data.rows.row_checks import check_given
+from unkernel.data.rows.row_checks import check_inputs
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, class_codes, class_weights
 from unkernel.models import Decision
@@ -341,7 +341,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             labels = whole_labels(opened.y)
             check_classification_targets(labels)
             return rows, labels
-        check_given(X, y)
+        check_inputs(X, y)
         matrix, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )

@@ -33,7 +33,7 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 @contextlib.contextmanager
-def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Gives a file to write to that takes the target's place, whole, when the ``with`` block ends well.
 
     Errors of writing name the target, also where the system does not.
@@ -55,14 +55,14 @@ def replaced(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with _writer(temporary.descriptor, path) as file:
             yield file
             file.flush()
-            with _naming(path):
+            with _name_target(path):
                 os.fsync(file.fileno())
                 if path.exists():
                     _set_mode(file.fileno(), path.stat())
                 if _HAS_LOCKS:
                     temporary.take_place_of(path)  # while the file is open, and so locked
         if not _HAS_LOCKS:  # nor can an open file take a place, on Windows
-            with _naming(path):
+            with _name_target(path):
                 temporary.take_place_of(path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -135,7 +135,7 @@ class _Temporary(NamedTuple):
 
 def _open_temporary(path: Path) -> _Temporary:
     name = path.with_name(f"{_BEGIN}{os.urandom(8).hex()}{_END}")
-    with _naming(path):
+    with _name_target(path):
         descriptor = _open_nameless(path.parent)
         if descriptor is not None:
             _lock(descriptor, wait=True)
@@ -149,7 +149,7 @@ def _open_temporary(path: Path) -> _Temporary:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """A file without a name; None where the system has none, or could not give it one later."""
+    """Return a file without a name; None where the system has none, or could not give it one later."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or os.link not in os.supports_dir_fd:
         return None
@@ -176,10 +176,10 @@ def _entry(descriptor: int) -> str:
 
 
 def _writer(descriptor: int, path: Path) -> IO[bytes]:
-    return io.BufferedWriter(_NamingFile(descriptor, path))
+    return io.BufferedWriter(_TargetFile(descriptor, path))
 
 
-class _NamingFile(io.FileIO):
+class _TargetFile(io.FileIO):
     """A file whose errors name the target: a full disk has no name of its own."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
@@ -187,12 +187,12 @@ class _NamingFile(io.FileIO):
         self._path = path
 
     def write(self, data: Any) -> Any:
-        with _naming(self._path):
+        with _name_target(self._path):
             return super().write(data)
 
 
 @contextlib.contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _name_target(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -18,5 +18,5 @@ def checksum_of(content: bytes | NDArray[Any]) -> int:
 
 
 def hexadecimal_checksum(content: bytes | NDArray[Any]) -> str:
-    """The same, as the 16 digits that files hold."""
+    """Return the same, as the 16 digits that files hold."""
     return f"{checksum_of(content):016x}"

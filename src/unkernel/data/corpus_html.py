@@ -9,7 +9,7 @@ _SHOWN = 3  # sentences
 
 
 def corpus_html(corpus: Sequence[Any]) -> str:
-    """One line about the corpus, and the pictures of its first sentences."""
+    """Return one line about the corpus, and the pictures of its first sentences."""
     import html
 
     pictures = "".join(sentence._repr_html_() for sentence in corpus[:_SHOWN])

@@ -289,7 +289,7 @@ def _part(dataset: Dataset, part: str) -> DatasetFile:
 
 
 def _project_root() -> list[Path]:
-    """The folder of the project where the package runs from its sources, else nothing."""
+    """Return the folder of the project where the package runs from its sources, else nothing."""
     root = Path(__file__).resolve().parents[3]
     return [root] if (root / "pyproject.toml").is_file() else []
 

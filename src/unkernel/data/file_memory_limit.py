@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 from unkernel.data.files import name_of
-from unkernel.data.memory import in_words, parse_bytes
+from unkernel.data.memory import format_bytes, parse_bytes
 from unkernel.errors import FormatError, LimitError
 
-CONSTANT = 1 << 26
-FOLD = 128
-_VARIABLE = "UNKERNEL_LIMIT"
+BASE_BYTES = 1 << 26
+BYTES_PER_FILE_BYTE = 128
+_ENVIRONMENT_VARIABLE = "UNKERNEL_LIMIT"
 
 
 @dataclass
@@ -40,31 +40,31 @@ class Allowance:
     """
 
     file: str
-    granted: float
+    limit: float
     _claimed: float = field(default=0.0, init=False)
 
     @property
     def left(self) -> float:
         """Bytes that may still be taken."""
-        return max(self.granted - self._claimed, 0.0)
+        return max(self.limit - self._claimed, 0.0)
 
     def claim(self, nbytes: float, what: str) -> None:
         """Take some; an error if they are not left."""
         if nbytes > self.left:
-            raise self.refusal(f"{what} would take {in_words(nbytes)}", self._claimed + nbytes)
+            raise self.refusal(f"{what} would take {format_bytes(nbytes)}", self._claimed + nbytes)
         self._claimed += nbytes
 
     def refusal(self, reason: str, needed: float) -> Exception:
-        """The error for a claim that is not granted; `needed` bytes would be enough."""
+        """Return the error for a claim that is not granted; `needed` bytes would be enough."""
         if not self.file:
-            return MemoryError(f"{reason}, and {in_words(self.granted)} were given; raise memory")
+            return MemoryError(f"{reason}, and the limit is {format_bytes(self.limit)}; raise memory")
         enough = f"{max(1, math.ceil(needed / 1e9)):d}G" if math.isfinite(needed) else "8G"
         return LimitError(
             self.file,
             0,
             0,
-            f"{reason}, and a file of this size may take {in_words(self.granted)} unless more is allowed; if "
-            f"you trust it, read it with limit={enough!r}, or set UNKERNEL_LIMIT={enough}",
+            f"{reason}, and the limit for a file of this size is {format_bytes(self.limit)}; if trusted, "
+            f"read it with limit={enough!r}, or set UNKERNEL_LIMIT={enough}",
         )
 
 
@@ -78,13 +78,13 @@ def claim(nbytes: float, what: str) -> None:
         allowance.claim(nbytes, what)
 
 
-def current() -> Allowance | None:
-    """The allowance of the file that is being read; None if there is none."""
+def current_allowance() -> Allowance | None:
+    """Return the allowance of the file that is being read; None if there is none."""
     return _current.get()
 
 
 @contextmanager
-def reading(path: str | os.PathLike[str], limit: float | str | None = None) -> Iterator[None]:
+def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -> Iterator[None]:
     """While a file is read: it may take what its size accounts for, or what `limit` says.
 
     Inside of another reading, that one's allowance is what counts.
@@ -93,8 +93,8 @@ def reading(path: str | os.PathLike[str], limit: float | str | None = None) -> I
         yield
         return
     size = os.stat(path).st_size  # noqa: PTH116 (any PathLike, and pathlib is slow to import)
-    granted = _granted(size) if limit is None else _bytes(limit)
-    with _as_current(Allowance(name_of(path), granted)):
+    limit = _default_limit(size) if limit is None else _parse_limit(limit)
+    with _as_current(Allowance(name_of(path), limit)):
         try:
             yield
         except FormatError:
@@ -104,7 +104,7 @@ def reading(path: str | os.PathLike[str], limit: float | str | None = None) -> I
 
 
 @contextmanager
-def of_tables(nbytes: float) -> Iterator[None]:
+def limit_tables(nbytes: float) -> Iterator[None]:
     """While tables are built that may take so many bytes."""
     with _as_current(Allowance("", nbytes)):
         yield
@@ -119,14 +119,14 @@ def _as_current(allowance: Allowance) -> Iterator[None]:
         _current.reset(token)
 
 
-def _granted(size: int) -> float:
+def _default_limit(size: int) -> float:
     """What a file of that size may take where nobody says more."""
-    if limit := os.environ.get(_VARIABLE):
-        return parse_bytes(limit, _VARIABLE)
-    return CONSTANT + FOLD * float(size)
+    if limit := os.environ.get(_ENVIRONMENT_VARIABLE):
+        return parse_bytes(limit, _ENVIRONMENT_VARIABLE)
+    return BASE_BYTES + BYTES_PER_FILE_BYTE * float(size)
 
 
-def _bytes(limit: float | str) -> float:
+def _parse_limit(limit: float | str) -> float:
     if isinstance(limit, str):
         return parse_bytes(limit, "limit")
     if isinstance(limit, bool) or not isinstance(limit, Real) or not limit > 0:

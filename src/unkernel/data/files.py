@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Protocol, cast
 
-from unkernel.data.atomic_write import replaced
+from unkernel.data.atomic_write import replace_file
 from unkernel.errors import FormatError, not_utf8
 
 Source = str | os.PathLike[str] | IO[bytes] | IO[str]
@@ -42,13 +42,13 @@ def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -
 
     A compressed file that is damaged or ends early is a :class:`~unkernel.errors.FormatError`.
     """
-    with _opened(source, wait) as stream:
-        blocks = _decompressed(stream, stream.compression(), size)
-        yield from _joined(_with_damage_named(blocks, name_of(source)), size if wait else 1)
+    with _open_stream(source, wait) as stream:
+        blocks = _decompress(stream, stream.compression(), size)
+        yield from _join_blocks(_name_damage(blocks, name_of(source)), size if wait else 1)
 
 
 def read_text(source: Source) -> str:
-    """The text of a file; a ``FormatError`` with its line if it is not UTF-8."""
+    """Return the text of a file; a ``FormatError`` with its line if it is not UTF-8."""
     try:
         return b"".join(read_blocks(source)).decode()
     except UnicodeDecodeError as error:
@@ -68,7 +68,7 @@ class _Stream:
         return self._ahead.read(size) or self._read_file(size)
 
     def compression(self) -> str:
-        """The suffix that goes with the compression, ``""`` where there is none."""
+        """Return the suffix that goes with the compression, ``""`` where there is none."""
         begin = b""
         while len(begin) < max(map(len, _FIRST_BYTES)) and (more := self._read_file(BLOCK_BYTES)):
             begin += more
@@ -83,7 +83,7 @@ class _Stream:
 
 
 @contextlib.contextmanager
-def _opened(source: Source, wait: bool) -> Iterator[_Stream]:
+def _open_stream(source: Source, wait: bool) -> Iterator[_Stream]:
     if isinstance(source, str | os.PathLike):
         with open(source, "rb", buffering=0) as file:  # noqa: PTH123 (any PathLike, not only Path)
             yield _Stream(file, wait)
@@ -95,13 +95,13 @@ def _opened(source: Source, wait: bool) -> Iterator[_Stream]:
         )
 
 
-def _decompressed(stream: _Stream, compression: str, size: int) -> Iterator[bytes]:
+def _decompress(stream: _Stream, compression: str, size: int) -> Iterator[bytes]:
     if compression == ".zst":
-        return _zstd_blocks(stream)
-    return _plain_blocks(_opener(compression)(stream) if compression else stream, size)
+        return _read_zstd(stream)
+    return _read_plain(_find_decompressor(compression)(stream) if compression else stream, size)
 
 
-def _opener(compression: str) -> Callable[[Any], Any]:
+def _find_decompressor(compression: str) -> Callable[[Any], Any]:
     """What decompresses a file; imported here, as most files are not compressed."""
     if compression == ".gz":
         import gzip
@@ -116,18 +116,18 @@ def _opener(compression: str) -> Callable[[Any], Any]:
     return bz2.BZ2File
 
 
-def _plain_blocks(stream: _Readable, size: int) -> Iterator[bytes]:
+def _read_plain(stream: _Readable, size: int) -> Iterator[bytes]:
     while block := stream.read(size):
         yield block
 
 
-def _zstd_blocks(stream: _Readable) -> Iterator[bytes]:
+def _read_zstd(stream: _Readable) -> Iterator[bytes]:
     """As the zstandard package's own reader, but one that notices when the file ends early."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor()
     frame = decompressor.decompressobj()
-    for block in _plain_blocks(stream, BLOCK_BYTES):
+    for block in _read_plain(stream, BLOCK_BYTES):
         for begin in range(0, len(block), _ZSTD_INPUT_BYTES):
             rest = block[begin : begin + _ZSTD_INPUT_BYTES]
             while rest:
@@ -143,7 +143,7 @@ def _zstd_blocks(stream: _Readable) -> Iterator[bytes]:
         raise EOFError
 
 
-def _with_damage_named(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
+def _name_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     try:
         yield from blocks
     except EOFError:
@@ -167,7 +167,7 @@ def _damaged(name: str, error: Exception) -> FormatError:
     return FormatError(name, 0, 0, f"the compressed file is damaged ({error}); get or write it anew")
 
 
-def _joined(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     held: list[bytes] = []
     held_bytes = 0
     for block in blocks:
@@ -181,7 +181,7 @@ def _joined(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
+def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
     """Gives a function that writes bytes to `target`.
 
     A path is compressed as its suffix says (.gz, .xz, .bz2, .zst), and appears, whole, only when
@@ -189,7 +189,7 @@ def writing(target: Source) -> Iterator[Callable[[bytes], object]]:
     bytes, or their text if it is a text file, as they come.
     """
     if isinstance(target, str | os.PathLike):
-        with replaced(target) as file, _compressing(file, _suffix(target)) as compressed:
+        with replace_file(target) as file, _open_compressor(file, _suffix(target)) as compressed:
             yield compressed.write
     elif not hasattr(target, "write"):
         raise TypeError(f"expected a path or an open file, got {type(target).__name__}")
@@ -203,7 +203,7 @@ def _suffix(target: str | os.PathLike[str]) -> str:
     return os.path.splitext(target)[1]  # noqa: PTH122 (pathlib is slow to import)
 
 
-def _compressing(file: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[Any]:
+def _open_compressor(file: IO[bytes], suffix: str) -> contextlib.AbstractContextManager[Any]:
     if suffix == ".gz":
         import gzip
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A frame with one row for each mapping; the first one names its columns."""
+    """Return a frame with one row for each mapping; the first one names its columns."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:

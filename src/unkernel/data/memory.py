@@ -21,8 +21,8 @@ def parse_bytes(words: str, argument: str = "memory") -> float:
     return amount
 
 
-def in_words(nbytes: float) -> str:
-    """A number of bytes for messages.
+def format_bytes(nbytes: float) -> str:
+    """Return a number of bytes for messages.
 
     >>> in_words(1.25e9), in_words(8e6)
     ('1.25 GB', '8 MB')
@@ -32,7 +32,7 @@ def in_words(nbytes: float) -> str:
 
 
 def available_bytes() -> int:
-    """Bytes this process can still take without swapping; 0 where the system does not say."""
+    """Return bytes this process can still take without swapping; 0 where the system does not say."""
     limits = [limit for limit in (_system_bytes(), _cgroup_bytes(), _process_bytes()) if limit > 0]
     return min(limits, default=0)
 

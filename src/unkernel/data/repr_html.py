@@ -20,7 +20,7 @@ def register(task: str, place: str) -> None:
 
 
 def is_lazy(X: Any) -> bool:
-    """Whether something is a collection of Dask's, which a room above knows to handle."""
+    """Return whether something is a collection of Dask's, which a room above knows to handle."""
     return hasattr(X, "__dask_graph__")
 
 
@@ -33,7 +33,7 @@ class Page(Protocol):
     """A report, as :class:`unkernel.report.Report` is one."""
 
     def html(self) -> str:
-        """The whole page."""
+        """Return the whole page."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file, whole or not at all."""
@@ -42,7 +42,7 @@ class Page(Protocol):
         """Its measures as a frame of pandas."""
 
 
-class Reported:
+class Reportable:
     """What answers examples, and can report how well."""
 
     def report(self, X: Any, y: Any, **options: Any) -> Page:
@@ -66,15 +66,15 @@ class Reported:
         --------
         unkernel.report.report : Compare several models in one report.
         """
-        page: Page = ask("report", self._reported(), X, y, **options)
+        page: Page = ask("report", self._report_subject(), X, y, **options)
         return page
 
-    def _reported(self) -> Any:
+    def _report_subject(self) -> Any:
         """What the report is about; a dict says what it is called there."""
         return self
 
 
-class Shown:
+class HtmlRepr:
     """What notebooks show as HTML."""
 
     def _repr_html_(self) -> str:

@@ -13,7 +13,7 @@ _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
 def thread_count(n_jobs: SupportsIndex | None) -> int:
-    """The number of threads that ``n_jobs`` means, as scikit-learn counts.
+    """Return the number of threads that ``n_jobs`` means, as scikit-learn counts.
 
     None is one thread, -1 all cores that this process may use, -2 all of them but one, and so on.
 

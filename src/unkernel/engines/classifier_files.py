@@ -57,7 +57,7 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     >>> load("model.uk").predict([[1, 0]])
     array([1])
     """
-    with file_memory_limit.reading(path):
+    with file_memory_limit.limit_file(path):
         found = container.open_file(path)
         classifier = classifier_from(name_of(path), found.arrays, found.settings, kind=found.kind)
     classifier.mapped_file = found.file

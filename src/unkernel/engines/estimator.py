@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel.data import repr_html
 from unkernel.data.files import name_of
-from unkernel.data.repr_html import Reported, Shown
+from unkernel.data.repr_html import HtmlRepr, Reportable
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
 from unkernel.models.decision import Decision
@@ -27,7 +27,7 @@ from unkernel.models.decision import Decision
 _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
 
 
-class CompiledEstimator(Reported, Shown):
+class CompiledEstimator(Reportable, HtmlRepr):
     """A model that answers and does not change."""
 
     _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor

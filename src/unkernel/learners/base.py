@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unkernel.data.repr_html import Reported
+from unkernel.data.repr_html import Reportable
 from unkernel.data.rows.csr import CsrRows, canonical_rows
-from unkernel.data.rows.row_checks import check_given, plain_rows
+from unkernel.data.rows.row_checks import check_inputs, plain_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
@@ -82,7 +82,7 @@ class Answers:
         return CompiledClassifier(self.model)
 
 
-class Learner(Reported, BaseEstimator):  # type: ignore[misc]
+class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators. A room adds parameters, ``fit`` and, where models differ, ``_restore``.
 
     After training, a room calls :meth:`_keep` with the outcomes and a function that makes the model. The
@@ -214,7 +214,7 @@ class Learner(Reported, BaseEstimator):  # type: ignore[misc]
         """
         return self._ready().heaviest(top)
 
-    def _reported(self) -> Any:
+    def _report_subject(self) -> Any:
         return {type(self).__name__: self._ready()}
 
     # --- Models and files -----------------------------------------------------------------------------
@@ -334,7 +334,7 @@ class RowLearner(Learner):
             if rows is not None:
                 return rows
         check_is_fitted(self)
-        check_given(X)
+        check_inputs(X)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, reset=False
         )

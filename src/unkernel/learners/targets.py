@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 
-from unkernel.data.rows.row_checks import check_given
+from unkernel.data.rows.row_checks import check_inputs
 from unkernel.learners.parameters import LARGEST_COST
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
     """One weight per row, all finite, not negative, and no larger than any cost may be."""
-    check_given(sample_weight)
+    check_inputs(sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )

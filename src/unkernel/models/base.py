@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.repr_html import Shown
+from unkernel.data.repr_html import HtmlRepr
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -20,7 +20,7 @@ Arrays = dict[str, NDArray[Any]]
 Settings = dict[str, Any]
 
 
-class Model(Shown, ABC):
+class Model(HtmlRepr, ABC):
     """Plain, portable data that gives scores. Learners and readers make models, engines compile them.
 
     Attributes
@@ -58,7 +58,7 @@ class Model(Shown, ABC):
 
     @abstractmethod
     def _arrays(self) -> list[Any]:
-        """The arrays that take memory: whatever has ``nbytes``."""
+        """Return the arrays that take memory: whatever has ``nbytes``."""
 
     def __repr__(self) -> str:
         facts = [self._about(), f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme]

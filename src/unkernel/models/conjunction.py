@@ -228,7 +228,7 @@ class ConjunctionModel(Model):
 
 
 def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
-    """Whether the columns are from 0 to `end`, and each is there once."""
+    """Return whether the columns are from 0 to `end`, and each is there once."""
     if not len(columns):
         return True
     if columns.min() < 0 or columns.max() >= end:

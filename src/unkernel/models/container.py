@@ -22,7 +22,7 @@ from typing import IO, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.atomic_write import replaced
+from unkernel.data.atomic_write import replace_file
 from unkernel.data.checksums import hexadecimal_checksum
 from unkernel.data.files import name_of
 from unkernel.errors import FormatError
@@ -57,13 +57,13 @@ Verify = Literal["lazy"] | bool
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
     """Write a model file whole or not at all; the same model gives the same bytes."""
     pieces = _encoded(name_of(path), kind, arrays, settings)
-    with replaced(path) as file:
+    with replace_file(path) as file:
         for piece in pieces:
             file.write(piece)
 
 
 def nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
-    """The same file as an array for another one, and its size; zeros fill the last number."""
+    """Return the same file as an array for another one, and its size; zeros fill the last number."""
     content = b"".join(_encoded(kind, kind, arrays, settings))
     return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
 
@@ -71,7 +71,7 @@ def nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDAr
 def _encoded(
     name: str, kind: str, arrays: Arrays, settings: Mapping[str, Any]
 ) -> list[bytes | memoryview[int]]:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Arrays of wide numbers come first: so each begins at a multiple of its numbers' size, without gaps,
     which safetensors does not allow.
@@ -110,7 +110,7 @@ def _encoded(
 
 
 def _header_text(header: Mapping[str, Any]) -> bytes:
-    """The header as JSON, padded so that the arrays begin at a cache line."""
+    """Return the header as JSON, padded so that the arrays begin at a cache line."""
     text = json.dumps(header, ensure_ascii=True).encode()
     return text + b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)
 
@@ -158,7 +158,7 @@ class Contents(NamedTuple):
 def read(
     path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bool = True
 ) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-    """The kind of a model file, its arrays and its settings; see :func:`open_file`."""
+    """Return the kind of a model file, its arrays and its settings; see :func:`open_file`."""
     return open_file(path, verify=verify, mmap=mmap)[:3]
 
 
@@ -222,7 +222,7 @@ def _decoded(
 
 
 def _contents(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool) -> NDArray[np.uint8]:
-    """The bytes after the header, of the file that the header was read from."""
+    """Return the bytes after the header, of the file that the header was read from."""
     if mmap:
         return np.memmap(file, dtype=np.uint8, mode="r", shape=size)[start:]
     content = file.read()
@@ -257,7 +257,7 @@ def _verify(name: str, found: Contents, *, everything: bool) -> None:
 
 
 def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
-    """A file with a digest is as `write` makes it, to the byte: it cannot be read in two ways."""
+    """Check that a file with a digest is, byte for byte, as `write` makes it: so it has one reading."""
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
         raise _error(name, f"the header is damaged: its digest is none; {_REMEDY}")
     if _header_text(header) != text:
@@ -267,7 +267,7 @@ def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any
 
 
 def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str, str] | None:
-    """The digests of arrays; None for files of earlier versions."""
+    """Return the digests of arrays; None for files of earlier versions."""
     if "digest" not in metadata:
         return None
     try:
@@ -281,7 +281,7 @@ def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str,
 
 
 def has_digests(path: str | os.PathLike[str]) -> bool | None:
-    """Whether a file of unkernel's holds digests; None for other files."""
+    """Return whether a file of unkernel's holds digests; None for other files."""
     try:
         return open_file(path, verify=False).digests is not None
     except FormatError:
@@ -289,7 +289,7 @@ def has_digests(path: str | os.PathLike[str]) -> bool | None:
 
 
 def begins_as_model(begin: bytes) -> bool:
-    """Whether a file that begins so was written as a model of unkernel, be it whole or not."""
+    """Return whether a file that begins so was written as a model of unkernel, be it whole or not."""
     metadata = begin[8:_SNIFFED_BYTES]
     return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
 
@@ -361,7 +361,7 @@ class _Place(NamedTuple):
 
 
 def _place(name: str, key: str, entry: Any, room: int) -> _Place:
-    """Where an array of the header lies, after a check that it fits into the file."""
+    """Return where an array of the header lies, after a check that it fits into the file."""
     problem = _error(
         name, f"array {key!r} does not lie inside the file: it has been cut short or damaged; {_REMEDY}"
     )
@@ -387,7 +387,7 @@ def _place(name: str, key: str, entry: Any, room: int) -> _Place:
 
 
 def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
-    """The arrays of a safetensors file fill it, one after the other."""
+    """Check that the arrays fill the file, one after the other."""
     position = 0
     for begin, end in sorted((place.begin, place.end) for place in places):
         if begin != position:
@@ -406,7 +406,7 @@ def _array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
 def setting(
     name: str, settings: Mapping[str, Any], key: str, kind: type, valid: Callable[[Any], bool]
 ) -> Any:
-    """A setting of the file `name`, after a check that it is of that kind and valid."""
+    """Return a setting of the file `name`, after a check that it is of that kind and valid."""
     value = settings.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not valid(value):
         raise _error(name, f"the model's setting {key!r} is missing or out of range")
@@ -414,7 +414,7 @@ def setting(
 
 
 def number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool]) -> float:
-    """A setting that is a finite number."""
+    """Return a setting that is a finite number."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
         raise _error(name, f"the model's setting {key!r} is missing or not a number")
@@ -424,7 +424,7 @@ def number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[fl
 
 
 def proper_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank: int) -> NDArray[Any]:
-    """An array of the file `name`, after a check of its type and rank."""
+    """Return an array of the file `name`, after a check of its type and rank."""
     array = arrays.get(key)
     if array is None or array.dtype not in dtypes or array.ndim != rank:
         raise _error(name, f"the model has no proper array {key!r}")
@@ -432,7 +432,7 @@ def proper_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], ran
 
 
 def finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray[np.float64]:
-    """An array of float64 without NaN and infinity."""
+    """Return an array of float64 without NaN and infinity."""
     array = proper_array(name, arrays, key, [np.dtype(np.float64)], rank)
     if not np.isfinite(array).all():
         raise _error(name, f"array {key!r} has a number that is not finite")

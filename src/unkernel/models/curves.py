@@ -22,7 +22,7 @@ class Sigmoid:
     b: float
 
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each score."""
+        """Return the probability of each score."""
         return sigmoid(self.a * scores + self.b)
 
 
@@ -34,7 +34,7 @@ class Interpolated:
     y: NDArray[np.float64]
 
     def __call__(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of each score."""
+        """Return the probability of each score."""
         return np.interp(scores, self.x, self.y)
 
 
@@ -62,7 +62,7 @@ class Curves:
     uniform: bool = True
 
     def members(self, n_classes: int) -> int:
-        """How many classifiers the scores are of."""
+        """Return how many classifiers the scores are of."""
         return len(self.of_scores) // scores_per_member(n_classes)
 
     def check(self, n_classes: int, n_scores: int) -> None:
@@ -73,7 +73,7 @@ class Curves:
             _check_curve(curve)
 
     def probabilities(self, scores: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-        """The probability of each class for each row."""
+        """Return the probability of each class for each row."""
         values = np.column_stack([curve(scores[:, k]) for k, curve in enumerate(self.of_scores)])
         width = scores_per_member(n_classes)
         mean = np.zeros((len(scores), n_classes))
@@ -82,19 +82,19 @@ class Curves:
         return mean / self.members(n_classes)
 
     def to_json(self) -> dict[str, Any]:
-        """How a ``.uk`` file stores it."""
+        """Return how a ``.uk`` file stores it."""
         return {"curves": [_curve_to_json(curve) for curve in self.of_scores], "uniform": self.uniform}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Curves:
-        """The inverse of :meth:`to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
+        """Return the inverse of :meth:`to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
         if not isinstance(stored["curves"], list) or not isinstance(stored["uniform"], bool):
             raise TypeError("not a list of curves")
         return cls([_curve_from_json(curve) for curve in stored["curves"]], stored["uniform"])
 
 
 def scores_per_member(n_classes: int) -> int:
-    """How many scores one classifier of so many classes has."""
+    """Return how many scores one classifier of so many classes has."""
     return 1 if n_classes == 2 else n_classes
 
 
@@ -141,7 +141,7 @@ def _curve_from_json(stored: Any) -> Curve:
 
 
 def reals(stored: Any) -> NDArray[np.float64]:
-    """The list of numbers that a file holds; ``TypeError`` if it is none."""
+    """Return the list of numbers that a file holds; ``TypeError`` if it is none."""
     if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
         raise TypeError("not a list of numbers")
     return np.array(stored, dtype=np.float64)

@@ -426,12 +426,12 @@ class Decision:
 
 
 def pairs(count: int) -> Iterator[tuple[int, int]]:
-    """The pairs i < j of `count` classes, in LIBSVM's order."""
+    """Return the pairs i < j of `count` classes, in LIBSVM's order."""
     return ((i, j) for i in range(count) for j in range(i + 1, count))
 
 
 def pair_columns(count: int, code: int) -> NDArray[np.intp]:
-    """The numbers of the pairs that class `code` is part of, by the other class."""
+    """Return the numbers of the pairs that class `code` is part of, by the other class."""
     other = np.delete(np.arange(count), code)
     low, high = np.minimum(other, code), np.maximum(other, code)
     return np.asarray(low * (2 * count - low - 1) // 2 + high - low - 1)
@@ -464,7 +464,7 @@ def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDAr
 
 
 def _coupled(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
+    """Return the p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
 
     Each row stops by itself, as in LIBSVM: when |(Qp)_t - p'Qp| < 0.005 / classes for all t.
     """
@@ -508,7 +508,7 @@ def log_softmax(scores: Scores) -> Scores:
 
 
 def probability_to_json(probability: Platt | Softmax | Curves | None) -> Any:
-    """How a ``.uk`` file stores the source of probabilities."""
+    """Return how a ``.uk`` file stores the source of probabilities."""
     if isinstance(probability, Platt):
         return {
             "a": probability.a.tolist(),

@@ -43,14 +43,14 @@ class History:
         return np.divide(gap, self.objective, out=np.zeros_like(gap), where=self.objective > 0)
 
     def to_frame(self) -> Any:
-        """A frame of pandas, one row for each pass."""
+        """Return a frame of pandas, one row for each pass."""
         columns = (self.passes, self.objective, self.bound, self.gap)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return frame_of([dict(zip((*_COLUMNS, "gap"), row, strict=True)) for row in rows])
 
     @classmethod
     def summed(cls, problems: Sequence[NDArray[np.float64]]) -> Self:
-        """The history of all problems together.
+        """Return the history of all problems together.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class History:
 
     @classmethod
     def from_json(cls, stored: Any) -> Self | None:
-        """The inverse of :meth:`to_json`; None of anything else."""
+        """Return the inverse of :meth:`to_json`; None of anything else."""
         columns: list[Any] = [stored.get(name) for name in _COLUMNS] if isinstance(stored, dict) else []
         if not columns or not all(_are_numbers(column) for column in columns):
             return None

@@ -86,7 +86,7 @@ def _renumbered(
 
 
 def _monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
-    """The monomials of sets: the weight of each set is divided among those of just its features."""
+    """Return the monomials of sets: the weight of each set is divided among those of just its features."""
     sizes = (ranks >= 0).sum(axis=1)
     found = [ranks[sizes == 3]]
     weights = [model.weights[sizes == 3]]

@@ -85,7 +85,7 @@ class LinearModel(DecidedModel):
         """
         X = model_rows.checked(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
-        known = X.only_columns(np.arange(shared)) if X.shape[1] > shared else X
+        known = X.select_columns(np.arange(shared)) if X.shape[1] > shared else X
         return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept
 
     def to_container(self) -> tuple[Arrays, Settings]:

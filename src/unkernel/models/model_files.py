@@ -65,7 +65,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
     >>> load_model("model.uk")
     ConjunctionModel(2 conjunctions of degree 2, 2 classes)
     """
-    with file_memory_limit.reading(path):
+    with file_memory_limit.limit_file(path):
         kind, arrays, settings = container.read(path)
         return model_from(name_of(path), kind, arrays, settings)
 
@@ -102,7 +102,7 @@ def model_part(model: Model) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
 
 
 def is_compiled(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a ``.uk`` file with the tables of an engine in it."""
+    """Return whether a file is a ``.uk`` file with the tables of an engine in it."""
     try:
         return container.read(path)[0] == COMPILED
     except FormatError:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.data.rows.row_checks import checked_rows
+from unkernel.data.rows.row_checks import check_rows
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def checked(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
-    """Rows that a model is asked about, after a check that they have its columns if they must."""
-    rows = checked_rows(X, min_rows=0, min_columns=0)
+    """Return rows that a model is asked about, after a check that they have its columns if they must."""
+    rows = check_rows(X, min_rows=0, min_columns=0)
     check_width(rows, n_features, fixed_width)
     return rows
 
@@ -43,9 +43,9 @@ def distinct(columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
-    """The products x'z for each row of X and of Z, whatever their widths."""
+    """Return the products x'z for each row of X and of Z, whatever their widths."""
     used = distinct(Z.indices)
-    left, right = X.only_columns(used).to_scipy(), Z.only_columns(used).to_scipy()
+    left, right = X.select_columns(used).to_scipy(), Z.select_columns(used).to_scipy()
     products: NDArray[np.float64] = (left @ right.T).toarray()
     return products
 
@@ -59,7 +59,7 @@ def squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     row_of_entry = Z.row_of_entry()
     for place in range(X.shape[0]):
         x = X[place : place + 1]
-        shared = Z.only_columns(x.indices.astype(np.int64)).toarray()
+        shared = Z.select_columns(x.indices.astype(np.int64)).toarray()
         others = ~np.isin(Z.indices, x.indices)
         rest = np.bincount(row_of_entry[others], Z.data[others] ** 2, Z.shape[0])
         result[place] = ((x.data - shared) ** 2).sum(axis=1) + rest
@@ -75,7 +75,7 @@ def squared_norms(X: CsrRows) -> NDArray[np.float64]:
 def read_for(
     model: Any, source: Any, zero_based: bool | None = None, n_jobs: int | None = None
 ) -> SvmlightData:
-    """Rows of an svmlight file whose columns are the model's: numbered as told, else as in training.
+    """Return rows of an svmlight file whose columns are the model's: numbered as told, else as in training.
 
     Other programs take an index for a name. So where nothing is told, index 7 of the rows is index 7 of such
     a program's model, and an index 0 that its model does not have is just one more unknown feature.

@@ -20,7 +20,7 @@ _MOST_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
 
 
 def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int64]:
-    """The ranks of each conjunction, largest first, as an array of shape (n, 3) padded with -1.
+    """Return the ranks of each conjunction, largest first, as an array of shape (n, 3) padded with -1.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def decode(keys: NDArray[np.uint64], degree: int, sets: bool) -> NDArray[np.int6
 
 
 def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint64]:
-    """The numbers of conjunctions, given as :func:`decode` gives them.
+    """Return the numbers of conjunctions, given as :func:`decode` gives them.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint
 
 
 def numbers_of(features: int, degree: int, sets: bool) -> int:
-    """How many numbers the conjunctions of so many features have, the constant's among them.
+    """Return how many numbers the conjunctions of so many features have, the constant's among them.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def numbers_of(features: int, degree: int, sets: bool) -> int:
 
 
 def _shift(sets: bool) -> np.uint64:
-    """A feature may stand beside itself in monomials: b goes up to a, in sets only to a - 1."""
+    """Return 1 for monomials, which may repeat a feature (b goes up to a), and 0 for sets (up to a - 1)."""
     return np.uint64(0 if sets else 1)
 
 
@@ -93,7 +93,7 @@ def _check_unnumbered(keys: Ranks, degree: int, sets: bool) -> None:
 
 
 def _block(a: Ranks, degree: int, sets: bool) -> Ranks:
-    """The first number of rank a's block."""
+    """Return the first number of rank a's block."""
     first = 1 + a
     if degree >= 2:
         first = first + _choose2(a + _shift(sets))
@@ -108,7 +108,7 @@ def _choose2(n: Ranks) -> Ranks:
 
 
 def _choose3(n: Ranks) -> Ranks:
-    """One of C(n, 2) and n - 2 is a multiple of 3; it is divided first, so that nothing overflows."""
+    """Return C(n, 3). C(n, 2) or n - 2 is a multiple of 3, and is divided first to avoid an overflow."""
     pairs, rest = _choose2(n), n - np.uint64(2)
     three = np.uint64(3)
     return np.where(pairs % three == 0, pairs // three * rest, rest // three * pairs)

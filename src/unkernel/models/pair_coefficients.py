@@ -69,7 +69,7 @@ class PairCoefficients:
         return product
 
     def transposed_product(self, vectors: CsrRows) -> NDArray[np.float64]:
-        """The (columns, pairs) product of support vectors, transposed, with these coefficients."""
+        """Return the (columns, pairs) product of support vectors, transposed, with these coefficients."""
         product = np.zeros((vectors.shape[1], self.shape[1]))
         for code, own in self.by_class():
             columns = pair_columns(self.n_classes, code)
@@ -77,7 +77,7 @@ class PairCoefficients:
         return product
 
     def by_class(self) -> Iterator[tuple[int, slice]]:
-        """Each class, and which support vectors are of it."""
+        """Yield each class, and which support vectors are of it."""
         begin = 0
         for code, count in enumerate(self.counts):
             yield code, slice(begin, begin + count)

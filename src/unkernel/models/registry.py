@@ -54,12 +54,12 @@ def register(name: str, description: str, loader: str | Loader) -> None:
 
 
 def registered() -> dict[str, FileKind]:
-    """All kinds, by name."""
+    """Return all kinds, by name."""
     return dict(_kinds)
 
 
 def kind_of(file: str, name: Any) -> FileKind:
-    """The kind that is called `name` in `file`; a ``FormatError`` if it is not registered."""
+    """Return the kind that is called `name` in `file`; a ``FormatError`` if it is not registered."""
     found = _kinds.get(name) if isinstance(name, str) else None
     if found is None:
         raise FormatError(

@@ -99,7 +99,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
 
 
 def _kinds(estimator: Any) -> set[str]:
-    """The names of scikit-learn's classes that the estimator is of."""
+    """Return the names of scikit-learn's classes that the estimator is of."""
     return {kind.__name__ for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")}
 
 

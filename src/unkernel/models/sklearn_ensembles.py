@@ -50,7 +50,7 @@ def _logistic(estimator: Any, count: int) -> Softmax | Curves:
 
 
 def one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
-    """The model of a ``OneVsRestClassifier`` of linear classifiers."""
+    """Return the model of a ``OneVsRestClassifier`` of linear classifiers."""
     if estimator.multilabel_:
         raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
     members = _linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
@@ -59,7 +59,7 @@ def one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
 
 
 def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
-    """The curves of the members, where all have probabilities."""
+    """Return the curves of the members, where all have probabilities."""
     curves: list[Curve] = []
     for member in members:
         probability = member.decision.probability
@@ -73,7 +73,7 @@ def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
 
 
 def one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
-    """The model of a ``OneVsOneClassifier`` of linear classifiers."""
+    """Return the model of a ``OneVsOneClassifier`` of linear classifiers."""
     classes = np.asarray(estimator.classes_)
     if len(classes) == 2:
         raise ValueError(
@@ -90,7 +90,7 @@ def one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
 
 
 def calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
-    """The model of a ``CalibratedClassifierCV``."""
+    """Return the model of a ``CalibratedClassifierCV``."""
     classes = np.asarray(estimator.classes_)
     members, curves = [], []
     for part in estimator.calibrated_classifiers_:
@@ -168,7 +168,7 @@ def _linear_members(
 
 
 def _side_by_side(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
-    """The scores of all members beside each other, as one model."""
+    """Return the scores of all members beside each other, as one model."""
     return LinearModel(
         weights=np.ascontiguousarray(np.hstack([member.weights for member in members])),
         intercept=np.concatenate([member.intercept for member in members]),

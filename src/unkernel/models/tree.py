@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import ExampleKernel as CoreKernel
 from unkernel._core import ExampleSet, example_set, kernel_matrix
 from unkernel._core import Forest as SubtreeTable
-from unkernel.data.rows.csr import CsrRows, canonical_rows, stacked
+from unkernel.data.rows.csr import CsrRows, canonical_rows, stack_rows
 from unkernel.data.trees.forest import Forest, Vectors
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -232,7 +232,7 @@ class ExampleKernel:
 
 
 def _typed(value: Any, example: Any) -> Any:
-    """The value, after a check that it has the example's type; whole numbers are taken for floats."""
+    """Return the value, after a check that it has the example's type; whole numbers are taken for floats."""
     if isinstance(example, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(example):
@@ -264,11 +264,11 @@ def _one_vector(channel: Vectors | None, size: int) -> Any:
 
 
 def _all_vectors(channels: list[Vectors]) -> Any:
-    """All vectors of an example one after another."""
+    """Return all vectors of an example one after another."""
     present = np.column_stack([channel.present for channel in channels])
     size = len(present)
     order = (np.arange(size)[:, None] + size * np.arange(len(channels))[None, :])[present]
-    rows = stacked([channel.matrix for channel in channels])[order]
+    rows = stack_rows([channel.matrix for channel in channels])[order]
     ends = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(_OFFSET)
     return (ends, rows.indptr.astype(_OFFSET), rows.indices.astype(np.int32), rows.data.astype(np.float64))
 
@@ -473,5 +473,5 @@ def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], stored: Any, size:
         ):
             raise damaged
         matrix = CsrRows.of(offsets, columns, values, width)
-        vectors[channel] = Vectors(matrix.sorted(), present.astype(bool))
+        vectors[channel] = Vectors(matrix.sort_columns(), present.astype(bool))
     return vectors

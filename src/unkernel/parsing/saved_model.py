@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data import file_memory_limit, repr_html
 from unkernel.data.files import name_of
-from unkernel.data.repr_html import Page, Shown
+from unkernel.data.repr_html import HtmlRepr, Page
 from unkernel.errors import FormatError
 from unkernel.models import container
 
@@ -106,14 +106,14 @@ class SavedFile(ABC):
             If the file is damaged or holds another kind of model.
         """
         name = name_of(path)
-        with file_memory_limit.reading(path, limit):
+        with file_memory_limit.limit_file(path, limit):
             kind, arrays, settings = container.read(path)
             if kind != cls.kind:
                 raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
             return cls.from_container(name, arrays, settings)
 
 
-class SavedModel(Shown, SavedFile):
+class SavedModel(HtmlRepr, SavedFile):
     """What was learned, with classifiers that decide: its file. Immutable, safe to use from many threads.
 
     Subclasses implement :meth:`_store` and :meth:`_restore`.

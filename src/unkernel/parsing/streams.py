@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unkernel._core import ColumnText, whole_bunsetsu_sentences, whole_sentences
 from unkernel.data.files import Source, name_of, read_blocks
-from unkernel.data.text.bunsetsu import BunsetsuCorpus, corpus_of, parts_of
+from unkernel.data.text.bunsetsu import BunsetsuCorpus, parse_corpus, split_parts
 from unkernel.data.text.chunks import ChunkCorpus
-from unkernel.data.text.columns import OnError, blocks_of, check_on_error
+from unkernel.data.text.columns import OnError, check_on_error, split_blocks
 from unkernel.data.text.conll import Treebank, TreebankFormat
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
@@ -187,7 +187,7 @@ class _Trees(_Style):
         self._format = format
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Treebank]:
-        return map(Treebank._of, blocks_of(pieces, name, self._format, skip=True))
+        return map(Treebank._of, split_blocks(pieces, name, self._format, skip=True))
 
     def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, self._format))
@@ -201,7 +201,9 @@ class _Chunks(_Style):
         self._columns = columns  # of the training text
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[ChunkCorpus]:
-        return (mark_tag_column(text, self._columns) for text in blocks_of(pieces, name, "chunks", skip=True))
+        return (
+            mark_tag_column(text, self._columns) for text in split_blocks(pieces, name, "chunks", skip=True)
+        )
 
     def find_end(self, data: bytes) -> int:
         return int(whole_sentences(data, "chunks"))
@@ -212,7 +214,7 @@ class _Chunks(_Style):
 
 class _Bunsetsu(_Style):
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[BunsetsuCorpus]:
-        return parts_of(pieces, name, skip=True)
+        return split_parts(pieces, name, skip=True)
 
     def find_end(self, data: bytes) -> int:
         return int(whole_bunsetsu_sentences(data, 0))
@@ -224,7 +226,7 @@ class _Bunsetsu(_Style):
         return [FormatError(place.file, *found) for found in corpus.skipped]
 
     def read(self, data: bytes, place: _Place) -> BunsetsuCorpus:
-        return corpus_of(data, place.file, line=place.line, skip=True)
+        return parse_corpus(data, place.file, line=place.line, skip=True)
 
 
 def _get_model(parser: Any) -> SavedModel:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import validate_data
 from unkernel._core import DistinctRows, FeatureMap, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
-from unkernel.data.rows.row_checks import check_given
+from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, frozen
 from unkernel.learners.feature_maps import gamma_value, support_vector_model
@@ -148,7 +148,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
 
     def _training_set(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingSet:
         self._check_parameters()
-        check_given(X, y, sample_weight)
+        check_inputs(X, y, sample_weight)
         rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
         )

@@ -32,7 +32,7 @@ class Part:
 
 
 def split(plan: Plan, shared: Collection[str]) -> tuple[Part, Part] | None:
-    """The parts of a plan that read the columns `shared`, and all others.
+    """Return the parts of a plan that read the columns `shared`, and all others.
 
     Returns
     -------
@@ -74,7 +74,7 @@ class _Divided:
     kept: list[_Kept | None] = field(default_factory=list)
 
     def part(self) -> Part | None:
-        """The part; None if it makes no features."""
+        """Return the part; None if it makes no features."""
         for step in self.plan.steps:
             self.kept.append(self._kept(step))
         last = self.kept[-1]
@@ -125,7 +125,7 @@ class _Divided:
         return _Kept(len(self.steps) - 1, places)
 
     def _reads(self, step: PlanStep) -> _Kept | None:
-        """A step that reads columns of the record."""
+        """Return a step that reads columns of the record."""
         ours = [name for name in self.plan.columns if self._is_ours(name)]
         columns = [self.plan.columns[int(column)] for column in step.table["columns"]]
         chosen = [place for place, name in enumerate(columns) if self._is_ours(name)]
@@ -146,7 +146,7 @@ class _Divided:
         return self._add(step, table | {"input": kept.step}, kept.features)
 
     def _whole(self, step: PlanStep, kept: _Kept | None, width: int) -> _Kept | None:
-        """A step of which each feature depends on all features before."""
+        """Return a step of which each feature depends on all features before."""
         if kept is None:
             return None
         if len(kept.features) != width or self._other_reads(int(step.table["input"])):
@@ -154,7 +154,7 @@ class _Divided:
         return self._add(step, {"input": kept.step}, range(len(step.names)))
 
     def _other_reads(self, number: int) -> bool:
-        """Whether the result of a step depends on columns of the other part."""
+        """Return whether the result of a step depends on columns of the other part."""
         table = self.plan.steps[number].table
         if "columns" in table:
             return not all(self._is_ours(self.plan.columns[int(column)]) for column in table["columns"])

@@ -53,7 +53,7 @@ class ColumnFacts:
         return self.summary
 
     def categories(self, min_count: int) -> list[Any]:
-        """The categories that at least so many records have: numbers, then strings, in order."""
+        """Return the categories that at least so many records have: numbers, then strings, in order."""
         for kind in self._summary.types:
             if not issubclass(kind, (str, int, float, np.number, np.bool_)):
                 raise TypeError(
@@ -63,18 +63,18 @@ class ColumnFacts:
         return numbers + self._summary.frequent_texts(min_count)
 
     def is_truth(self) -> bool:
-        """Whether all values are True or False."""
+        """Return whether all values are True or False."""
         return all(issubclass(kind, (bool, np.bool_)) for kind in self._summary.types)
 
     def words(self, table: dict[str, Any], min_count: int) -> list[str]:
-        """The words, as a step with this table finds them, that at least so many records have."""
+        """Return the words, as a step with this table finds them, that at least so many records have."""
         for kind in self._summary.types:
             if not issubclass(kind, str):
                 raise TypeError(f"column {self.name!r} is a text, and holds a value of type {kind.__name__}")
         return self._summary.frequent_words(table, analyzer_of(table), min_count)
 
     def items(self, min_count: int) -> list[str]:
-        """The strings that at least so many lists have."""
+        """Return the strings that at least so many lists have."""
         for kind in self._summary.types:
             if not issubclass(kind, _LISTS):
                 raise TypeError(
@@ -93,7 +93,7 @@ class ColumnFacts:
         return np.asarray(self._summary.edges(n_bins))
 
     def date_part_differs(self, part: int) -> bool:
-        """Whether a part of dates, by its number in ``steps.DATE_PARTS``, is not always the same."""
+        """Return whether a part of dates, by its number in ``steps.DATE_PARTS``, is not always the same."""
         self._check_dates()
         return self._summary.date_part_differs(part)
 
@@ -130,7 +130,7 @@ class ColumnFacts:
         return int(value) if self.is_whole() else float(f"{value:.4g}")
 
     def _date(self) -> str | None:
-        """A date in the middle of those that are texts; of others, one of middling parts."""
+        """Return a date in the middle of those that are texts; of others, one of middling parts."""
         if texts := self._summary.frequent_texts(1):
             return texts[len(texts) // 2]
         years, months, days = (np.asarray(self._summary.date_edges(part, 2)) for part in range(3))
@@ -140,11 +140,11 @@ class ColumnFacts:
         return f"{int(years[0]):04}-{month:02}-{min(day, 28):02}"
 
     def is_whole(self) -> bool:
-        """Whether all numbers are whole."""
+        """Return whether all numbers are whole."""
         return self._summary.is_whole
 
     def deviation(self) -> float:
-        """The standard deviation of the numbers."""
+        """Return the standard deviation of the numbers."""
         self._check_numbers()
         lows, highs, counts, _ = self._summary.counted_numbers()
         numbers = 0.5 * lows + 0.5 * highs  # the same, where each number is counted on its own
@@ -161,7 +161,7 @@ class ColumnFacts:
 
 
 def _most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
-    """The first of the values that most records have; None if none has `min_count` records."""
+    """Return the first of the values that most records have; None if none has `min_count` records."""
     low, high = min_count, 2 * min_count
     if not list_frequent(low):
         return None
@@ -184,7 +184,7 @@ class Records:
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str]) -> Records:
-        """All columns of X, which have these names."""
+        """Return all columns of X, which have these names."""
         if is_arrow(X):
             return cls(names, len(X), None, X)
         table = table_of(X, names)
@@ -228,7 +228,7 @@ def facts_of(
 
 
 def kind_of(name: str, summary: ColumnSummary) -> str:
-    """The kind of a column, from its values."""
+    """Return the kind of a column, from its values."""
     kinds = summary.types
     if all(issubclass(kind, (bool, np.bool_)) for kind in kinds):
         return "category"

@@ -243,7 +243,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Plan(list(names), [*made, steps.concatenate(parts, labels)], example=example)
 
     def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """The steps of some columns of one kind, of which the first will have this number."""
+        """Return the steps of some columns of one kind, of which the first will have this number."""
         if kind == "category":
             return [self._categories(columns)]
         if kind in ("text", "strings"):
@@ -300,7 +300,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _strings(self, kind: str, column: ColumnFacts) -> PlanStep:
-        """A step with one feature per frequent word or string, and one for a missing value."""
+        """Return a step with one feature per frequent word or string, and one for a missing value."""
         table = {"columns": steps.int32([column.place]), "binary": True}
         if kind == "text":
             table = steps.text_table(column.place)
@@ -311,7 +311,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArray[np.float64], list[str]]:
-    """The edges and labels of a part of dates: years and days by intervals, all others one by one."""
+    """Return the edges and labels of a part of dates: years and days by intervals, all others one by one."""
     name = f"{column.name} {steps.DATE_PARTS[part]}"
     if steps.DATE_PARTS[part] in ("year", "day"):
         edges = column.date_edges(part, n_bins)

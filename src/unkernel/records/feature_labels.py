@@ -18,7 +18,7 @@ _PART_VALUES = {"month": (1, _MONTHS), "weekday": (0, _WEEKDAYS), "hour": (0, [s
 
 
 def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = False) -> list[str]:
-    """A label for each interval between ascending edges.
+    """Return a label for each interval between ascending edges.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
 
 
 def value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
-    """The edges between the values of a part of dates that has few, and a label for each value."""
+    """Return the edges between the values of a part of dates that has few, and a label for each value."""
     first, words = _PART_VALUES[part]
     return first + np.arange(1.0, len(words)), [f"{name} = {word}" for word in words]
 

@@ -80,5 +80,5 @@ def _is_joined(names: Sequence[str]) -> TypeGuard[JoinedNames]:
 
 
 def _are_same(parts: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
-    """Whether the parts are the very same objects."""
+    """Return whether the parts are the very same objects."""
     return len(parts) == len(others) and all(map(is_, parts, others))

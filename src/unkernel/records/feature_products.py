@@ -46,7 +46,7 @@ def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | 
 
 
 def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
-    """Whether all values that a step makes are 0 or 1."""
+    """Return whether all values that a step makes are 0 or 1."""
     step = all_steps[number]
     if step.kind in ("one_hot", "indicate", "binarize"):
         return True

@@ -82,7 +82,7 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
 
 
 def _entries(step: PlanStep, found: Sequence[Entries]) -> Entries:
-    """The entries of a step's vector, from those of the steps before it."""
+    """Return the entries of a step's vector, from those of the steps before it."""
     table = step.table
     if step.kind == "concatenate":
         inputs = [found[source] for source in table["inputs"].tolist()]

@@ -378,7 +378,7 @@ def _unlike_names(step: PlanStep, width: int) -> str:
 
 
 def _names_before(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
-    """The names of the vectors that a step takes, one after the other; None if it takes none."""
+    """Return the names of the vectors that a step takes, one after the other; None if it takes none."""
     if "inputs" in table:
         return JoinedNames([steps[_earlier(source, steps)].names for source in table["inputs"].tolist()])
     return steps[_earlier(table["input"], steps)].names if "input" in table else None
@@ -391,7 +391,7 @@ def _earlier(source: Any, steps: Sequence[PlanStep]) -> int:
 
 
 def _stored_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Names as files hold them: None where they are those of the vectors that the step takes."""
+    """Return names as files hold them: None where they are those of the vectors that the step takes."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
     before = _names_before(step.table, steps)
@@ -430,7 +430,7 @@ def _is_text_or_number(value: Any) -> bool:
 
 
 def _without_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """The value as JSON has it; arrays go to `arrays`, under the path that leads to them."""
+    """Return the value as JSON has it; arrays go to `arrays`, under the path that leads to them."""
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {_ARRAY: path}

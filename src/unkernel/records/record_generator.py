@@ -31,7 +31,7 @@ class ColumnValues:
     missing: list[Any] = field(default_factory=list)
 
     def draw(self, generator: np.random.Generator, *, unseen: bool, missing: bool) -> Any:
-        """One value."""
+        """Return one value."""
         if missing and self.missing and generator.random() < 0.25:
             return _one(self.missing, generator)
         if unseen and self.unseen and generator.random() < 0.25:

@@ -16,7 +16,7 @@ DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # as cpp/unkernel/reco
 
 
 def int32(values: Iterable[int]) -> NDArray[np.int32]:
-    """An array as native steps take it."""
+    """Return an array as native steps take it."""
     return np.fromiter(values, np.int32)
 
 
@@ -34,7 +34,7 @@ def categories(
     absent: int | None = None,
     values: NDArray[np.float64] | None = None,
 ) -> dict[str, Any]:
-    """The table of a column's categories.
+    """Return the table of a column's categories.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def _is_number(key: Any) -> bool:
 
 
 def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequence[str]) -> PlanStep:
-    """One feature per category."""
+    """Return one feature per category."""
     return PlanStep("one_hot", {"columns": int32(columns), "categories": tables, "width": len(names)}, names)
 
 
@@ -95,7 +95,7 @@ def bins(
     columns: Sequence[str],
     one_hot: bool = True,
 ) -> PlanStep:
-    """The intervals that numbers lie in."""
+    """Return the intervals that numbers lie in."""
     begins = np.cumsum([0, *(len(of_column) for of_column in edges)])
     table = {
         "input": source,
@@ -151,7 +151,7 @@ def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]
 def vocabulary(
     words: Sequence[str], ids: Sequence[int] | None = None, width: int | None = None
 ) -> dict[str, Any]:
-    """The part of a step's table that says which feature a string has."""
+    """Return the part of a step's table that says which feature a string has."""
     text, ends = string_table(words)
     return {
         "hashed": False,
@@ -164,7 +164,7 @@ def vocabulary(
 
 
 def text_table(column: int, **options: Any) -> dict[str, Any]:
-    """The part of a step's table that says how a text becomes n-grams."""
+    """Return the part of a step's table that says how a text becomes n-grams."""
     stop_words, ends = string_table(options.pop("stop_words", ()))
     table = {
         "columns": int32([column]),

@@ -24,7 +24,7 @@ def is_arrow(X: Any) -> bool:
 
 
 def column_names(X: Any) -> list[str] | None:
-    """The names of a table's columns; None for arrays, which have none."""
+    """Return the names of a table's columns; None for arrays, which have none."""
     if isinstance(X, Mapping):
         _check_names(list(X))
         return list(X)
@@ -63,7 +63,7 @@ def table_of(
     required: Sequence[str] = (),
     nan: bool = False,
 ) -> Table:
-    """The columns of these names; columns of arrays are taken by position.
+    """Return the columns of these names; columns of arrays are taken by position.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def _strings(values: Any, *, nan: bool) -> Any:
 
 
 def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:
-    """A column of one of pandas' own types, whose missing values are neither None nor NaN."""
+    """Return a column of one of pandas' own types, whose missing values are neither None nor NaN."""
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)

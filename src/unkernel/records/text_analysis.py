@@ -19,7 +19,7 @@ _SPACES = re.compile(r"\s\s+")
 
 
 def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
-    """The function from a text to its n-grams that the options of a step of kind ``"text"`` describe.
+    """Return the function from a text to its n-grams that the options of a step of kind ``"text"`` describe.
 
     A ``ValueError`` for a pattern of words that is not among ``TOKEN_PATTERNS``, or not what native steps do.
     """

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from unkernel._version import __version__
-from unkernel.data.atomic_write import replaced
+from unkernel.data.atomic_write import replace_file
 from unkernel.data.frames import frame_of
 from unkernel.measures.intervals import Measure
 from unkernel.report.markup import Html, element, escaped, joined, paragraph
@@ -109,7 +109,7 @@ class Report:
         path : str or path-like
             Where to write the file.
         """
-        with replaced(path) as file:
+        with replace_file(path) as file:
             file.write(self.html().encode())
 
     def to_frame(self) -> Any:

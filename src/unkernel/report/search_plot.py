@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from unkernel.data.atomic_write import replaced
+from unkernel.data.atomic_write import replace_file
 from unkernel.data.files import name_of
 from unkernel.engines import Candidate
 from unkernel.engines.search.candidates import words
@@ -91,7 +91,7 @@ def new_figure(panels: int) -> Any:
 
 def save_figure(figure: Any, path: Path) -> None:
     """Write a figure in the format that the file's name asks for, whole or not at all."""
-    with replaced(path) as file:
+    with replace_file(path) as file:
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from unkernel import load
-from unkernel.data.atomic_write import replaced
+from unkernel.data.atomic_write import replace_file
 from unkernel.serve.answerers import check_servable
 
 _PREFIX = "unkernel-serve-"
@@ -131,7 +131,7 @@ class Depot:
         return replace(entry, seen=seen, refused=refused.replace(str(copy), str(source)))
 
     def _write_table(self, table: dict[str, Entry]) -> None:
-        with replaced(self._folder / _TABLE) as file:
+        with replace_file(self._folder / _TABLE) as file:
             file.write(msgspec.json.encode(table))
 
     @contextlib.contextmanager

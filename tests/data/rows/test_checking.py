@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils import check_array
 
-from unkernel.data.rows.row_checks import checked_rows
+from unkernel.data.rows.row_checks import check_rows
 
 FINE = {
     "lists": [[0, 1.5], [2, 0]],
@@ -65,7 +65,7 @@ def test_what_scikit_learn_takes(name):
     given = FINE[name]
     expected = check_array(given, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
     expected = expected.toarray() if sparse.issparse(expected) else expected
-    np.testing.assert_array_equal(checked_rows(given).toarray(), expected)
+    np.testing.assert_array_equal(check_rows(given).toarray(), expected)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -74,20 +74,20 @@ def test_what_scikit_learn_refuses(name):
     with pytest.raises(ValueError):
         check_array(given, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True)
     with pytest.raises(ValueError, match=message):
-        checked_rows(given)
+        check_rows(given)
 
 
 def test_matrices_of_numpy_are_refused():
     with pytest.raises(TypeError, match=r"np\.matrix is not supported"):
-        checked_rows(np.matrix([[1.0]]))
+        check_rows(np.matrix([[1.0]]))
 
 
 def test_fewer_rows_or_columns_where_these_will_do():
-    assert checked_rows(np.empty((0, 3)), min_rows=0).shape == (0, 3)
-    assert checked_rows(np.empty((3, 0)), min_columns=0).shape == (3, 0)
+    assert check_rows(np.empty((0, 3)), min_rows=0).shape == (0, 3)
+    assert check_rows(np.empty((3, 0)), min_columns=0).shape == (3, 0)
 
 
 def test_a_huge_sparse_frame_stays_sparse():
     wide = sparse.csr_matrix((np.ones(2), ([0, 19_999], [3, 4])), shape=(20_000, 5))
-    rows = checked_rows(pd.DataFrame.sparse.from_spmatrix(wide))
+    rows = check_rows(pd.DataFrame.sparse.from_spmatrix(wide))
     assert rows.nnz == 2

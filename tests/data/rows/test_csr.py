@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse, stacked
+from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse, stack_rows
 
 numbers = st.sampled_from([0.0, 0.0, 0.0, 1.0, -2.5, 1e-300, 1e300])
 tables = hnp.arrays(np.float64, st.tuples(st.integers(0, 6), st.integers(1, 6)), elements=numbers)
@@ -75,12 +75,12 @@ def test_what_models_compute_with_them(table, data):
     assert rows.to_scipy().has_canonical_format
     assert rows.nnz == matrix.nnz
     columns = np.flatnonzero(data.draw(st.lists(st.booleans(), min_size=6, max_size=6))[: table.shape[1]])
-    assert_rows(rows.only_columns(columns), table[:, columns])
+    assert_rows(rows.select_columns(columns), table[:, columns])
     small = np.clip(table, -3, 3)
     factors = np.arange(2.0 * len(table)).reshape(-1, 2)
     product = canonical_rows(small).transposed_product(factors)
     np.testing.assert_allclose(product, sparse.csr_matrix(small).T @ factors, rtol=1e-13, atol=0)
-    assert_rows(stacked([rows, rows[:1], rows]), np.concatenate([table, table[:1], table]))
+    assert_rows(stack_rows([rows, rows[:1], rows]), np.concatenate([table, table[:1], table]))
     copied = rows.copy()
     assert_rows(copied, table)
     assert not np.shares_memory(copied.data, rows.data) or rows.nnz == 0
@@ -88,13 +88,13 @@ def test_what_models_compute_with_them(table, data):
 
 def test_rows_of_other_widths_are_stacked_to_the_widest():
     narrow, wide = canonical_rows([[1.0]]), canonical_rows([[0.0, 0.0, 2.0]])
-    assert stacked([narrow, wide]).toarray().tolist() == [[1, 0, 0], [0, 0, 2]]
+    assert stack_rows([narrow, wide]).toarray().tolist() == [[1, 0, 0], [0, 0, 2]]
 
 
 def test_entries_are_sorted_by_column():
     rows = CsrRows.of(np.array([0, 3, 3, 5]), np.array([4, 0, 2, 1, 0]), np.arange(5.0), 5)
-    assert rows.sorted().toarray().tolist() == rows.toarray().tolist()
-    assert rows.sorted().indices.tolist() == [0, 2, 4, 0, 1]
+    assert rows.sort_columns().toarray().tolist() == rows.toarray().tolist()
+    assert rows.sort_columns().indices.tolist() == [0, 2, 4, 0, 1]
 
 
 def test_wide_rows_have_wide_indices():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference import real_data
 from unkernel._core import ColumnText, whole_sentences
 from unkernel.data import read_conllu, read_conllu_parts
-from unkernel.data.text.columns import blocks
+from unkernel.data.text.columns import read_column_blocks
 from unkernel.errors import FormatError
 
 DOGS = "1\tDogs\t_\t_\t_\t_\t2\t_\t_\t_\n2\tbark\t_\t_\t_\t_\t0\t_\t_\t_\n"
@@ -57,7 +57,7 @@ def content(text):
 @pytest.mark.parametrize("format", ["conllu", "conllx", "chunks"])
 @given(text=TEXT, size=st.integers(1, 200))
 def test_blocks_are_the_text(format, text, size):
-    parts = list(blocks(io.BytesIO(text), format, on_error="skip", size=size))
+    parts = list(read_column_blocks(io.BytesIO(text), format, on_error="skip", size=size))
     whole = ColumnText(text, "<stream>", format, 0, "none", True, 1)
     assert b"".join(part.text for part in parts) == text
     assert [sentence for part in parts for sentence in content(part)] == content(whole)
@@ -73,11 +73,11 @@ def test_the_first_bad_line_is_the_same(text, size):
         expected = content(ColumnText(text, "<stream>", "conllu", 0, "none", False, 1))
     except FormatError as error:
         with pytest.raises(FormatError) as caught:
-            list(blocks(io.BytesIO(text), size=size))
+            list(read_column_blocks(io.BytesIO(text), size=size))
         assert str(caught.value) == str(error)
     else:
         assert [
-            sentence for part in blocks(io.BytesIO(text), size=size) for sentence in content(part)
+            sentence for part in read_column_blocks(io.BytesIO(text), size=size) for sentence in content(part)
         ] == expected
 
 
@@ -96,7 +96,7 @@ def test_whole_sentences_end_where_nothing_can_follow(text, format):
 @pytest.mark.parametrize("size", [1, 7, 64, 1 << 20])
 def test_blocks_of_a_stream_that_dribbles(size):
     text = ("# c\n" + DOGS + "\n").encode() * 5
-    parts = list(blocks(Dribble(text, 3), size=size))
+    parts = list(read_column_blocks(Dribble(text, 3), size=size))
     assert b"".join(part.text for part in parts) == text
     assert sum(part.sentences for part in parts) == 5
     assert {part.first_line for part in parts} <= {1, 5, 9, 13, 17}
@@ -106,29 +106,29 @@ def test_blocks_of_a_stream_that_dribbles(size):
 def test_a_sentence_that_does_not_end():
     text = DOGS.encode() + b"\n" + b"# c\n" * 1000
     with pytest.raises(FormatError, match="a sentence of more than 500 bytes; an empty line") as caught:
-        list(blocks(io.BytesIO(text), size=100, longest=500))
+        list(read_column_blocks(io.BytesIO(text), size=100, longest=500))
     assert caught.value.line == 4
-    assert len(list(blocks(io.BytesIO(text), size=100, longest=5000))) == 2
+    assert len(list(read_column_blocks(io.BytesIO(text), size=100, longest=5000))) == 2
 
 
 def test_empty_lines_without_end_need_no_memory():
-    parts = list(blocks(io.BytesIO(b"\n" * 10_000), size=100, longest=500))
+    parts = list(read_column_blocks(io.BytesIO(b"\n" * 10_000), size=100, longest=500))
     assert b"".join(part.text for part in parts) == b"\n" * 10_000
     assert max(len(part.text) for part in parts) <= 200
 
 
 def test_chunks_have_as_many_columns_in_every_block():
     with pytest.raises(FormatError, match="2 columns instead of 3") as caught:
-        list(blocks(io.BytesIO(b"a b c\n\nd e\n\n"), "chunks", size=5))
+        list(read_column_blocks(io.BytesIO(b"a b c\n\nd e\n\n"), "chunks", size=5))
     assert caught.value.line == 3
 
 
 def test_arguments_that_are_none():
     with pytest.raises(ValueError, match="on_error must be"):
-        list(blocks(io.BytesIO(b""), on_error="ignore"))
+        list(read_column_blocks(io.BytesIO(b""), on_error="ignore"))
     with pytest.raises(ValueError, match="'conllu', 'conllx' or 'chunks', not 'tsv'"):
-        list(blocks(io.BytesIO(b"x"), "tsv"))
-    assert list(blocks(io.BytesIO(b""))) == []
+        list(read_column_blocks(io.BytesIO(b"x"), "tsv"))
+    assert list(read_column_blocks(io.BytesIO(b""))) == []
 
 
 def test_parts_of_a_treebank():

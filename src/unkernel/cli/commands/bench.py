@@ -30,7 +30,7 @@ from unkernel.cli.render.speed import print_speed
 from unkernel.cli.terminal.console import print_json, rate
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import Forest
-from unkernel.data.rows.csr import canonical_rows, stacked
+from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
 
 _REPETITIONS = 5
@@ -221,7 +221,7 @@ def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
 
 def _repeated(X: Any) -> Any:
     copies = -(-_FEWEST_ROWS // X.shape[0])
-    return X if copies == 1 else stacked([X] * copies)
+    return X if copies == 1 else stack_rows([X] * copies)
 
 
 def _best_seconds(work: Callable[[], object], duration: float) -> float:

@@ -43,7 +43,7 @@ from unkernel.cli.render.predictions import prediction_facts
 from unkernel.cli.terminal.console import messages, print_facts, print_json, rate, results
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
-from unkernel.data.files import writing
+from unkernel.data.files import open_writer
 from unkernel.data.rows.csr import canonical_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
 from unkernel.models import TreeModel
@@ -387,7 +387,7 @@ def _on_its_line(label: str) -> str:
 
 
 def _opened(output: str) -> contextlib.AbstractContextManager[Any]:
-    return writing(sys.stdout.buffer if output == STANDARD_STREAM else output)
+    return open_writer(sys.stdout.buffer if output == STANDARD_STREAM else output)
 
 
 def _shortest_texts(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]:

@@ -33,7 +33,7 @@ from unkernel.cli.inputs.sentences import check_options_of_rows as check_rows_op
 from unkernel.cli.inputs.trees import check_rows_only, read_for
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
-from unkernel.data.rows.csr import canonical_rows, stacked
+from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.measures.predictions import Answered, Examples, answered
 from unkernel.records.files import Block
 from unkernel.report import Report
@@ -119,7 +119,7 @@ def _records(opened: OpenedRecords, name: str, asked: Question) -> Answered:
     examples = Examples(
         labels_of(values), Path(asked.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
     )
-    joined = rows[0] if len(rows) == 1 else stacked(rows)
+    joined = rows[0] if len(rows) == 1 else stack_rows(rows)
     return answered(name, opened.classifier, joined, examples, asked.threads)
 
 

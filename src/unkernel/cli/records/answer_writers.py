@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.models import decision_names
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
-from unkernel.data.files import writing
+from unkernel.data.files import open_writer
 from unkernel.models import Decision
 from unkernel.records.files import format_of
 
@@ -132,7 +132,7 @@ def answers_to(output: str | None, answers: Answers | None) -> Iterator[Callable
         yield lambda _: None
         return
     stream = sys.stdout.buffer if output == STANDARD_STREAM else None
-    with writing(output if stream is None else stream) as write:
+    with open_writer(output if stream is None else stream) as write:
         write(answers.header())
 
         def put(raw: Numbers) -> None:

@@ -14,7 +14,7 @@ from unkernel.cli.inputs.records import (
     without_target,
 )
 from unkernel.cli.terminal.progress import Display
-from unkernel.data.rows.csr import stacked
+from unkernel.data.rows.csr import stack_rows
 from unkernel.records.plan import Plan
 
 
@@ -28,7 +28,7 @@ def encoded_file(opened: OpenedRecords, file: str | None, threads: int, display:
         rows = [encoded(opened, block, threads) for block in blocks]
     if not rows:
         raise ValueError(f"{file}: there is no record")
-    return (rows[0] if len(rows) == 1 else stacked(rows)).to_scipy()
+    return (rows[0] if len(rows) == 1 else stack_rows(rows)).to_scipy()
 
 
 def plan_with(opened: OpenedRecords, unknown_keys: str | None) -> Plan:

@@ -16,8 +16,8 @@ from typing import Any, cast
 
 from unkernel.cli.output_files import check_output, check_place
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
-from unkernel.data.atomic_write import replaced
-from unkernel.data.files import name_of, writing
+from unkernel.data.atomic_write import replace_file
+from unkernel.data.files import name_of, open_writer
 from unkernel.data.text.chunks import ChunkSentence
 from unkernel.data.text.conll import Sentence
 from unkernel.data.text.sentence_json import sentence_to_json
@@ -103,7 +103,7 @@ def _one_picture(path: Path) -> Iterator[Sink]:
     yield keep
     if not pictures:
         raise ValueError(f"{path}: there is no sentence to draw")
-    with replaced(path) as file:
+    with replace_file(path) as file:
         file.write(pictures[0].encode())
 
 
@@ -132,7 +132,7 @@ def _folder(path: Path) -> Iterator[Sink]:
         nonlocal number
         for sentence in cast(Iterable[Any], parsed.corpus):
             number += 1
-            with replaced(path / f"{number:06}{_PICTURE}") as file:
+            with replace_file(path / f"{number:06}{_PICTURE}") as file:
                 file.write(sentence.to_svg().encode())
 
     yield add
@@ -142,7 +142,7 @@ def _folder(path: Path) -> Iterator[Sink]:
 def _writing(output: str) -> Iterator[Callable[[bytes], object]]:
     """What is complete is written at once: whoever is behind a pipe may be waiting for it."""
     if output != STANDARD_STREAM:
-        with writing(output) as write:
+        with open_writer(output) as write:
             yield write
         return
     stream = sys.stdout.buffer

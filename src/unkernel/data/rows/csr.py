@@ -51,7 +51,7 @@ class CsrRows:
 
     @classmethod
     def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
-        """Rows of arrays that are known to be sound; indices become 32-bit where these suffice."""
+        """Return rows of arrays that are known to be sound; indices become 32-bit where these suffice."""
         narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
         index_type = np.int32 if narrow else np.int64
         return cls(
@@ -72,11 +72,11 @@ class CsrRows:
         return int(self.indptr.nbytes + self.indices.nbytes + self.data.nbytes)
 
     def row_of_entry(self) -> NDArray[np.intp]:
-        """The row that each entry is in."""
+        """Return the row that each entry is in."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     def __getitem__(self, places: Any) -> CsrRows:
-        """Some of the rows: a slice, a list of numbers or a mask."""
+        """Return some of the rows: a slice, a list of numbers or a mask."""
         if isinstance(places, slice) and places.step in (None, 1):
             begin, end, _ = places.indices(self.shape[0])
             indptr = self.indptr[begin : max(begin, end) + 1]
@@ -94,26 +94,26 @@ class CsrRows:
     def _with(self, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[np.float64]) -> CsrRows:
         return CsrRows(indptr, indices, data, (len(indptr) - 1, self.shape[1]))
 
-    def kept(self, entries: NDArray[np.bool_]) -> CsrRows:
-        """The rows with only those of their entries for which the mask is true."""
+    def filter_entries(self, entries: NDArray[np.bool_]) -> CsrRows:
+        """Return the rows with only those of their entries for which the mask is true."""
         counts = np.concatenate([[0], np.cumsum(entries)]).astype(self.indptr.dtype)
         return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
 
-    def only_columns(self, columns: NDArray[np.int64]) -> CsrRows:
-        """The given columns, which ascend, numbered from 0."""
+    def select_columns(self, columns: NDArray[np.int64]) -> CsrRows:
+        """Return the given columns, which ascend, numbered from 0."""
         place = np.searchsorted(columns, self.indices)
         known = place < len(columns)
         known[known] = columns[place[known]] == self.indices[known]
-        rest = self.kept(known)
+        rest = self.filter_entries(known)
         return CsrRows.of(rest.indptr, place[known], rest.data, len(columns))
 
-    def sorted(self) -> CsrRows:
-        """The same rows with the entries of each in the order of their columns."""
+    def sort_columns(self) -> CsrRows:
+        """Return the same rows with the entries of each in the order of their columns."""
         order = np.lexsort((self.indices, self.row_of_entry()))
         return self._with(self.indptr, self.indices[order], self.data[order])
 
     def transposed_product(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The (columns, k) product of these rows, transposed, with a (rows, k) matrix."""
+        """Return the (columns, k) product of these rows, transposed, with a (rows, k) matrix."""
         row_of_entry = self.row_of_entry()
         result = np.empty((self.shape[1], matrix.shape[1]))
         for place in range(matrix.shape[1]):
@@ -122,17 +122,17 @@ class CsrRows:
         return result
 
     def copy(self) -> CsrRows:
-        """The same rows in arrays of their own."""
+        """Return the same rows in arrays of their own."""
         return self._with(self.indptr.copy(), self.indices.copy(), self.data.copy())
 
     def toarray(self) -> NDArray[np.float64]:
-        """All values, zeros too."""
+        """Return all values, zeros too."""
         result = np.zeros(self.shape)
         result[self.row_of_entry(), self.indices] = self.data
         return result
 
     def to_scipy(self) -> sparse.csr_matrix:
-        """The same rows as a matrix of scipy, which shares the arrays where it can."""
+        """Return the same rows as a matrix of scipy, which shares the arrays where it can."""
         from scipy import sparse
 
         arrays = (self.data, self.indices, self.indptr)
@@ -142,8 +142,8 @@ class CsrRows:
         return matrix
 
 
-def stacked(parts: Sequence[CsrRows]) -> CsrRows:
-    """Rows one below the other, as wide as the widest."""
+def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
+    """Return rows one below the other, as wide as the widest."""
     counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
     return CsrRows.of(
         np.cumsum(counts, dtype=np.int64),
@@ -154,7 +154,7 @@ def stacked(parts: Sequence[CsrRows]) -> CsrRows:
 
 
 def narrow(rows: Any) -> CsrRows:
-    """Rows with 32-bit indices, for what only looks for columns that it knows.
+    """Return rows with 32-bit indices, for what only looks for columns that it knows.
 
     Columns that 32 bits cannot hold all become the largest number that they can; more entries than that are a
     ``ValueError``.
@@ -211,7 +211,7 @@ def _from_sparse(X: Any) -> CsrRows:
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
     end = indptr[-1]  # there may be room for more entries
     rows = CsrRows(indptr, indices[:end], matrix.data[:end], (int(matrix.shape[0]), int(matrix.shape[1])))
-    return rows if rows.data.all() else rows.kept(rows.data != 0)
+    return rows if rows.data.all() else rows.filter_entries(rows.data != 0)
 
 
 # --- Malformed matrices -------------------------------------------------------------------------------

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows, canonical_rows, check_sparse, is_sparse
 
-_DOUBLE = 8  # bytes
+_DOUBLE_BYTES = 8  # bytes
 
 
-def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
-    """The rows that a caller gave, after a check that they are a table of finite numbers.
+def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
+    """Return the rows that a caller gave, after a check that they are a table of finite numbers.
 
     Parameters
     ----------
@@ -31,10 +31,10 @@ def checked_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
         return X
     if (plain := plain_rows(X)) is not None:
         return plain
-    check_given(X)
-    table = _without_frame(X)
+    check_inputs(X)
+    table = _unwrap_frame(X)
     if not is_sparse(table):
-        table = _array(table)
+        table = _to_array(table)
     _check_shape(table.shape, min_rows, min_columns)
     _check_real(table.dtype)
     rows = canonical_rows(table)
@@ -59,7 +59,7 @@ def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
         table = X if type(X) is np.ndarray else _from_list(X)  # subclasses have meanings of their own
     if table is None or table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
         return None
-    if table.dtype.itemsize > _DOUBLE or table.shape[1] != (width or table.shape[1]):
+    if table.dtype.itemsize > _DOUBLE_BYTES or table.shape[1] != (width or table.shape[1]):
         return None
     rows = canonical_rows(table)
     return rows if np.isfinite(rows.data).all() else None
@@ -74,7 +74,7 @@ def _from_list(X: Any) -> NDArray[Any] | None:
         return None
 
 
-def check_given(*given: Any) -> None:
+def check_inputs(*given: Any) -> None:
     """Check what libraries would take without a look: malformed sparse matrices, and masked values."""
     for X in given:
         check_sparse(X)
@@ -84,7 +84,7 @@ def check_given(*given: Any) -> None:
             _check_real(X.dtype)
 
 
-def _without_frame(X: Any) -> Any:
+def _unwrap_frame(X: Any) -> Any:
     """What a data frame of pandas holds: its missing values become NaN, its sparse columns stay sparse."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
@@ -98,7 +98,7 @@ def _is_extension(dtype: Any) -> bool:
     return not isinstance(dtype, np.dtype)
 
 
-def _array(X: Any) -> NDArray[Any]:
+def _to_array(X: Any) -> NDArray[Any]:
     if isinstance(X, np.matrix):
         raise TypeError("np.matrix is not supported: convert it to an array with np.asarray")
     array = np.asarray(X)

@@ -1,4 +1,4 @@
-"""Rows that need not fit into memory: svmlight files, packed once into a file that passes read."""
+"""Rows larger than memory: svmlight files, packed once into a file that learners read in passes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from numpy.typing import NDArray
 
 from unkernel._core import BlockFile
 from unkernel.data import SvmlightPart, read_svmlight_parts
-from unkernel.data.atomic_write import replaced
+from unkernel.data.atomic_write import replace_file
 from unkernel.data.rows.row_format import OpenRows, RowWriter, SourceStamp, is_of_this_version, is_rows_file
-from unkernel.data.rows.svmlight import ZeroBased, allowed_indices
+from unkernel.data.rows.svmlight import ZeroBased, index_range
 from unkernel.errors import FormatError
 
 PathLike = str | os.PathLike[str]
 OnProgress = Callable[[float, int], None]
 
 _PART_BYTES = 1 << 24
-_LARGEST_INDEX = 2**32 - 2  # columns are 32-bit numbers, and so is how many there are
+_LARGEST_INDEX = 2**32 - 2  # the number of columns has 32 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,20 +35,20 @@ class RowFile:
     Attributes
     ----------
     store : BlockFile
-        The rows. Its columns are the indices as the sources write them: where these count from 1, column 0 is
-        there and empty, so that ``store.features`` is ``n_features + 1``; a learner leaves that weight out.
+        The rows. Its columns are the indices of the sources: if these start at 1, column 0 is empty and
+        ``store.features`` is ``n_features + 1``; learners leave out that weight.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
-        The query numbers, where the rows have them.
+        The query numbers, if the rows have them.
     zero_based : bool
-        Whether the first feature is number 0.
+        Whether the first feature has the number 0.
     n_features : int
         As ``read_svmlight(...).X.shape[1]`` would be.
     sources : tuple of Path
-        The files that the rows came from, in their order.
+        The source files, in order.
     path : Path
-        The file that the rows are in.
+        The file of the packed rows.
     """
 
     store: BlockFile
@@ -79,15 +79,15 @@ def open_rows(
     """Open svmlight files of any size as rows to learn from.
 
     They are read once, in bounded memory, and packed into a file (docs/formats/rows.md). Later calls use that
-    file, as long as the sources have the size and the time that they had, and make it again otherwise.
+    file again unless the size or the modification time of a source has changed.
 
     Parameters
     ----------
     sources : path, pattern, or list of paths
-        What ``read_svmlight`` reads. Several files are one data set: those of a list in its order, those that
-        match a pattern such as ``"day-*.svm.gz"`` sorted by name.
+        Files for ``read_svmlight``. Several files are one data set: in the order of the list, or sorted by
+        name if they match a pattern such as ``"day-*.svm.gz"``.
     cache : path, default=None
-        The file for the packed rows; None is the first source's name with ``.rows`` after it.
+        The file for the packed rows; None appends ``.rows`` to the name of the first source.
     zero_based, n_features, n_jobs
         As for ``read_svmlight``.
     on_progress : function, default=None
@@ -100,17 +100,17 @@ def open_rows(
     Raises
     ------
     FormatError
-        A source is malformed, or the cache is damaged (it names the file, and says what to do).
+        A source is malformed, or the cache is damaged.
     OSError
         A source cannot be read, or the cache cannot be written.
     """
     paths = source_paths(sources)
     target = Path(f"{paths[0]}.rows" if cache is None else cache)
     options = _Options(zero_based, n_features, n_jobs)
-    allowed_indices(n_features, zero_based)  # checks the options, also where nothing is read
+    index_range(n_features, zero_based)  # checks the options, even if no source is read
     _check_to_overwrite(target, paths)
     current = [_stamp(path, target) for path in paths]
-    found = _reused(target, current, paths, options)
+    found = _find_reusable(target, current, paths, options)
     if found is not None:
         return found
     _build(target, paths, options, on_progress)
@@ -122,7 +122,7 @@ def open_rows(
 
 
 def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
-    """The files that a path, a pattern or a list of paths names; those of a pattern in order."""
+    """Return the files of a path, a pattern (sorted) or a list of paths."""
     if not isinstance(sources, str | os.PathLike):
         if not sources:
             raise ValueError("sources is an empty list; name at least one file")
@@ -141,14 +141,14 @@ def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def _stamp(path: Path, target: Path) -> SourceStamp:
-    """A source as it is now. Named from the target's folder, so that both can be moved together."""
+    """Return the state of a source. Its path is relative to the target's folder: both can move together."""
     status = path.stat()
     relative = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(target)))  # noqa: PTH120
     return SourceStamp(relative, status.st_size, status.st_mtime_ns)
 
 
 def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
-    """What is there may be somebody's data: only rows files, and empty ones, are replaced."""
+    """Refuse to overwrite other people's data: only rows files and empty files are replaced."""
     if target.exists() and not target.is_file() and not target.is_dir():
         raise ValueError(f"cache={str(target)!r} is not an ordinary file; name another one")
     if target.is_dir():
@@ -158,42 +158,44 @@ def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
     if any(path.exists() and path.samefile(target) for path in paths):
         raise ValueError(f"cache={str(target)!r} is one of the sources; name another file")
     if target.stat().st_size > 0 and not is_rows_file(target):
-        reason = "not a file of rows, and not replaced by one; delete it, or name another by cache="
+        reason = "not a file of rows, so it is not replaced; delete it, or name another file with cache="
         raise FormatError(str(target), 0, 0, reason)
 
 
-# --- Reusing -------------------------------------------------------------------------------------------
+# --- Reuse ---------------------------------------------------------------------------------------------
 
 
-def _reused(target: Path, current: list[SourceStamp], paths: list[Path], options: _Options) -> RowFile | None:
-    """The rows in `target`, unless they have to be made again."""
+def _find_reusable(
+    target: Path, current: list[SourceStamp], paths: list[Path], options: _Options
+) -> RowFile | None:
+    """Return the rows in `target`; None if they must be packed again."""
     if not target.exists() or target.stat().st_size == 0:
         return None
     with target.open("rb") as file:
         if not is_of_this_version(file):
             return None
         opened = OpenRows(str(target), file)
-        facts = opened.facts
-        if list(facts.sources) != current or facts.rounded:
+        footer = opened.footer
+        if list(footer.sources) != current or footer.rounded:
             return None
-        # Reading the sources again names the line.
-        if options.zero_based is False and facts.has_zero_index:
+        # Another pass over the sources names the line of the error.
+        if options.zero_based is False and footer.has_zero_index:
             return None
         return _row_file(opened, target, paths, options)
 
 
 def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Options) -> RowFile:
-    facts = opened.facts
-    zero_based = facts.has_zero_index if options.zero_based == "auto" else options.zero_based
+    footer = opened.footer
+    zero_based = footer.has_zero_index if options.zero_based == "auto" else options.zero_based
     first_index = 0 if zero_based else 1
-    used = max(0, facts.n_features - first_index)
+    used = max(0, footer.n_features - first_index)
     n_features = used if options.n_features is None else int(options.n_features)
     if used > n_features:
         reason = (
-            f"index {facts.n_features - 1} is beyond {n_features - 1 + first_index}, the last that "
+            f"index {footer.n_features - 1} is beyond {n_features - 1 + first_index}, the last that "
             f"n_features={n_features} allows; allow more features"
         )
-        raise FormatError(facts.largest_index_file, facts.largest_index_line, 0, reason)
+        raise FormatError(footer.largest_index_file, footer.largest_index_line, 0, reason)
     arrays = opened.read_arrays()
     return RowFile(
         store=opened.store(arrays["index"], n_features + first_index),
@@ -210,8 +212,8 @@ def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Optio
 
 
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
-    with _writing_rows(target) as file:
-        stamps = [_stamp(path, target) for path in paths]  # before reading: a change later on is noticed
+    with _open_rows_file(target) as file:
+        stamps = [_stamp(path, target) for path in paths]  # before reading, so that later changes are noticed
         writer = RowWriter(file)
         reader = _SourceReader(paths, options)
         for part, fraction in reader.parts():
@@ -228,7 +230,7 @@ def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnPr
 
 
 class _SourceReader:
-    """The parts of several files, one after the other, and what is known of all of them together."""
+    """Reads several files one after the other, and keeps track of their largest index and their queries."""
 
     def __init__(self, paths: Sequence[Path], options: _Options) -> None:
         self._paths = paths
@@ -240,14 +242,14 @@ class _SourceReader:
         self.largest_index_line = 0
 
     def parts(self) -> Iterator[tuple[SvmlightPart, float]]:
-        """Each part, and which share of all bytes has been read."""
+        """Yield each part and the fraction of all bytes read so far."""
         sizes = [path.stat().st_size for path in self._paths]
         total = max(1, sum(sizes))
         for number, path in enumerate(self._paths):
             before = sum(sizes[:number])
             with path.open("rb", buffering=0) as file:
                 for part in self._parts_of(file):
-                    self._take_note(part, str(path))
+                    self._note_part(part, str(path))
                     yield part, min(1.0, (before + _position(file)) / total)
 
     def _parts_of(self, file: IO[bytes]) -> Iterator[SvmlightPart]:
@@ -259,14 +261,14 @@ class _SourceReader:
             n_jobs=self._options.n_jobs,
         )
 
-    def _take_note(self, part: SvmlightPart, name: str) -> None:
+    def _note_part(self, part: SvmlightPart, name: str) -> None:
         if part.largest_index > _LARGEST_INDEX:
-            reason = f"index {part.largest_index} is beyond {_LARGEST_INDEX}, the last there can be"
+            reason = f"index {part.largest_index} is beyond {_LARGEST_INDEX}, the largest possible one"
             raise FormatError(name, part.largest_index_line, 0, reason + "; renumber the features")
         has_queries = part.qid is not None
         if self._has_queries not in (None, has_queries):
             reason = f"its rows have {'a' if has_queries else 'no'} qid:, unlike those of the files before it"
-            raise FormatError(name, 0, 0, reason + "; all rows have one, or none has")
+            raise FormatError(name, 0, 0, reason + "; either all rows have one or none")
         self._has_queries = has_queries
         self.has_zero_index |= part.has_zero_index
         if part.largest_index > self.largest_index:
@@ -279,11 +281,11 @@ def _position(file: IO[bytes]) -> int:
 
 
 @contextlib.contextmanager
-def _writing_rows(target: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the target's place when all is written; errors of writing say what to do."""
+def _open_rows_file(target: Path) -> Iterator[IO[bytes]]:
+    """Open a file that replaces the target when it is complete; write errors advise on what to do."""
     begun = False
     try:
-        with replaced(target) as file:
+        with replace_file(target) as file:
             begun = True
             yield file
     except OSError as error:
@@ -295,5 +297,5 @@ def _writing_rows(target: Path) -> Iterator[IO[bytes]]:
 
 
 def _with_remedy(error: OSError, target: Path, problem: str) -> OSError:
-    reason = f"{error.strerror}; packed rows {problem}: name a file elsewhere by cache="
-    return OSError(error.errno, reason, str(target))  # of the error's own class, which its number decides
+    reason = f"{error.strerror}; packed rows {problem}: name a file elsewhere with cache="
+    return OSError(error.errno, reason, str(target))  # OSError picks the subclass by the number

@@ -1,7 +1,7 @@
 """The ``.rows`` file: packed rows that passes read one block at a time; docs/formats/rows.md describes it.
 
-Nothing in such a file is believed: what it says of itself is checked against its size and its checksums here,
-the index and the blocks are checked by the core.
+Such files are not trusted: this module checks the footer against the file size and the checksums; the core
+checks the index and the blocks.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 
 VERSION = 1
-_KIND = b"unkernel rows "  # whatever the version
+_KIND = b"unkernel rows "  # of every version
 _MAGIC = _KIND + b"%d\n" % VERSION
-_FIRST_BLOCK = 64
-_TAIL_BYTES = 8 + 8 + len(_MAGIC)  # the footer's length and checksum
-_LARGEST_FOOTER = 1 << 26
-_NUMBERS_A_BLOCK = 5
-_REMEDY = "; delete the file, and it is made anew from its sources"
+_BLOCKS_BEGIN = 64
+_TAIL_BYTES = 8 + 8 + len(_MAGIC)  # the footer's length and checksum come before
+_MAX_FOOTER_BYTES = 1 << 26
+_INTEGERS_PER_BLOCK = 5
+_REMEDY = "; delete the file, and it is packed again from its sources"
 
 Float64s = NDArray[np.float64]
 Int64s = NDArray[np.int64]
@@ -37,7 +37,7 @@ Int64s = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SourceStamp:
-    """A file that rows came from, as it was then. The path is relative to the folder of the rows."""
+    """A source file as it was when its rows were packed. The path is relative to the folder of the rows."""
 
     path: str
     size: int
@@ -45,23 +45,23 @@ class SourceStamp:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What the footer says about the rows."""
+class Footer:
+    """The footer of a rows file: its statements about the rows."""
 
     rows: int
     blocks: int
     entries: int
     has_queries: bool
-    n_features: int  # the largest index + 1, whether indices count from 0 or from 1
-    largest_index_file: str  # where that index is
+    n_features: int  # the largest index + 1, whether indices start at 0 or at 1
+    largest_index_file: str  # the file that has it
     largest_index_line: int
     has_zero_index: bool
-    rounded: bool  # values that single precision cannot hold were rounded: earlier versions did so
+    rounded: bool  # earlier versions rounded values to single precision
     sources: tuple[SourceStamp, ...]
 
 
 class RowWriter:
-    """Writes rows to an open file as they come; only labels and queries wait in memory for the end."""
+    """Writes rows to an open file as they arrive; only labels and queries stay in memory until the end."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -69,7 +69,7 @@ class RowWriter:
         self._labels: list[Float64s] = []
         self._queries: list[Int64s] = []
         self.rows = 0
-        file.write(_MAGIC.ljust(_FIRST_BLOCK, b"\0"))
+        file.write(_MAGIC.ljust(_BLOCKS_BEGIN, b"\0"))
 
     def add(self, part: SvmlightPart) -> None:
         self._packer.add(part.X)
@@ -83,61 +83,61 @@ class RowWriter:
     def has_queries(self) -> bool:
         return bool(self._queries)
 
-    def finish(self, **facts: Any) -> None:
-        """Write what follows the blocks; `facts` are those that the rows do not tell themselves."""
+    def finish(self, **others: Any) -> None:
+        """Write the arrays and the footer; `others` are its fields that do not follow from the rows."""
         self._packer.finish()
         self._file.write(self._packer.take().data)
         index = self._packer.index
-        arrays = {"labels": _joined(self._labels, "<f8"), "index": index.astype("<i8")}
+        arrays = {"labels": _concatenate(self._labels, "<f8"), "index": index.astype("<i8")}
         if self.has_queries:
-            arrays["queries"] = _joined(self._queries, "<i8")
+            arrays["queries"] = _concatenate(self._queries, "<i8")
         for name in _array_names(self.has_queries):
             self._file.write(arrays[name].data)
-        whole = Facts(
+        footer = Footer(
             rows=self.rows,
-            blocks=len(index) // _NUMBERS_A_BLOCK,
+            blocks=len(index) // _INTEGERS_PER_BLOCK,
             entries=self._packer.entries,
             has_queries=self.has_queries,
             rounded=False,
-            **facts,
+            **others,
         )
         sums = {name: hexadecimal_checksum(array) for name, array in arrays.items()}
-        footer = json.dumps({"version": VERSION, **asdict(whole), "checksums": sums}).encode()
-        self._file.write(footer + len(footer).to_bytes(8, "little"))
-        self._file.write(checksum_of(footer).to_bytes(8, "little") + _MAGIC)
+        text = json.dumps({"version": VERSION, **asdict(footer), "checksums": sums}).encode()
+        self._file.write(text + len(text).to_bytes(8, "little"))
+        self._file.write(checksum_of(text).to_bytes(8, "little") + _MAGIC)
 
 
 def _array_names(has_queries: bool) -> list[str]:
-    """In the order in which they lie in the file."""
+    """Return the names of the arrays in the order of the file."""
     return ["labels", "queries", "index"] if has_queries else ["labels", "index"]
 
 
-def _joined(arrays: list[Any], dtype: str) -> NDArray[Any]:
+def _concatenate(arrays: list[Any], dtype: str) -> NDArray[Any]:
     return np.concatenate(arrays or [np.empty(0)]).astype(dtype, copy=False)
 
 
 class OpenRows:
-    """A rows file whose footer and arrays have been read and found sound."""
+    """A rows file whose footer has been read and checked."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name = name
         self._file = file
         self.size = os.fstat(file.fileno()).st_size
-        footer = self._read_footer()
-        self.facts = self._read_facts(footer)
-        self._sums = footer.get("checksums")
+        content = self._read_footer()
+        self.footer = self._parse_footer(content)
+        self._sums = content.get("checksums")
         self._end = self._end_of_blocks()
 
     def error(self, reason: str) -> FormatError:
         return FormatError(self.name, 0, 0, reason + _REMEDY)
 
     def _read_footer(self) -> dict[str, Any]:
-        if self.size < _FIRST_BLOCK + _TAIL_BYTES:
+        if self.size < _BLOCKS_BEGIN + _TAIL_BYTES:
             raise self.error("the rows file has been cut short")
         self._file.seek(self.size - _TAIL_BYTES)
         tail = self._file.read(_TAIL_BYTES)
         length = int.from_bytes(tail[:8], "little")
-        if tail[16:] != _MAGIC or length > min(_LARGEST_FOOTER, self.size - _TAIL_BYTES - _FIRST_BLOCK):
+        if tail[16:] != _MAGIC or length > min(_MAX_FOOTER_BYTES, self.size - _TAIL_BYTES - _BLOCKS_BEGIN):
             raise self.error("the rows file has been cut short or damaged")
         self._footer_begin = self.size - _TAIL_BYTES - length
         self._file.seek(self._footer_begin)
@@ -150,33 +150,35 @@ class OpenRows:
                 return footer
         raise self.error("the footer is not one of this version")
 
-    def _read_facts(self, footer: dict[str, Any]) -> Facts:
-        """Everything of its type and not negative; `sources` are made of such things as well."""
+    def _parse_footer(self, content: dict[str, Any]) -> Footer:
+        """Return the footer, after a check of all types and signs, those of `sources` included."""
         try:
-            sources = tuple(SourceStamp(**source) for source in footer["sources"])
-            facts = Facts(**{name: footer[name] for name in Facts.__annotations__} | {"sources": sources})
+            sources = tuple(SourceStamp(**source) for source in content["sources"])
+            footer = Footer(**{name: content[name] for name in Footer.__annotations__} | {"sources": sources})
         except (KeyError, TypeError) as error:
-            raise self.error("the footer lacks something") from error
-        if not all(_is_proper(item, kind) for item, kind in _typed_items(facts)):
-            raise self.error("the footer says something that cannot be")
-        return facts
+            raise self.error("the footer is incomplete") from error
+        if not all(_is_proper(item, kind) for item, kind in _items_with_types(footer)):
+            raise self.error("the footer has an impossible value")
+        return footer
 
     def _end_of_blocks(self) -> int:
-        """Where the arrays begin. All but the blocks is of a known size."""
-        facts = self.facts
-        array_bytes = 8 * (facts.rows * (2 if facts.has_queries else 1) + _NUMBERS_A_BLOCK * facts.blocks)
+        """Return the offset of the arrays, which follow the blocks; their size is known."""
+        footer = self.footer
+        array_bytes = 8 * (
+            footer.rows * (2 if footer.has_queries else 1) + _INTEGERS_PER_BLOCK * footer.blocks
+        )
         end = self._footer_begin - array_bytes
-        if end < _FIRST_BLOCK or end % _FIRST_BLOCK:
+        if end < _BLOCKS_BEGIN or end % _BLOCKS_BEGIN:
             raise self.error("the arrays do not fit into the file")
         return end
 
     def read_arrays(self) -> dict[str, NDArray[Any]]:
-        """Labels, index and, where there are any, queries."""
-        facts = self.facts
-        counts = {"labels": facts.rows, "queries": facts.rows, "index": _NUMBERS_A_BLOCK * facts.blocks}
+        """Return the labels, the index and, if there are any, the queries."""
+        footer = self.footer
+        counts = {"labels": footer.rows, "queries": footer.rows, "index": _INTEGERS_PER_BLOCK * footer.blocks}
         self._file.seek(self._end)
         arrays: dict[str, NDArray[Any]] = {}
-        for name in _array_names(facts.has_queries):
+        for name in _array_names(footer.has_queries):
             arrays[name] = np.fromfile(self._file, "<f8" if name == "labels" else "<i8", counts[name])
             known = self._sums.get(name) if isinstance(self._sums, dict) else None
             if len(arrays[name]) != counts[name] or known != hexadecimal_checksum(arrays[name]):
@@ -186,18 +188,18 @@ class OpenRows:
         return arrays
 
     def store(self, index: Int64s, features: int) -> BlockFile:
-        """The blocks, for a matrix of that many columns."""
+        """Return the blocks as a matrix with this number of columns."""
         descriptor = self._file.fileno()
         store = BlockFile(
             name_of(self.name), descriptor=descriptor, end=self._end, features=features, index=index
         )
-        if (store.rows, store.entries) != (self.facts.rows, self.facts.entries):
+        if (store.rows, store.entries) != (self.footer.rows, self.footer.entries):
             raise self.error("the footer and the blocks disagree about the rows")
         return store
 
 
-def _typed_items(facts: Facts) -> Iterator[tuple[Any, str]]:
-    for record in (facts, *facts.sources):
+def _items_with_types(footer: Footer) -> Iterator[tuple[Any, str]]:
+    for record in (footer, *footer.sources):
         for name, kind in type(record).__annotations__.items():
             if name != "sources":
                 yield getattr(record, name), kind
@@ -210,7 +212,7 @@ def _is_proper(item: Any, kind: str) -> bool:
 
 
 def is_rows_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as rows files of any version do."""
+    """Return whether a file is a rows file, of any version."""
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         return file.read(len(_KIND)) == _KIND
 

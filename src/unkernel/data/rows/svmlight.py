@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unkernel._core import SvmlightParser, format_svmlight
-from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks, writing
+from unkernel.data.files import BLOCK_BYTES, Source, name_of, open_writer, read_blocks
 from unkernel.data.rows.csr import CsrRows, is_sparse
-from unkernel.data.rows.row_checks import checked_rows
+from unkernel.data.rows.row_checks import check_rows
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 
@@ -129,13 +129,13 @@ def read_svmlight(
     >>> y
     array([ 1., -1.])
     """
-    value_type = _checked_dtype(dtype)
+    value_type = _check_dtype(dtype)
     name = name_of(path_or_file)
     parser = _parser(name, n_features, zero_based, n_jobs)
     for block in read_blocks(path_or_file):
         parser.feed(block)
     parser.finish()
-    _check_no_rows(parser, name)
+    _require_rows(parser, name)
 
     starts_at_zero = bool(parser.has_zero_index) if zero_based == "auto" else zero_based
     columns = _count_columns(parser, name, n_features, first_index=0 if starts_at_zero else 1)
@@ -250,7 +250,7 @@ def _parts(
             yield _take_part(parser)
             fed, handed_over = 0, parser.rows
     parser.finish()
-    _check_no_rows(parser, name)
+    _require_rows(parser, name)
     if parser.has_zero_index:
         _count_columns(parser, name, n_features, first_index=0)
     if parser.rows > handed_over:
@@ -270,30 +270,30 @@ def _take_part(parser: SvmlightParser) -> SvmlightPart:
 
 
 def _parser(name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None) -> SvmlightParser:
-    smallest, largest = allowed_indices(n_features, zero_based)
+    smallest, largest = index_range(n_features, zero_based)
     threads = thread_count(n_jobs)
     return SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
 
 
-def _check_no_rows(parser: SvmlightParser, name: str) -> None:
+def _require_rows(parser: SvmlightParser, name: str) -> None:
     if parser.rows == 0:
         raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
 
 
 def _piece_bytes(threads: int) -> int:
-    """One thread stays in its cache; several are better off with one large piece of each block."""
+    """Return the bytes that a thread parses at a time: what its cache holds, or its share of a block."""
     return _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
 
 
-def _checked_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
+def _check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
     result = np.dtype(dtype)
     if result not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise ValueError(f"dtype must be float64 or float32, got {result}")
     return result
 
 
-def allowed_indices(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int]:
-    """The smallest and the largest index that a file may use."""
+def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int]:
+    """Return the smallest and the largest index that a file may use."""
     if zero_based not in (True, False, "auto"):
         raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}')
     smallest = 1 if zero_based is False else 0
@@ -381,42 +381,42 @@ def write_svmlight(
     1 1:0.5
     -1 2:2
     """
-    matrix = _checked_matrix(X)
-    labels = _checked_labels(y)
-    queries = _checked_queries(qid)
+    matrix = _check_matrix(X)
+    labels = _check_labels(y)
+    queries = _check_queries(qid)
     for what, count in (("y", len(labels)), ("qid", len(labels) if qid is None else len(queries))):
         if count != matrix.shape[0]:
             raise ValueError(f"X has {matrix.shape[0]} rows and {what} has {count}: inconsistent lengths")
     arrays = (matrix, labels, queries, 0 if zero_based else 1)
-    with writing(path_or_file) as write:
+    with open_writer(path_or_file) as write:
         if comment is not None:
             write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
         for begin, end in _row_blocks(matrix.indptr):
             write(format_svmlight(*arrays, begin, end))
 
 
-def _checked_matrix(X: Any) -> CsrRows:
-    _check_inexact_integers(X.data if is_sparse(X) else X, "X")
-    return checked_rows(X, min_columns=0)
+def _check_matrix(X: Any) -> CsrRows:
+    _check_exact_integers(X.data if is_sparse(X) else X, "X")
+    return check_rows(X, min_columns=0)
 
 
 def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """One number per row, also where they are given as a column."""
+    """Return one number per row, also where they are given as a column."""
     array = np.asarray(values)
     if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
         return array.reshape(-1)
     raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead")
 
 
-def _checked_labels(y: npt.ArrayLike) -> Float64s:
-    _check_inexact_integers(y, "y")
+def _check_labels(y: npt.ArrayLike) -> Float64s:
+    _check_exact_integers(y, "y")
     labels = np.ascontiguousarray(_column(y, "y"), dtype=np.float64)
     if not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity; the format has finite labels only")
     return labels
 
 
-def _check_inexact_integers(values: npt.ArrayLike, name: str) -> None:
+def _check_exact_integers(values: npt.ArrayLike, name: str) -> None:
     array = np.asarray(values)
     if array.dtype.kind not in "iu" or array.size == 0:
         return
@@ -424,7 +424,7 @@ def _check_inexact_integers(values: npt.ArrayLike, name: str) -> None:
         raise ValueError(f"{name} has integers beyond 2^53, which a double does not hold; scale them down")
 
 
-def _checked_queries(qid: npt.ArrayLike | None) -> Int64s:
+def _check_queries(qid: npt.ArrayLike | None) -> Int64s:
     if qid is None:
         return np.empty(0, dtype=np.int64)
     queries = _column(qid, "qid")

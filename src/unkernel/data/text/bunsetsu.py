@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
 from unkernel.data.corpus_html import corpus_html
-from unkernel.data.files import Source, name_of, read_blocks, writing
+from unkernel.data.files import Source, name_of, open_writer, read_blocks
 from unkernel.data.text.columns import LONGEST_SENTENCE
 from unkernel.errors import FormatError
 
@@ -103,7 +103,7 @@ class BunsetsuSentence:
     source: str
 
     def __len__(self) -> int:
-        """The number of bunsetsu."""
+        """Return the number of bunsetsu."""
         return len(self.bunsetsu)
 
     def __str__(self) -> str:
@@ -206,7 +206,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         heads.flags.writeable = False
 
     def __len__(self) -> int:
-        """The number of sentences."""
+        """Return the number of sentences."""
         return int(self._text.sentences)
 
     def __repr__(self) -> str:
@@ -223,13 +223,13 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
     def __getitem__(
         self, index: int | slice | Sequence[int] | NDArray[Any]
     ) -> BunsetsuSentence | BunsetsuCorpus:
-        """A sentence, or a corpus of those that a slice or a list of numbers chooses."""
+        """Return a sentence, or a corpus of those that a slice or a list of numbers chooses."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             chosen = np.arange(len(self))[index]
             if chosen.ndim != 1:
                 raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
             lines = b"".join(self._lines(number) for number in chosen.tolist())
-            return corpus_of(lines, f"{self.name} (part)", line=1, skip=False)
+            return parse_corpus(lines, f"{self.name} (part)", line=1, skip=False)
         number = range(len(self))[index]
         begin, end = self.first_bunsetsu[number : number + 2]
         return BunsetsuSentence(
@@ -300,7 +300,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
             Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
             replaced in one step, or left unchanged if writing fails.
         """
-        with writing(target) as write:
+        with open_writer(target) as write:
             write(self.to_bytes())
 
     def _lines(self, number: int) -> bytes:
@@ -308,7 +308,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
-def corpus_of(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
+def parse_corpus(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
     """Sentences of a file from its given line on; bad ones are an error or are skipped."""
     text = BunsetsuText(data, file, line, skip)
     return BunsetsuCorpus(text, np.asarray(text.heads), text.types, file)
@@ -351,7 +351,7 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
     (('本を', '読む'), (1, -1))
     """
     _check_on_error(on_error)
-    return corpus_of(b"".join(read_blocks(source)), name_of(source), line=1, skip=on_error == "skip")
+    return parse_corpus(b"".join(read_blocks(source)), name_of(source), line=1, skip=on_error == "skip")
 
 
 def read_bunsetsu_parts(
@@ -388,13 +388,13 @@ def read_bunsetsu_parts(
     _check_on_error(on_error)
     if part_bytes < 1:
         raise ValueError(f"part_bytes must be at least 1, got {part_bytes}")
-    return parts_of(read_blocks(source, part_bytes), name_of(source), skip=on_error == "skip")
+    return split_parts(read_blocks(source, part_bytes), name_of(source), skip=on_error == "skip")
 
 
-def parts_of(
+def split_parts(
     pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[BunsetsuCorpus]:
-    """The sentences of a file that comes in pieces of any length."""
+    """Yield the sentences of a file that comes in pieces of any length."""
     line, held, seen = 1, b"", 0
     for block in pieces:
         held += block
@@ -402,13 +402,13 @@ def parts_of(
         if not end and len(held) > longest:
             raise FormatError(name, line, 0, f"a sentence of more than {longest} bytes; EOS ends a sentence")
         if end:
-            corpus = corpus_of(held[:end], name, line=line, skip=skip)
+            corpus = parse_corpus(held[:end], name, line=line, skip=skip)
             line += corpus._text.lines
             yield corpus
         held = held[end:]
         seen = len(held)
     if held:
-        yield corpus_of(held, name, line=line, skip=skip)
+        yield parse_corpus(held, name, line=line, skip=skip)
 
 
 def _check_on_error(on_error: str) -> None:
@@ -419,6 +419,6 @@ def _check_on_error(on_error: str) -> None:
 BunsetsuSource = Source | BunsetsuCorpus
 
 
-def bunsetsu_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
-    """The corpus itself, or the one that is read from the source."""
+def as_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
+    """Return the corpus itself, or the one that is read from the source."""
     return source if isinstance(source, BunsetsuCorpus) else read_bunsetsu(source)

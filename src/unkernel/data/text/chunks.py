@@ -17,11 +17,11 @@ from unkernel.data.text.columns import (
     OnError,
     check_field,
     check_lengths,
-    flat,
-    numbered,
-    read_text,
-    rewritten,
-    text_of,
+    flatten_values,
+    number_names,
+    parse_again,
+    parse_text,
+    read_columns,
 )
 from unkernel.errors import FormatError
 
@@ -113,10 +113,10 @@ class ChunkSentence(ColumnSentence):
 
     def __reduce__(self) -> tuple[Any, ...]:
         lines = self._source.sentence_text(self._number)
-        return _restored, (lines, self._source.file, self.line, self._tagged)
+        return _restore_sentence, (lines, self._source.file, self.line, self._tagged)
 
 
-def _restored(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence:
+def _restore_sentence(lines: bytes, file: str, line: int, tagged: bool) -> ChunkSentence:
     return ChunkSentence(ColumnText(lines, file, "chunks", 0, "none", False, line), 0, tagged)
 
 
@@ -202,13 +202,13 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         ChunkCorpus
             The same text with other tags; every other byte is unchanged.
         """
-        return self._with_tags(*numbered(flat(tags, np.diff(self.offsets), "tags")))
+        return self._with_tags(*number_names(flatten_values(tags, np.diff(self.offsets), "tags")))
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
-        """The same from an array of all words; a tag is a number in `names`."""
-        return self._of(rewritten(self._text, self._tagged_bytes(numbers, names)), True)
+        """Return the same from an array of all words; a tag is a number in `names`."""
+        return self._of(parse_again(self._text, self._write_tags(numbers, names)), True)
 
-    def _tagged_bytes(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
+    def _write_tags(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
         column = self.n_columns - self.tagged
         return bytes(self._text.write_column(column, numbers, names)) if len(self) else self.to_bytes()
 
@@ -249,7 +249,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         for number, column in enumerate(all_columns[1:], start=1):
             check_lengths([len(own) for own in column], lengths, f"entries of column {number}")
         lines = (_lines(i, [column[i] for column in all_columns]) for i in range(len(words)))
-        return cls._of(text_of("".join(lines).encode(), "chunks"), tags is not None)
+        return cls._of(parse_text("".join(lines).encode(), "chunks"), tags is not None)
 
 
 def _lines(sentence: int, columns: list[Sequence[str]]) -> str:
@@ -297,7 +297,7 @@ def read_chunks(
     >>> len(corpus), corpus[0].words, corpus[0].tags
     (2, ['He', 'reckons'], ['B-NP', 'B-VP'])
     """
-    text = read_text(source, "chunks", on_error=on_error)
+    text = read_columns(source, "chunks", on_error=on_error)
     if tagged == "auto":
         return ChunkCorpus._of(text, text.columns > 2)
     if tagged and text.columns == 1:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import ColumnText, whole_sentences
 from unkernel.data.corpus_html import corpus_html
-from unkernel.data.files import Source, name_of, read_blocks, writing
+from unkernel.data.files import Source, name_of, open_writer, read_blocks
 from unkernel.errors import FormatError
 
 Format = Literal["conllu", "conllx", "chunks"]
@@ -29,21 +29,21 @@ LONGEST_SENTENCE = 1 << 26
 _MEMORY_NAME = "<memory>"
 
 
-def read_text(
+def read_columns(
     source: Source, format: Format, *, trees: str = "none", on_error: OnError = "raise"
 ) -> ColumnText:
-    """The whole of a file."""
+    """Return the whole of a file."""
     skip = check_on_error(on_error)
     return ColumnText(b"".join(read_blocks(source)), name_of(source), format, 0, trees, skip, 1)
 
 
-def text_of(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
+def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
     """Text that was made here."""
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
-def rewritten(text: ColumnText, data: bytes) -> ColumnText:
-    """The text with other columns: bad sentences that were skipped are skipped again."""
+def parse_again(text: ColumnText, data: bytes) -> ColumnText:
+    """Return the text with other columns: bad sentences that were skipped are skipped again."""
     skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
     again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
     if again.sentences != text.sentences:
@@ -55,13 +55,13 @@ def rewritten(text: ColumnText, data: bytes) -> ColumnText:
 
 
 def check_on_error(on_error: str) -> bool:
-    """Whether bad sentences are skipped."""
+    """Return whether bad sentences are skipped."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     return on_error == "skip"
 
 
-def blocks(
+def read_column_blocks(
     source: Source,
     format: Format = "conllu",
     *,
@@ -69,7 +69,7 @@ def blocks(
     size: int = BLOCK_BYTES,
     longest: int = LONGEST_SENTENCE,
 ) -> Iterator[ColumnText]:
-    r"""A file of any length, as blocks of whole sentences, in memory that does not grow with it.
+    r"""Return a file of any length, as blocks of whole sentences, in memory that does not grow with it.
 
     The texts of the blocks, one after another, are the file; lines are numbered as they are in it.
 
@@ -93,20 +93,20 @@ def blocks(
     Examples
     --------
     >>> import io
-    >>> from unkernel.data.text.columns import blocks
+    >>> from unkernel.data.text.columns import read_column_blocks
     >>> text = b"He PRP B-NP\nsaw VBD B-VP\n\nNo DT B-NP\n\n"
-    >>> found = blocks(io.BytesIO(text), "chunks", size=30)
+    >>> found = read_column_blocks(io.BytesIO(text), "chunks", size=30)
     >>> [(block.first_line, block.sentences, block.text) for block in found]
     [(1, 1, b'He PRP B-NP\nsaw VBD B-VP\n\n'), (4, 1, b'No DT B-NP\n\n')]
     """
     skip = check_on_error(on_error)
-    return blocks_of(read_blocks(source, size), name_of(source), format, skip=skip, longest=longest)
+    return split_blocks(read_blocks(source, size), name_of(source), format, skip=skip, longest=longest)
 
 
-def blocks_of(
+def split_blocks(
     pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[ColumnText]:
-    """The same of a file that comes in pieces of any length."""
+    """Yield the same of a file that comes in pieces of any length."""
     held, line, columns = b"", 1, 0
     for read in pieces:
         held += read
@@ -132,7 +132,7 @@ class ColumnSentence:
         self._number = number
 
     def _tokens(self) -> tuple[int, int]:
-        """The first of the text's tokens that is in the sentence, and the first behind it."""
+        """Return the first of the text's tokens that is in the sentence, and the first behind it."""
         return self._source.first_token(self._number), self._source.first_token(self._number + 1)
 
     def _column(self, number: int) -> list[str]:
@@ -205,10 +205,10 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
         if chosen.ndim != 1:
             raise IndexError("sentences are chosen by a number, a slice or a list of numbers")
         return self._with_text(
-            text_of(self._copied(chosen.tolist()), self._format, name=f"{self.name} (part)")
+            parse_text(self._copy_sentences(chosen.tolist()), self._format, name=f"{self.name} (part)")
         )
 
-    def _copied(self, numbers: Iterable[int]) -> bytes:
+    def _copy_sentences(self, numbers: Iterable[int]) -> bytes:
         parts = []
         for number in numbers:
             lines = self._text.sentence_text(number)
@@ -277,15 +277,15 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
         target : path, or open binary or text file
             Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst.
         """
-        with writing(target) as write:
+        with open_writer(target) as write:
             write(self.to_bytes())
 
 
 # --- Values from Python -------------------------------------------------------------------------------
 
 
-def flat(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
-    """One value per word: as it is, or joined where it is a list for each sentence."""
+def flatten_values(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
+    """Return one value per word: as it is, or joined where it is a list for each sentence."""
     if len(values) and not isinstance(values[0], str | Number):
         check_lengths([len(own) for own in values], lengths.tolist(), what)
         values = list(chain.from_iterable(values))
@@ -302,8 +302,8 @@ def check_lengths(found: list[int], expected: list[int], what: str) -> None:
             raise ValueError(f"sentence {sentence} has {words} words and {own} {what}")
 
 
-def numbered(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """The different names, in the order of their first sight, and the number of each."""
+def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the different names, in the order of their first sight, and the number of each."""
     table: dict[str, int] = {}
     numbers = np.fromiter((table.setdefault(name, len(table)) for name in names), np.int32)
     return numbers, list(table)
@@ -320,7 +320,7 @@ def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
 
 
 def check_field(value: Any, sentence: int, forbidden: re.Pattern[str]) -> str:
-    """A field of a text that is made here."""
+    """Return a field of a text that is made here."""
     if not isinstance(value, str):
         raise TypeError(f"sentence {sentence}: {value!r} is not a string")
     if not value or forbidden.search(value):

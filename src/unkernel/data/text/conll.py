@@ -15,15 +15,15 @@ from unkernel.data.text.columns import (
     ColumnCorpus,
     ColumnSentence,
     OnError,
-    blocks,
     check_field,
     check_lengths,
-    flat,
+    flatten_values,
     head_numbers,
-    numbered,
-    read_text,
-    rewritten,
-    text_of,
+    number_names,
+    parse_again,
+    parse_text,
+    read_column_blocks,
+    read_columns,
 )
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -112,33 +112,33 @@ class Sentence(ColumnSentence):
 
     __slots__ = ()
 
-    def _named(self, column: str) -> list[str]:
+    def _named_column(self, column: str) -> list[str]:
         return self._column(_NUMBER[column])
 
     @property
     def forms(self) -> list[str]:
         """The words as they are written."""
-        return self._named("form")
+        return self._named_column("form")
 
     @property
     def lemmas(self) -> list[str]:
         """The dictionary forms."""
-        return self._named("lemma")
+        return self._named_column("lemma")
 
     @property
     def upos(self) -> list[str]:
         """The universal parts of speech (CPOSTAG in CoNLL-X)."""
-        return self._named("upos")
+        return self._named_column("upos")
 
     @property
     def xpos(self) -> list[str]:
         """The treebank's own parts of speech (POSTAG in CoNLL-X)."""
-        return self._named("xpos")
+        return self._named_column("xpos")
 
     @property
     def feats(self) -> list[str]:
         """The morphological features."""
-        return self._named("feats")
+        return self._named_column("feats")
 
     @property
     def heads(self) -> list[int]:
@@ -150,17 +150,17 @@ class Sentence(ColumnSentence):
     @property
     def deprels(self) -> list[str]:
         """The dependency relations to the heads."""
-        return self._named("deprel")
+        return self._named_column("deprel")
 
     @property
     def deps(self) -> list[str]:
         """The enhanced dependencies (PHEAD in CoNLL-X)."""
-        return self._named("deps")
+        return self._named_column("deps")
 
     @property
     def misc(self) -> list[str]:
         """The last column (PDEPREL in CoNLL-X)."""
-        return self._named("misc")
+        return self._named_column("misc")
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -243,10 +243,10 @@ class Sentence(ColumnSentence):
 
     def __reduce__(self) -> tuple[Any, ...]:
         lines = self._source.sentence_text(self._number)
-        return _restored, (lines, self._source.file, self._source.format, self.line)
+        return _restore_sentence, (lines, self._source.file, self._source.format, self.line)
 
 
-def _restored(lines: bytes, file: str, format: str, line: int) -> Sentence:
+def _restore_sentence(lines: bytes, file: str, format: str, line: int) -> Sentence:
     return Sentence(ColumnText(lines, file, format, 0, "none", False, line), 0)
 
 
@@ -344,12 +344,12 @@ class Treebank(ColumnCorpus[Sentence]):
             The same text with other heads and relations; every other byte is unchanged.
         """
         lengths = np.diff(self.offsets)
-        relations, names = numbered(flat(deprels, lengths, "relations"))
-        return self._with_trees(head_numbers(flat(heads, lengths, "heads")), relations, names)
+        relations, names = number_names(flatten_values(deprels, lengths, "relations"))
+        return self._with_trees(head_numbers(flatten_values(heads, lengths, "heads")), relations, names)
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
-        """The same from arrays of all words; a relation is a number in `names`, -1 for none."""
-        return self._of(rewritten(self._text, self._text.write_trees(heads, relations, names)))
+        """Return the same from arrays of all words; a relation is a number in `names`, -1 for none."""
+        return self._of(parse_again(self._text, self._text.write_trees(heads, relations, names)))
 
     @classmethod
     def from_words(
@@ -403,11 +403,11 @@ class Treebank(ColumnCorpus[Sentence]):
                 check_lengths([len(own) for own in values], lengths, what)
         columns = (words, lemmas, tags, xpos, None, heads, deprels, None, None)
         lines = (_lines(i, [None if c is None else c[i] for c in columns]) for i in range(len(words)))
-        return cls._of(text_of("".join(lines).encode(), "conllu"))
+        return cls._of(parse_text("".join(lines).encode(), "conllu"))
 
 
 def _lines(sentence: int, columns: list[Any]) -> str:
-    """The lines of a sentence from its columns, of which those that are None are empty."""
+    """Return the lines of a sentence from its columns, of which those that are None are empty."""
     lines = []
     for word in range(len(columns[0])):
         fields = ["_" if column is None else _field(column[word], sentence) for column in columns]
@@ -542,9 +542,9 @@ def read_conllu_parts(
     >>> [(len(part), part[0].forms, part[0].line) for part in read_conllu_parts(io.BytesIO(text), size=30)]
     [(1, ['Go'], 1), (1, ['Stay', 'here'], 3)]
     """
-    return map(Treebank._of, blocks(source, "conllu", on_error=on_error, size=size))
+    return map(Treebank._of, read_column_blocks(source, "conllu", on_error=on_error, size=size))
 
 
 def _read(source: Source, format: TreebankFormat, trees: bool, on_error: OnError) -> Treebank:
     check = _TREES[format] if trees else "none"
-    return Treebank._of(read_text(source, format, trees=check, on_error=on_error))
+    return Treebank._of(read_columns(source, format, trees=check, on_error=on_error))

@@ -110,7 +110,7 @@ def from_ast(node: ast.AST) -> Preorder:
         if isinstance(opened, _Done):
             above.discard(opened.identity)
             continue
-        label, children = _opened(opened)
+        label, children = _expand(opened)
         if isinstance(opened, ast.AST) and children:
             if id(opened) in above:
                 raise ValueError(f"the tree contains itself, below a node {label}")
@@ -122,7 +122,7 @@ def from_ast(node: ast.AST) -> Preorder:
     return Preorder(labels, arities)
 
 
-def _opened(node: _Node) -> tuple[str, list[_Node]]:
+def _expand(node: _Node) -> tuple[str, list[_Node]]:
     if isinstance(node, str):
         return node, []
     if isinstance(node, _Field):
@@ -169,7 +169,7 @@ def _constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
 
 
 def _text(value: Any) -> str:
-    """The text of a constant, if it is short; long ones are not formatted only to be measured."""
+    """Return the text of a constant, if it is short; long ones are not formatted only to be measured."""
     match value:
         case str() | bytes() if len(value) > _LONGEST_TEXT:
             return _LONG

@@ -130,7 +130,7 @@ def _words_only(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nod
 
 
 def _dependents(heads: Sequence[int]) -> tuple[int, list[list[int]]]:
-    """The place of the root, and for every word the places of those that depend on it."""
+    """Return the place of the root, and for every word the places of those that depend on it."""
     dependents: list[list[int]] = [[] for _ in heads]
     root = 0
     for i, head in enumerate(heads):

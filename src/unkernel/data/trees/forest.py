@@ -324,7 +324,7 @@ class Forest:
         columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
         matrix = vectors.matrix
         moved = CsrRows.of(matrix.indptr, columns[matrix.indices], matrix.data, len(known))
-        return Vectors(moved.sorted(), vectors.present)
+        return Vectors(moved.sort_columns(), vectors.present)
 
     # --- Adding ---------------------------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ class Forest:
 
 
 def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: bool) -> list[str]:
-    """The trees below these roots as text; no tree is the empty string.
+    """Return the trees below these roots as text; no tree is the empty string.
 
     A ``ValueError`` where they are longer than their table accounts for: subtrees that occur often are stored
     once, so that a few nodes can be a tree that no memory holds.
@@ -463,7 +463,7 @@ def as_forest(trees: Any, first: int = 0) -> Forest:
 
 
 def has_trees(forest: Forest) -> bool:
-    """Whether any example has a tree, in any channel."""
+    """Return whether any example has a tree, in any channel."""
     return any(bool((roots != _NO_TREE).any()) for roots in forest.trees.values())
 
 

@@ -52,7 +52,7 @@ def from_nltk(tree: NltkTree) -> Preorder:
     Preorder(labels=['NP', 'DT', 'the', 'NN', 'dog'], arities=[2, 1, 0, 1, 0])
     """
     if not _is_tree(tree):
-        raise TypeError(f"expected an nltk.Tree, got {_shown(tree)}{_advice_on_root(tree)}")
+        raise TypeError(f"expected an nltk.Tree, got {_describe(tree)}{_advice_on_root(tree)}")
     labels: list[str] = []
     arities: list[int] = []
     waiting: list[Any] = [tree]
@@ -64,13 +64,13 @@ def from_nltk(tree: NltkTree) -> Preorder:
             continue
         if not isinstance(node, str):
             if id(node) in above:
-                raise ValueError(f"the tree contains itself, below its node {_shown(_label(node))}")
+                raise ValueError(f"the tree contains itself, below its node {_describe(_label(node))}")
             above.add(id(node))
             waiting.append(_Done(id(node)))
         children = [] if isinstance(node, str) else list(node)
         labels.append(node if isinstance(node, str) else _label(node))
         arities.append(len(children))
-        waiting.extend(_checked(child, labels[-1]) for child in reversed(children))
+        waiting.extend(_check_child(child, labels[-1]) for child in reversed(children))
     return Preorder(labels, arities)
 
 
@@ -81,15 +81,17 @@ def _is_tree(node: Any) -> bool:
 def _label(node: NltkTree) -> str:
     label = node.label()
     if not isinstance(label, str):
-        raise ValueError(f"the label of a tree must be a string, got {_shown(label)}; set_label(str(...)) it")
+        raise ValueError(
+            f"the label of a tree must be a string, got {_describe(label)}; use set_label(str(...))"
+        )
     return label
 
 
-def _checked(child: Any, parent: str) -> Any:
+def _check_child(child: Any, parent: str) -> Any:
     if isinstance(child, str) or _is_tree(child):
         return child
     raise ValueError(
-        f"a leaf must be a string, got {_shown(child)} below the node {parent!r}; {_advice_on_leaf(child)}"
+        f"a leaf must be a string, got {_describe(child)} below the node {parent!r}; {_advice_on_leaf(child)}"
     )
 
 
@@ -105,7 +107,7 @@ def _advice_on_root(node: Any) -> str:
     return "; text in brackets becomes one by Tree.fromstring(text)" if isinstance(node, str) else ""
 
 
-def _shown(value: Any) -> str:
-    """The type of a value and, as far as it is short, the value."""
+def _describe(value: Any) -> str:
+    """Return the type of a value and, as far as it is short, the value."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -120,7 +120,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
 
 
 def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
-    """The beginning of the file, as far as the first character that is not blank."""
+    """Return the beginning of the file, as far as the first character that is not blank."""
     begin = b""
     for block in blocks:
         begin += block
@@ -140,7 +140,7 @@ def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
 
 
 def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
-    """The examples of lines that come in blocks, and what else the native reader found in them."""
+    """Return the examples of lines that come in blocks, and what else the native reader found in them."""
     table = SubtreeTable()
     lines = TreeLines(name, table)
     for block in blocks:
@@ -191,7 +191,7 @@ def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
     entries = own[entry_vector] if len(own) else np.zeros(0, bool)
     indices = found["indices"] - (0 if named else 1)
     width = len(found["features"]) if named else int(indices.max(initial=-1)) + 1
-    matrix = _summed(
+    matrix = _sum_repeats(
         owner[entry_vector[entries]], indices[entries], found["values"][entries], examples, width
     )
     if not np.isfinite(matrix.data).all():
@@ -199,10 +199,10 @@ def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
     return Vectors(matrix, present)
 
 
-def _summed(
+def _sum_repeats(
     owner: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64], examples: int, width: int
 ) -> CsrRows:
-    """Rows of entries in any order; the values of entries of the same row and column are added."""
+    """Return rows of entries in any order; the values of entries of the same row and column are added."""
     order = np.lexsort((columns, owner))
     owner, columns, values = owner[order], columns[order], values[order]
     first = np.ones(len(order), bool)

@@ -20,7 +20,7 @@ from dask.distributed import Client, Future, futures_of
 from sklearn.utils import check_consistent_length
 
 from unkernel.cutplane.solver_run import is_path
-from unkernel.data.rows.row_checks import checked_rows
+from unkernel.data.rows.row_checks import check_rows
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.row_tasks import block_of, block_of_tuple, blocks_of_partition, read_block
 
@@ -232,7 +232,7 @@ def _of_matrix(X: Any, beside: dict[str, Any], workers: int, parts_each: int) ->
         raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
     if beside["y"] is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    rows = checked_rows(X).to_scipy()
+    rows = check_rows(X).to_scipy()
     arrays = [None if other is None else _values(other) for other in beside.values()]
     check_consistent_length(rows, *arrays)
     total = rows.nnz + rows.shape[0]

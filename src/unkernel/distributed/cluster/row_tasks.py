@@ -24,7 +24,7 @@ from unkernel.cutplane.rankings import check_groups
 from unkernel.cutplane.solver_run import checksum
 from unkernel.data import read_svmlight
 from unkernel.data.rows.csr import CsrRows, canonical_rows
-from unkernel.data.rows.row_checks import check_given
+from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.rows.svmlight import ZeroBased
 from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Vector, packed
 from unkernel.distributed.cutplane.line_search import Lacks, line_table
@@ -55,7 +55,7 @@ class Block:
 
 def block_of(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
     """A checked block of a matrix and labels."""
-    check_given(X, y, qid, weights)
+    check_inputs(X, y, qid, weights)
     rows = check_array(
         X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, ensure_min_samples=0
     )

@@ -22,7 +22,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from unkernel._core import Forest as SubtreeTable
 from unkernel._core import TreeCuts, example_machine, self_kernels
-from unkernel.data.rows.row_checks import check_given
+from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.trees.forest import Forest, as_forest, has_trees
 from unkernel.data.trees.tree_files import read_trees
 from unkernel.distributed.cluster.packed_vectors import Vector
@@ -50,7 +50,7 @@ class TreeBlock:
 
 def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None, *, first: int = 0) -> TreeBlock:
     """A checked block of trees and labels; errors count trees from `first` on."""
-    check_given(y, weights)
+    check_inputs(y, weights)
     if y is None:
         raise ValueError("trees need labels: give y, or blocks (trees, y)")
     forest = as_forest(trees, first) if len(trees) else Forest()

@@ -77,7 +77,7 @@ def _of_kernel_model(
     """Expand the model over the row's own columns: no engine need have done so."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
-        weights = model.coefficients.transposed_product(model.vectors.only_columns(columns))
+        weights = model.coefficients.transposed_product(model.vectors.select_columns(columns))
         return RowContributions(columns[:, None], weights * values[:, None], model.intercept)
     if not Machine(model).expandable:
         raise ValueError(
@@ -103,7 +103,7 @@ def _of_kernel_model(
 
 def _restricted(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
     """The model with the given columns alone, numbered from 0."""
-    return _with_vectors(model, model.vectors.only_columns(columns))
+    return _with_vectors(model, model.vectors.select_columns(columns))
 
 
 def _as_real(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:

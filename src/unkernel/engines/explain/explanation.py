@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
-from unkernel.data.repr_html import Shown
+from unkernel.data.repr_html import HtmlRepr
 from unkernel.data.rows.csr import canonical_rows, is_sparse
 from unkernel.engines.explain.contributions import Model, contributions_of
 from unkernel.engines.tables.builders import Head, Machine, expanded, is_linear_of_pairs, simplified
@@ -140,7 +140,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Explanation(Shown):
+class Explanation(HtmlRepr):
     """Explanation of the score of a row: the conjunctions that contributed to it.
 
     ``intercept``, ``contributions`` and ``rest`` add up to ``score``. ``print`` shows the score of two
@@ -465,7 +465,7 @@ def _heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDA
     used = np.unique(model.vectors.indices).astype(np.int64)
     for begin in range(0, len(used), step):
         some = used[begin : begin + step]
-        more = model.coefficients.transposed_product(model.vectors.only_columns(some))  # type: ignore[union-attr]
+        more = model.coefficients.transposed_product(model.vectors.select_columns(some))  # type: ignore[union-attr]
         columns, weights = np.concatenate([columns, some]), np.concatenate([weights, more])
         chosen = _largest_rows(weights, top)
         columns, weights = columns[chosen], weights[chosen]

@@ -7,7 +7,7 @@ from typing import Any
 
 from unkernel._core import ExampleMachine, ExampleSet, decisive_fragments, heaviest_fragments
 from unkernel.data.frames import frame_of
-from unkernel.data.repr_html import Shown
+from unkernel.data.repr_html import HtmlRepr
 
 MOST_LOOKED_AT = 1_000_000
 
@@ -49,7 +49,7 @@ class Fragment:
 
 
 @dataclass(frozen=True)
-class TreeExplanation(Shown):
+class TreeExplanation(HtmlRepr):
     """Explanation of the score of a tree: the fragments that contributed to it.
 
     ``intercept``, the values of ``fragments`` and ``rest`` add up to ``score``.

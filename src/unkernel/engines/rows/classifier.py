@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import Engine
 from unkernel.data.rows.csr import CsrRows
-from unkernel.data.rows.row_checks import checked_rows
+from unkernel.data.rows.row_checks import check_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.rows.answer_cache import CacheInfo, cache_info_of, check_cache
@@ -343,7 +343,7 @@ class CompiledClassifier(CompiledEstimator):
     def _checked_rows(self, X: ArrayLike) -> CsrRows:
         """X as canonical rows, with the columns that the model's rows have."""
         self._check_names(X)
-        rows = checked_rows(X)
+        rows = check_rows(X)
         check_width(rows, self.n_features_in_, self.model.fixed_width)
         return rows
 

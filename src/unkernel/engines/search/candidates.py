@@ -161,7 +161,7 @@ class Bench:
         """Build and measure a candidate, or note why that was not possible."""
         self.options.on_progress(words(candidate))
         try:
-            with file_memory_limit.of_tables(_WHILE_BUILT * self.memory + _SMALL):
+            with file_memory_limit.limit_tables(_WHILE_BUILT * self.memory + _SMALL):
                 tables = make()
                 engine = tables.engine()
         except MemoryError:

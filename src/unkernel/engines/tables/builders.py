@@ -332,7 +332,7 @@ def _pair_blocks(
         used = distinct(vectors[own].indices)
         columns.append(used.astype(np.int64))
         classes.append(np.full(len(used), code))
-        blocks.append(vectors[own].only_columns(used).transposed_product(coefficients.values[own]))
+        blocks.append(vectors[own].select_columns(used).transposed_product(coefficients.values[own]))
     column, of_class = np.concatenate(columns), np.concatenate(classes)
     order = np.lexsort((of_class, column))
     return column[order], of_class[order], np.concatenate(blocks)[order]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import Engine
-from unkernel.data.rows.csr import narrow, stacked
+from unkernel.data.rows.csr import narrow, stack_rows
 from unkernel.data.threads import thread_count
 
 SAVINGS = ("counted", "entries")
@@ -197,7 +197,7 @@ class _Sampler:
                 self._waiting.append(rows[chosen])
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
-                together, self._waiting = stacked(self._waiting), []
+                together, self._waiting = stack_rows(self._waiting), []
                 # One thread: predictions need the other cores. Python waits for it at exit: a daemon that is
                 # in the core then would be ended in the middle of it, and the process with it.
                 options = {"n_jobs": 1}

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from unkernel.data import file_memory_limit
-from unkernel.data.files import writing
+from unkernel.data.files import open_writer
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.formats import liblinear, libsvm, opal, svmlight, svmlight_tk, tinysvm
 from unkernel.models.formats._text import TextLines, shown
@@ -21,7 +21,7 @@ Model = KernelModel | LinearModel | ConjunctionModel | TreeModel
 
 
 def _read_svmlight(text: TextLines) -> KernelModel | TreeModel:
-    """The version tells SVM-light-TK's models from SVMlight's."""
+    """Read a model of SVM-light-TK or SVMlight, as its version says."""
     first = text.peek().partition(b"\n")[0]
     return svmlight_tk.read(text) if b"TK" in first else svmlight.read(text)
 
@@ -88,7 +88,7 @@ def read_model(path: str | os.PathLike[str], *, limit: float | str | None = None
     >>> model.decision.choose(model.scores([[3.0, 1.0], [0.0, 1.0]]))
     array([ 1, -1])
     """
-    with file_memory_limit.reading(path, limit):
+    with file_memory_limit.limit_file(path, limit):
         return _read_model(path)
 
 
@@ -155,7 +155,7 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
     if chosen not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {chosen!r}")
     write_to = _writer(model, chosen)
-    with writing(path) as write:
+    with open_writer(path) as write:
         write_to(write)
 
 

@@ -16,7 +16,7 @@ class CommentedHeader:
         self._text = text
 
     def words(self, about: str) -> bytes:
-        """The value of the next line, which has to be about that."""
+        """Return the value of the next line, which has to be about that."""
         line = self._text.expect(f"line about the {about}")
         value, mark, comment = line.partition(b"#")
         if not mark or about.encode() not in comment:
@@ -24,7 +24,7 @@ class CommentedHeader:
         return value.strip()
 
     def reals(self, about: str, least: int = 1, most: int = 1) -> list[float]:
-        """The numbers of the next line."""
+        """Return the numbers of the next line."""
         value = self.words(about)
         values, bad = read_numbers(self._text.name, value)
         if bad is not None:
@@ -37,11 +37,11 @@ class CommentedHeader:
         return [float(number) for number in values]
 
     def real(self, about: str) -> float:
-        """The number of the next line."""
+        """Return the number of the next line."""
         return self.reals(about)[0]
 
     def integer(self, about: str, least: int, *, most_numbers: int = 1) -> int:
-        """The integer of the next line, or the first one of some numbers."""
+        """Return the integer of the next line, or the first one of some numbers."""
         value = self.reals(about, most=most_numbers)[0]
         if value != np.floor(value) or not least <= value <= _LARGEST_COUNT:
             raise self._text.error(f"the {about} is an integer of at least {least}, got {value!r}", column=1)

@@ -55,12 +55,12 @@ class KeyedHeader:
         return key in self._entries
 
     def line_of(self, key: bytes) -> int:
-        """The line of a key, 0 if there is none."""
+        """Return the line of a key, 0 if there is none."""
         entry = self._entries.get(key)
         return entry.line if entry else 0
 
     def choice(self, key: bytes, choices: Collection[str]) -> str:
-        """The value of a key that has to be one of these."""
+        """Return the value of a key that has to be one of these."""
         entry = self._entry(key)
         value = entry.value.strip()
         if value.decode("ascii", "replace") not in choices:
@@ -73,7 +73,7 @@ class KeyedHeader:
         return value.decode()
 
     def reals(self, key: bytes, count: int, why: str = "") -> NDArray[np.float64]:
-        """The numbers of a key, after a check that there are `count`."""
+        """Return the numbers of a key, after a check that there are `count`."""
         entry = self._entry(key)
         values, bad = read_numbers(self._text.name, entry.value)
         if bad is not None:
@@ -85,7 +85,7 @@ class KeyedHeader:
         return values
 
     def integers(self, key: bytes, count: int, least: int, why: str = "") -> NDArray[np.int64]:
-        """The integers of a key, none below `least`."""
+        """Return the integers of a key, none below `least`."""
         values = self.reals(key, count, why)
         wrong = np.flatnonzero(
             (values != np.floor(values)) | (values < least) | (np.abs(values) > LARGEST_COUNT)
@@ -95,11 +95,11 @@ class KeyedHeader:
         return values.astype(np.int64)
 
     def real(self, key: bytes) -> float:
-        """The one number of a key."""
+        """Return the one number of a key."""
         return float(self.reals(key, 1)[0])
 
     def integer(self, key: bytes, least: int) -> int:
-        """The one integer of a key."""
+        """Return the one integer of a key."""
         return int(self.integers(key, 1, least)[0])
 
     def _entry(self, key: bytes) -> _Entry:

@@ -54,17 +54,17 @@ class TextLines:
         self._closing.__exit__(kind, error, trace)
 
     def error(self, reason: str, *, line: int | None = None, column: int = 0) -> FormatError:
-        """An error in the given line, or in the one that was read last."""
+        """Return an error in the given line, or in the one that was read last."""
         return FormatError(self.name, self.line if line is None else line, column, reason)
 
     def peek(self) -> bytes:
-        """The next bytes, at least 64 if there are as many."""
+        """Return the next bytes, at least 64 if there are as many."""
         while len(self._text) - self._at < 64 and self._read_more():
             pass
         return self._text[self._at : self._at + 64]
 
     def next(self) -> bytes | None:
-        """The next line without its end and without blanks around it; None after the last one."""
+        """Return the next line without its end and without blanks around it; None after the last one."""
         end = self._text.find(b"\n", self._at)
         while end < 0 and self._read_more():
             end = self._text.find(b"\n", self._at)
@@ -81,14 +81,14 @@ class TextLines:
         return line.strip()
 
     def expect(self, what: str) -> bytes:
-        """The next line; the end of the file is an error."""
+        """Return the next line; the end of the file is an error."""
         line = self.next()
         if line is None:
             raise self.error(f"the file ends before its {what}: it has been cut short; get or write it anew")
         return line
 
     def rest(self) -> Iterator[bytes]:
-        """All lines that were not read yet, in blocks of whole lines, each with its newline.
+        """Yield all lines that were not read yet, in blocks of whole lines, each with its newline.
 
         What they will take is claimed, since a compressed file may hold far more than its size tells.
         """
@@ -124,7 +124,7 @@ class Numbers(NamedTuple):
 
 
 def read_numbers(name: str, text: bytes) -> Numbers:
-    """The numbers of a text, separated by blanks. They are finite; the native reader checks them."""
+    """Return the numbers of a text, separated by blanks. They are finite; the native reader checks them."""
     if (foreign := _FOREIGN.search(text)) is not None:
         return Numbers(np.empty(0), len(text[: foreign.end()].split()) - 1)
     parser = SvmlightParser(name, 1, PIECE_BYTES, 0, LARGEST_INDEX)
@@ -146,7 +146,7 @@ class Word(NamedTuple):
 
 
 def word_at(text: bytes, number: int) -> Word:
-    """The word with that number, counted from 0."""
+    """Return the word with that number, counted from 0."""
     for count, found in enumerate(re.finditer(rb"\S+", text)):
         if count == number:
             return Word(found[0], found.start() + 1)
@@ -154,6 +154,6 @@ def word_at(text: bytes, number: int) -> Word:
 
 
 def shown(text: bytes) -> str:
-    """Bytes of a file as an error message shows them."""
+    """Return bytes of a file as an error message shows them."""
     short = text[:_SHOWN_CHARACTERS].decode("ascii", "backslashreplace")
     return ascii(short) + ("..." if len(text) > _SHOWN_CHARACTERS else "")

@@ -158,12 +158,12 @@ class _Reader:
         return self._error_in(number, reason, place - block.rfind(b"\n", 0, place))
 
     def _error_in(self, number: int, reason: str, column: int = 0) -> FormatError:
-        """An error in a line of the block at hand, counted from 0."""
+        """Return an error in a line of the block at hand, counted from 0."""
         return self._text.error(reason, line=self._line + number + 1, column=column)
 
 
 def _number_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The integers whose digits end before these places. The native reader has checked them."""
+    """Return the integers whose digits end before these places. The native reader has checked them."""
     result = np.zeros(len(ends), dtype=np.int64)
     alive = np.arange(len(ends))
     scale = 1

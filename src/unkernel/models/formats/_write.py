@@ -45,7 +45,7 @@ def vector_lines(matrix: CsrRows, coefficients: NDArray[np.float64], first_index
 
 
 def _with_first(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
-    """The lines with further coefficients in front."""
+    """Return the lines with further coefficients in front."""
     count = coefficients.size
     texts = format_svmlight(
         CsrRows.of(np.zeros(count + 1), [], [], 0),

@@ -68,7 +68,7 @@ def _numbers_a_line(decision: Decision, solver: str) -> int:
 
 
 def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64]:
-    """The lines of weights, after a check that there are enough and each has `width` numbers."""
+    """Return the lines of weights, after a check that there are enough and each has `width` numbers."""
     read: list[NDArray[np.float64]] = []
     line = text.line
     for block in _pieces(text):
@@ -88,7 +88,7 @@ def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64
 
 
 def _pieces(text: TextLines) -> Iterator[bytes]:
-    """The rest of the file in smaller blocks of whole lines."""
+    """Yield the rest of the file in smaller blocks of whole lines."""
     for block in text.rest():
         begin = 0
         while begin < len(block):
@@ -98,7 +98,7 @@ def _pieces(text: TextLines) -> Iterator[bytes]:
 
 
 def _are_even(block: bytes, width: int) -> bool:
-    """Whether each line that is not blank has that many words."""
+    """Return whether each line that is not blank has that many words."""
     characters = np.frombuffer(block, dtype=np.uint8)
     blank = (characters == ord(" ")) | ((characters >= 9) & (characters <= 13))
     begins = np.flatnonzero(~blank & np.append(True, blank[:-1]))

@@ -76,7 +76,7 @@ def _read_kernel(text: TextLines, header: KeyedHeader) -> Kernel:
 def _read_classes(
     text: TextLines, header: KeyedHeader
 ) -> tuple[Decision, NDArray[np.float64], NDArray[np.int64]]:
-    """The decision of a classifier, its rho, and how many support vectors each class has."""
+    """Return the decision of a classifier, its rho, and how many support vectors each class has."""
     count = header.integer(b"nr_class", 2)
     why = f" for {count} classes"
     rho = header.reals(b"rho", count * (count - 1) // 2, why)
@@ -208,7 +208,7 @@ def _header_lines(model: KernelModel, labels: list[int], counts: list[int]) -> b
 
 
 def _kept_lines(model: KernelModel) -> list[str]:
-    """The lines of `_kept_probability`, as far as they still fit the model."""
+    """Return the lines of `_kept_probability`, as far as they still fit the model."""
     lines = []
     scale, marks = model.origin.get("probA"), model.origin.get("prob_density_marks")
     if model.decision.scheme == "regression" and isinstance(scale, float):
@@ -219,7 +219,7 @@ def _kept_lines(model: KernelModel) -> list[str]:
 
 
 def _svm_type(model: KernelModel) -> str:
-    """The type that the model had, if it still is of that type, or the usual one."""
+    """Return the type that the model had, if it still is of that type, or the usual one."""
     fitting = {"one_class": ("one_class",), "regression": REGRESSIONS}
     possible = fitting.get(model.decision.scheme, CLASSIFIERS)
     given = model.origin.get("svm_type")

@@ -43,7 +43,7 @@ def read(text: TextLines) -> KernelModel:
 
 
 def _labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
-    """The labels of a model of many classes; none where it is one of two, -1 and 1."""
+    """Return the labels of a model of many classes; none where it is one of two, -1 and 1."""
     if b"# labels:" not in text.peek().partition(b"\n")[0]:
         return []
     line = text.expect("line of labels")

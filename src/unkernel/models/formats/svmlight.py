@@ -63,7 +63,7 @@ class Parameters(NamedTuple):
 
 
 def read_parameters(header: CommentedHeader) -> Parameters:
-    """The lines -d, -g, -s and -r; -u is for kernels that users make."""
+    """Return the lines -d, -g, -s and -r; -u is for kernels that users make."""
     degree = header.integer("kernel parameter -d", 0)
     g, s, r = (header.real(f"kernel parameter -{letter}") for letter in "gsr")
     header.words("kernel parameter -u")
@@ -71,7 +71,7 @@ def read_parameters(header: CommentedHeader) -> Parameters:
 
 
 def checked_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """The kernel; parameters that make no kernel are an error in the file."""
+    """Return the kernel; parameters that make no kernel are an error in the file."""
     try:
         return kernel_of(name, parameters, gamma)
     except ValueError as error:
@@ -79,7 +79,7 @@ def checked_kernel(text: TextLines, name: str, parameters: Parameters, gamma: fl
 
 
 def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """The kernel; parameters that are not its own, and may be anything, are left out."""
+    """Return the kernel; parameters that are not its own, and may be anything, are left out."""
     if name == "polynomial":
         return Kernel(name, parameters.d, gamma, parameters.r)
     if name == "sigmoid":
@@ -119,7 +119,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
 
 
 def sign_of_one(decision: Decision, program: str, otherwise: str = "") -> float:
-    """The sign of scores that speak for class 1, for a format that has the classes -1 and 1 only."""
+    """Return the sign of scores that speak for class 1, for a format that has the classes -1 and 1 only."""
     scheme, labels = decision.scheme, decision.classes.tolist()
     if scheme not in ("binary", "one_vs_one") or set(labels) != {-1, 1}:
         raise ValueError(
@@ -154,6 +154,6 @@ def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
 
 
 def kept_number(model: KernelModel | TreeModel, key: str) -> int:
-    """A number of the file that the model was read from."""
+    """Return a number of the file that the model was read from."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

@@ -93,7 +93,7 @@ class _Options:
             self._lines[option] = text.line
 
     def kernel(self) -> ExampleKernel:
-        """The kernel that they make."""
+        """Return the kernel that they make."""
         if self._values["U"] != 0:
             raise self._error("U", "the parameters of each tree are in a file of their own, not in the model")
         combination = self._choice("C", _COMBINATIONS)
@@ -157,7 +157,7 @@ def _option(header: CommentedHeader, option: str) -> Any:
 
 
 def _rbf_is_wrong(normalize: bool, pairing: str) -> str | None:
-    """Where the program reads memory that was never written, or takes the wrong vector's norm."""
+    """Return where the program reads memory that was never written, or takes the wrong vector's norm."""
     if normalize:
         return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
     return "of all pairs of vectors (-V A); use -V S" if pairing == "all" else None
@@ -217,7 +217,7 @@ class _SupportReader:
         self._coefficients.append(values)
 
     def _error_at(self, block: bytes, number: int, reason: str) -> FormatError:
-        """An error at a coefficient of the block at hand, counted from 0."""
+        """Return an error at a coefficient of the block at hand, counted from 0."""
         begin = next(islice(_COEFFICIENT.finditer(block), number, None)).start(1)
         line = self._line + block.count(b"\n", 0, begin) + 1
         return self._text.error(reason, line=line, column=begin - block.rfind(b"\n", 0, begin))
@@ -306,7 +306,7 @@ def _check_names(channels: list[str], what: str) -> None:
 
 
 def _tree_texts(model: TreeModel) -> list[list[str]]:
-    """The trees of each support vector; one that is missing before others is an empty text."""
+    """Return the trees of each support vector; one that is missing before others is an empty text."""
     support = model.support.compact()
     _check_names(list(support.trees), "trees")
     _check_labels(support)
@@ -335,7 +335,7 @@ def _check_labels(support: Forest) -> None:
 
 
 def _vector_texts(model: TreeModel) -> list[list[str]]:
-    """The vectors of each support vector."""
+    """Return the vectors of each support vector."""
     channels = model.support.vectors
     _check_names(list(channels), "vectors")
     if model.support.features is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import ArcEagerSpec
 from unkernel.data.files import Source
-from unkernel.data.text.columns import rewritten
+from unkernel.data.text.columns import parse_again
 from unkernel.data.text.conll import COLUMNS, Treebank, read_conllu
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
@@ -306,7 +306,7 @@ class ArcEagerModel(ParserModel):
         if self._reads_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
             return bank
         blank = (COLUMNS.index("xpos"), np.zeros(bank.n_words, np.int32), [MISSING])
-        return Treebank._of(rewritten(bank._text, bytes(bank._text.write_columns([blank]))))
+        return Treebank._of(parse_again(bank._text, bytes(bank._text.write_columns([blank]))))
 
     def _find_trees(self, bank: Treebank, n_jobs: int | None) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         text = self._drop_untrained_xpos(bank)._text

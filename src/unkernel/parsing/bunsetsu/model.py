@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import BunsetsuFeatures
-from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, bunsetsu_corpus
+from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource, as_corpus
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
@@ -144,7 +144,7 @@ class BunsetsuModel(ParserModel):
             The sentences with their heads, all of type D.
         """
         check_is_no_sentence(source)
-        corpus = bunsetsu_corpus(source)
+        corpus = as_corpus(source)
         self.check_tags(corpus)
         return corpus.with_heads(self._heads(corpus, n_jobs))
 
@@ -187,7 +187,7 @@ class BunsetsuModel(ParserModel):
         labels : ndarray of int8
             1 if the left bunsetsu depends on the right one.
         """
-        corpus = bunsetsu_corpus(source)
+        corpus = as_corpus(source)
         offsets, columns, labels = self.features.decisions(corpus._text, corpus.heads)
         return np.asarray(offsets), np.asarray(columns), np.asarray(labels)
 
@@ -263,6 +263,6 @@ class BunsetsuModel(ParserModel):
 
 def read_nonempty(source: BunsetsuSource) -> BunsetsuCorpus:
     """A corpus to measure on; ValueError if it is empty."""
-    corpus = bunsetsu_corpus(source)
+    corpus = as_corpus(source)
     check_not_empty(corpus.name, corpus.n_bunsetsu)
     return corpus

@@ -290,7 +290,7 @@ class ChunkModel(ParserModel):
 
     def _annotate(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
         """The text with tags; unlike the result of ``parse``, it is not read again."""
-        return corpus._tagged_bytes(self.tags(corpus, n_jobs), self.tag_names)
+        return corpus._write_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
         corpus = self._read_untagged(source, tags)
@@ -374,7 +374,7 @@ class ChunkModel(ParserModel):
 
 def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
     """Compile the model of a file, in the memory that the file may take."""
-    allowed = file_memory_limit.current()
+    allowed = file_memory_limit.current_allowance()
     if allowed is None:
         return compile_unmeasured(model, engine)
     try:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import ExchangeClusters
 from unkernel.data.files import Source, name_of, read_text
-from unkernel.data.text.columns import numbered
+from unkernel.data.text.columns import number_names
 from unkernel.data.text.conll import Treebank, read_conllu
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -267,7 +267,7 @@ def _read_words(text: Text) -> _Words:
     sentences = [_split_sentence(sentence) for sentence in text]
     sentences = [words for words in sentences if words]
     lengths = np.array([len(words) for words in sentences], np.int64)
-    return _Words(*numbered(chain.from_iterable(sentences)), np.cumsum(lengths) - lengths)
+    return _Words(*number_names(chain.from_iterable(sentences)), np.cumsum(lengths) - lengths)
 
 
 def _split_sentence(sentence: str | Iterable[str]) -> list[str]:

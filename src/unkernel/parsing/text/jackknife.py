@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from sklearn.base import clone
 
-from unkernel.data.text.columns import text_of
+from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.text.tagger_model import find_tagged_columns
@@ -34,7 +34,7 @@ def jackknife_tags(
         own, others = bank[begin:end], bank[[*range(begin), *range(end, len(bank))]]
         pieces.append(_tag_fold(own, others, tagger, columns).to_bytes())
         report(f"part {number} of {len(ends) - 1} tagged", share=number / (len(ends) - 1))
-    return Treebank._of(text_of(b"".join(pieces), "conllu", name=bank.name))
+    return Treebank._of(parse_text(b"".join(pieces), "conllu", name=bank.name))
 
 
 def _tag_fold(own: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import SequenceFeatures, TagColumn, restored_sequence_features, tag_text
 from unkernel.data.frames import frame_of
-from unkernel.data.text.columns import rewritten
+from unkernel.data.text.columns import parse_again
 from unkernel.data.text.conll import COLUMNS, Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
@@ -309,7 +309,7 @@ class TaggerModel(ParserModel):
             The sentences with their tags.
         """
         bank = as_treebank(source)
-        return Treebank._of(rewritten(bank._text, self._annotate(bank, n_jobs)))
+        return Treebank._of(parse_again(bank._text, self._annotate(bank, n_jobs)))
 
     parse = tag
 
@@ -390,7 +390,7 @@ class TaggerModel(ParserModel):
         if not bank.n_words:
             return iter(())
         found = self._find_classes(bank)
-        tagged = Treebank._of(rewritten(bank._text, self._write_tags(bank, found)))
+        tagged = Treebank._of(parse_again(bank._text, self._write_tags(bank, found)))
         return trace_tags(tagged, self.columns, found)
 
     # --- Files ----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.text.columns import rewritten, text_of
+from unkernel.data.text.columns import parse_again, parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
@@ -264,7 +264,7 @@ class TextParserModel(SavedModel):
 
     def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
         """The text of a treebank with tags and trees."""
-        tagged = Treebank._of(rewritten(bank._text, self.tagger._annotate(bank, n_jobs)))
+        tagged = Treebank._of(parse_again(bank._text, self.tagger._annotate(bank, n_jobs)))
         return self.parser._annotate(tagged, n_jobs)
 
     def evaluate(
@@ -299,7 +299,7 @@ class TextParserModel(SavedModel):
         else:
             found = (self if given == "tokens" else self.parser)._annotate(bank, n_jobs)
         seconds = time.process_time() - start
-        answer = Treebank._of(text_of(found, "conllu"))
+        answer = Treebank._of(parse_text(found, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=list_measures(self.tagger.columns_))
 
     # --- Files ----------------------------------------------------------------------------------------
@@ -359,11 +359,11 @@ def check_given(given: str) -> str:
 
 
 def _read_words(conllu: bytes) -> Treebank:
-    return Treebank._of(text_of(conllu, "conllu", name=TEXT_NAME))
+    return Treebank._of(parse_text(conllu, "conllu", name=TEXT_NAME))
 
 
 def _read_document(conllu: bytes) -> Document:
-    return Document._of(text_of(conllu, "conllu", name=TEXT_NAME))
+    return Document._of(parse_text(conllu, "conllu", name=TEXT_NAME))
 
 
 def _group_into_batches(texts: Iterable[str]) -> Iterator[list[bytes]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from unkernel._core import whole_text
-from unkernel.data.text.columns import text_of
+from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.errors import FormatError, not_utf8
 from unkernel.parsing.ordered_work import map_in_order
@@ -96,7 +96,7 @@ def _answer(model: TextModel, name: str, skip: bool, block: _Block) -> Parsed:
 
 
 def _read(data: bytes) -> Treebank:
-    return Treebank._of(text_of(data, "conllu"))
+    return Treebank._of(parse_text(data, "conllu"))
 
 
 def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:

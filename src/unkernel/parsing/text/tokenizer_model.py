@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import Multiwords, TokenizerSpec, tokenize
 from unkernel.data.files import Source
-from unkernel.data.text.columns import text_of
+from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
@@ -121,7 +121,7 @@ class TokenizerModel(SavedModel):
         ValueError
             If the text contains a lone surrogate, which is not a character.
         """
-        return Treebank._of(text_of(self._tokenize(encode_text(text), n_jobs), "conllu", name=TEXT_NAME))
+        return Treebank._of(parse_text(self._tokenize(encode_text(text), n_jobs), "conllu", name=TEXT_NAME))
 
     def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
         """Split the text of a treebank and compare the result with its sentences and words.
@@ -145,7 +145,7 @@ class TokenizerModel(SavedModel):
         start = time.process_time()
         found = self._tokenize(text, n_jobs)
         seconds = time.process_time() - start
-        answer = Treebank._of(text_of(found, "conllu"))
+        answer = Treebank._of(parse_text(found, "conllu"))
         return compare_text(bank, answer, seconds=seconds, measures=SPLITTING)
 
     def _tokenize(self, text: bytes, n_jobs: int | None, *, begins_paragraph: bool = True) -> bytes:

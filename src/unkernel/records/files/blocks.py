@@ -54,7 +54,7 @@ class Block:
         return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
 
     def values(self, name: str) -> list[Any] | None:
-        """The values of a column, missing ones as None; None where there is no such column."""
+        """Return the values of a column, missing ones as None; None where there is no such column."""
         table = self.table
         if isinstance(table, list):
             return [record.get(name) for record in table] if any(name in one for one in table) else None
@@ -82,7 +82,7 @@ class Block:
         return list(place_of), np.array([place_of[value] for value in values], dtype=np.intp)
 
     def records(self) -> list[dict[str, Any]]:
-        """The records, as dicts; a missing value is None."""
+        """Return the records, as dicts; a missing value is None."""
         if isinstance(self.table, list):
             return self.table
         names = list(self.table) if isinstance(self.table, Mapping) else self.table.column_names
@@ -90,7 +90,7 @@ class Block:
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def without(self, name: str) -> Block:
-        """The same records, without a column."""
+        """Return the same records, without a column."""
         if isinstance(self.table, list):
             table: Any = [{key: record[key] for key in record if key != name} for record in self.table]
         elif isinstance(self.table, Mapping):
@@ -100,12 +100,12 @@ class Block:
         return replace(self, table=table)
 
     def one(self, row: int) -> Block:
-        """The block of one record."""
+        """Return the block of one record."""
         part = _part(self.table, row, row + 1)
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
     def _placed(self, plan: Plan, error: Exception) -> FormatError:
-        """The same error, with the place of the first record that has it."""
+        """Return the same error, with the place of the first record that has it."""
         row = self._first_bad(plan)
         try:
             plan.encode(_part(self.table, row, row + 1))
@@ -117,7 +117,7 @@ class Block:
         return self.error(row, words)
 
     def _first_bad(self, plan: Plan) -> int:
-        """All records before it can be encoded. Halves are tried, as few messages name the record."""
+        """Return the first record that cannot be encoded, by bisection: few messages name the record."""
         low, high = 0, self.n_rows  # the first `low` records are good, and the first `high` are not
         while high - low > 1:
             middle = (low + high) // 2
@@ -142,7 +142,7 @@ def places_in(indices: Any) -> NDArray[np.intp]:
 
 
 def listed(values: Any) -> list[Any]:
-    """A column as Python objects; NaN is a missing number, as None is."""
+    """Return a column as Python objects; NaN is a missing number, as None is."""
     if isinstance(values, np.ndarray):
         found: list[Any] = values.tolist()
     else:

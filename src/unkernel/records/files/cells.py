@@ -22,7 +22,7 @@ _SHOWN = 40  # characters of a cell in a message
 
 
 def type_of(cells: Iterable[str]) -> str:
-    """The type of a column."""
+    """Return the type of a column."""
     there = [cell for cell in cells if cell]
     words = set(there) - set(MISSING_NUMBERS)
     if not words:
@@ -33,12 +33,12 @@ def type_of(cells: Iterable[str]) -> str:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a number, and not a code that begins with a zero."""
+    """Return whether a cell is a number, and not a code that begins with a zero."""
     return _NUMBER.fullmatch(cell) is not None and _ZERO_FIRST.match(cell) is None
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value, or a cell in the place of a number, stands for none."""
+    """Return whether a value, or a cell in the place of a number, stands for none."""
     return value is None or (isinstance(value, str) and (not value or value in MISSING_NUMBERS))
 
 
@@ -63,10 +63,10 @@ def value_of(cell: str, kind: str) -> Any:
 
 
 def shown(cell: str) -> str:
-    """A cell for a message, which is short even where the cell is not."""
+    """Return a cell for a message, which is short even where the cell is not."""
     return repr(cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}…")
 
 
 def values_of(cells: Sequence[str], kind: str) -> list[Any]:
-    """The values of a column."""
+    """Return the values of a column."""
     return [value_of(cell, kind) for cell in cells]

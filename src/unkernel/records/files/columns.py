@@ -15,13 +15,13 @@ _LABELS = re.compile(  # behind a column's name
 
 
 def columns_read(plan: Plan) -> list[str]:
-    """The columns that any step reads."""
+    """Return the columns that any step reads."""
     read = {int(column) for step in plan.steps for column in step.table.get("columns", ())}
     return [name for place, name in enumerate(plan.columns) if place in read]
 
 
 def column_types(plan: Plan) -> dict[str, str]:
-    """How cells of text files are to be read: as what the plan's tables know them."""
+    """Return how cells of text files are to be read: as what the plan's tables know them."""
     found: dict[str, str] = {}
     for step in plan.steps:
         for place, column in enumerate(step.table.get("columns", ())):
@@ -40,7 +40,7 @@ def _type_in(step: PlanStep, place: int) -> str:
 
 
 def column_kinds(plan: Plan) -> dict[str, str]:
-    """The kind of each column that is read, in the words of ``RecordEncoder``."""
+    """Return the kind of each column that is read, in the words of ``RecordEncoder``."""
     binned = {int(step.table["input"]) for step in plan.steps if step.kind == "bins"}
     found: dict[str, str] = {}
     for number, step in enumerate(plan.steps):
@@ -51,7 +51,7 @@ def column_kinds(plan: Plan) -> dict[str, str]:
 
 
 def features_of_columns(plan: Plan) -> dict[str, int]:
-    """How many features each column has, by the labels of the features."""
+    """Return how many features each column has, by the labels of the features."""
     counts = dict.fromkeys(columns_read(plan), 0)
     for label in plan.feature_names:
         owner = max((name for name in counts if _is_of(label, name)), key=len, default=None)

@@ -52,7 +52,7 @@ class Header:
 
 
 def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
-    """The bytes of a file, cut between records, without the empty lines that it begins with."""
+    """Yield the bytes of a file, cut between records, without the empty lines that it begins with."""
     held, line, begun = b"", 1, False
     for block in _without_bom(blocks, file):
         held = held + block if held else block
@@ -82,7 +82,7 @@ def _blank_lines(data: bytes) -> int:
 
 
 def _check_closed(data: bytes, line: int, file: str) -> None:
-    """The last records of a file end with it, and so do their quoted fields."""
+    """Check that the quoted fields of the last records of a file are closed."""
     for found in _QUOTED.finditer(data):
         if not found[1]:
             opened = line + data.count(b"\n", 0, found.start())
@@ -118,7 +118,7 @@ def _end_of_records(data: bytes) -> int:
 
 
 def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
-    """The names of the columns, and the records behind them."""
+    """Return the names of the columns, and the records behind them."""
     if piece is None or not piece.data.strip():
         raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
     text = io.StringIO(_decoded(piece, file), newline="")
@@ -158,7 +158,7 @@ def _decoded(piece: Piece, file: str) -> str:
 
 
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
-    """The columns that `types` names, as values of these types."""
+    """Return the columns that `types` names, as values of these types."""
     table = _by_arrow(piece, header, types, threads)
     if table is None or any(_has_infinity(table[name]) for name, kind in types.items() if kind == "number"):
         return _by_csv(piece, header, types, first)
@@ -166,7 +166,7 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
 
 
 def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """An Arrow table; None where there is no pyarrow, or it does not take the records."""
+    """Return an Arrow table; None where there is no pyarrow, or it does not take the records."""
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip():
         return None
@@ -196,7 +196,7 @@ def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: i
 
 
 def _has_infinity(column: Any) -> bool:
-    """Whether a number may be infinite: pyarrow does not tell those that are written so from 1e999."""
+    """Return whether a number may be infinite: pyarrow does not tell those that are written so from 1e999."""
     numbers = (chunk.buffers()[1] for chunk in column.chunks)
     return any(found is not None and np.isinf(np.frombuffer(found)).any() for found in numbers)
 
@@ -234,7 +234,7 @@ def _fail_cell(header: Header, name: str, kind: str, column: list[str], lines: l
 
 
 def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
-    """The cells of each record, and the line that it begins on. Empty lines are no records."""
+    """Return the cells of each record, and the line that it begins on. Empty lines are no records."""
     text = _decoded(piece, header.file)
     rows, lines, width = [], [], len(header.columns)
     breaks = _LineBreaks(io.StringIO(text, newline=""))

@@ -45,7 +45,7 @@ def _parsed(data: bytes, line: int, first: int, file: str) -> Block:
 
 
 def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
-    """One record."""
+    """Return one record."""
     try:
         record = json.loads(text)
     except UnicodeDecodeError as error:

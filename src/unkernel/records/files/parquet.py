@@ -28,7 +28,7 @@ class ParquetRecords:
                 raise FormatError(file, 0, 0, f"two columns have the name {name!r}")
 
     def types(self) -> dict[str, str]:
-        """The types of the columns, in the words of text files."""
+        """Return the types of the columns, in the words of text files."""
         kinds = self._pa.types
         found = {}
         for field in self._opened.schema_arrow:

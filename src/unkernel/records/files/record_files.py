@@ -52,7 +52,7 @@ class RecordFile:
         return self._parquet.types() if self.format == "parquet" else None
 
     def blocks(self, types: Mapping[str, str], threads: int = 1) -> Iterator[Block]:
-        """The records, in the order of the file.
+        """Yield the records, in the order of the file.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ def open_records(
 
 
 def _first_line(blocks: Iterator[bytes]) -> bytes:
-    """The first blocks, as many as hold a line that is not empty: a pipe may bring it in parts."""
+    """Return the first blocks, up to one with a line that is not empty: a pipe may bring it in parts."""
     begin = next(blocks, b"")
     while len(begin) < _LONGEST_BEGIN and b"\n" not in begin.removeprefix(BOM).lstrip():
         more = next(blocks, b"")

@@ -41,7 +41,7 @@ class TrainingTable:
     types: dict[str, str]
 
     def some(self, places: NDArray[np.intp]) -> TrainingTable:
-        """A part of the records."""
+        """Return a part of the records."""
         columns = {
             name: values[places] if isinstance(values, np.ndarray) else [values[k] for k in places.tolist()]
             for name, values in self.columns.items()
@@ -97,7 +97,7 @@ def read_training(
 def _blocks_of(
     files: Iterable[RecordFile], asked: Sequence[str], left_out: Set[str], threads: int
 ) -> tuple[RecordFile, list[Block]]:
-    """The first file, and the records of all."""
+    """Return the first file, and the records of all."""
     first: RecordFile | None = None
     blocks: list[Block] = []
     for file in files:
@@ -137,7 +137,7 @@ def _check_alike(first: RecordFile, other: RecordFile) -> None:
 
 
 def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], target: str) -> None:
-    """All columns that were asked for must be there."""
+    """Check that all requested columns exist."""
     for name in asked:
         if name in columns:
             continue
@@ -192,7 +192,7 @@ def _typed(parts: list[Any]) -> tuple[Any, str]:
 
 
 def _coded(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
-    """The different cells, and which of them each record has."""
+    """Return the different cells, and which of them each record has."""
     if not any(isinstance(part, list) for part in parts):
         import pyarrow as pa
 
@@ -223,7 +223,7 @@ def _placed(blocks: list[Block], row: int, reason: str) -> FormatError:
 
 
 def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Where numbers were asked for."""
+    """Return where numbers were asked for."""
     for row, value in enumerate(values):
         if isinstance(value, str):
             try:
@@ -251,7 +251,7 @@ def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> N
 
 
 def _percentage(part: int, whole: int) -> str:
-    """A percentage that is 100 only if all are meant."""
+    """Return a percentage that is 100 only if all are meant."""
     return f"{min(100.0 * part / whole, 99.99):.4g}"
 
 

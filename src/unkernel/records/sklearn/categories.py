@@ -13,7 +13,7 @@ from unkernel.records.steps import FORBIDDEN, IGNORED
 
 
 def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """One feature per category, less what `drop` says."""
+    """Return one feature per category, less what `drop` says."""
     raw = _raw(source, where)
     tables, names, first = [], [], 0
     for place, column in enumerate(raw.columns):
@@ -47,7 +47,7 @@ def _key(category: Any) -> Any:
 
 
 def _groups(encoder: Any, place: int) -> list[int]:
-    """The group of each category: infrequent ones share one, others are alone."""
+    """Return the group of each category: infrequent ones share one, others are alone."""
     count = len(encoder.categories_[place])
     if not getattr(encoder, "_infrequent_enabled", False):
         return list(range(count))
@@ -61,7 +61,7 @@ def _has_infrequent(encoder: Any, place: int) -> bool:
 
 
 def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
-    """The feature of each group, -1 for the one that is dropped, and how many features there are."""
+    """Return the feature of each group, -1 for the one that is dropped, and how many features there are."""
     count = max(groups, default=-1) + 1
     dropped = None
     if getattr(encoder, "_drop_idx_after_grouping", None) is not None:
@@ -83,7 +83,7 @@ def _unknown(encoder: Any, place: int, groups: list[int], features: list[int]) -
 
 
 def _filled(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
-    """The codes, with that of the missing value that an imputer replaces."""
+    """Return the codes, with that of the missing value that an imputer replaces."""
     if column not in raw.fills:
         return codes
     missing, fill = raw.fills[column]
@@ -107,7 +107,7 @@ def _labels(column: str, known: Any, groups: list[int], features: list[int]) -> 
 
 
 def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """The number of the category."""
+    """Return the number of the category."""
     raw = _raw(source, where)
     tables = []
     for place, column in enumerate(raw.columns):

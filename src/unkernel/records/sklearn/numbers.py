@@ -71,7 +71,7 @@ def binarizer(builder: Builder, transformer: Any, source: Source, where: str) ->
 
 
 def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
-    """The intervals that numbers lie in."""
+    """Return the intervals that numbers lie in."""
     vector = builder.dense(builder.numbers(source, where))
     edges = [np.asarray(of_column, dtype=np.float64)[1:-1] for of_column in discretizer.bin_edges_]
     one_hot = discretizer.encode != "ordinal"
@@ -128,7 +128,7 @@ def polynomial_features(builder: Builder, transformer: Any, source: Source, wher
 
 
 def _combinations(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
-    """The columns that each product multiplies, in scikit-learn's order."""
+    """Yield the columns that each product multiplies, in scikit-learn's order."""
     degree = transformer.degree
     least, most = (1, degree) if is_number(degree) else (max(1, degree[0]), degree[1])
     choose = combinations if transformer.interaction_only else combinations_with_replacement
@@ -139,12 +139,12 @@ def _combinations(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
 
 
 def selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
-    """Some of the features."""
+    """Return some of the features."""
     return selected(builder, builder.numbers(source, where), np.asarray(transformer.get_support()))
 
 
 def selected(builder: Builder, vector: Vector, mask: Any) -> Vector:
-    """The features for which the mask is true."""
+    """Return the features for which the mask is true."""
     places = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
     names = [name for name, kept in zip(vector.names, mask, strict=True) if kept]
     table = {"input": vector.step, "places": places, "width": len(names)}

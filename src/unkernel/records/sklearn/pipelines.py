@@ -39,7 +39,7 @@ TRANSLATORS: dict[str, _Translator] = {
 
 
 def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
-    """The plan of a pipeline's transformers, which are fitted.
+    """Return the plan of a pipeline's transformers, which are fitted.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
 
 
 def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
-    """Whether the pipeline takes texts or dicts themselves, not tables."""
+    """Return whether the pipeline takes texts or dicts themselves, not tables."""
     if not named:
         return False
     names = class_names(named[0][1])

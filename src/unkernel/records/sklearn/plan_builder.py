@@ -46,7 +46,7 @@ class Builder:
         return Vector(len(self.steps) - 1, step.names)
 
     def numbers(self, source: Source, where: str) -> Vector:
-        """The source as a vector of numbers."""
+        """Return the source as a vector of numbers."""
         if isinstance(source, Vector):
             return source
         names = [self.columns[column] for column in source.columns]
@@ -59,7 +59,7 @@ class Builder:
         return self.add(steps.impute(vector.step, [fill for _, fill in fills], names, float(fills[0][0])))
 
     def dense(self, vector: Vector) -> Vector:
-        """The vector with all its columns, for steps that change zeros."""
+        """Return the vector with all its columns, for steps that change zeros."""
         if self._is_dense(vector.step):
             return vector
         return self.add(PlanStep("densify", {"input": vector.step}, vector.names))
@@ -90,15 +90,15 @@ def refuse(where: str, what: str) -> NoReturn:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; NaN is one."""
+    """Return whether a value is a number; NaN is one."""
     return isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a value is NaN."""
+    """Return whether a value is NaN."""
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def class_names(estimator: Any) -> set[str]:
-    """The names of scikit-learn's classes that the estimator is of."""
+    """Return the names of scikit-learn's classes that the estimator is of."""
     return {kind.__name__ for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")}

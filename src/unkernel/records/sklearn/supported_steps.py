@@ -440,6 +440,6 @@ def _check(parameter: Parameter, name: str, value: Any, where: str) -> None:
 
 
 def _is_default(kind: type, parameter: str, value: Any) -> bool:
-    """Whether a parameter of a later scikit-learn has the value that it has if nobody sets it."""
+    """Return whether a parameter of a later scikit-learn has the value that it has if nobody sets it."""
     found = inspect.signature(kind).parameters.get(parameter)
     return found is not None and _is_same(value, found.default)

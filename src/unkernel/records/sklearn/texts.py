@@ -46,7 +46,7 @@ def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where:
 
 
 def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """The entries of a dict."""
+    """Return the entries of a dict."""
     words = list(vectorizer.feature_names_)
     ids = [int(vectorizer.vocabulary_[word]) for word in words]
     table = {"columns": steps.int32([_column(source, where)]), "separator": vectorizer.separator}
@@ -54,7 +54,7 @@ def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: st
 
 
 def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) -> Vector:
-    """The entries of a dict, or the strings of a list, hashed."""
+    """Return the entries of a dict, or the strings of a list, hashed."""
     columns = steps.int32([_column(source, where)])
     names = NumberedNames("hash", int(hasher.n_features))
     if hasher.input_type == "dict":

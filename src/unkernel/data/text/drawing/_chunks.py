@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from unkernel.data.text.drawing._input import shown
+from unkernel.data.text.drawing._input import replace_controls
 
 
 def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
@@ -32,15 +32,15 @@ def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
     parts: list[str] = []
     around = ["O", *tags, "O"]
     for word, tag, before, after in zip(words, tags, around[:-2], around[2:], strict=True):
-        kind = shown(tag.partition("-")[2])
+        kind = replace_controls(tag.partition("-")[2])
         begin = f"[{kind} " if kind else "["
         ends = tag != "O" and (after == "O" or _begins(tag, after))
-        parts.append(f"{begin if _begins(before, tag) else ''}{shown(word)}{']' if ends else ''}")
+        parts.append(f"{begin if _begins(before, tag) else ''}{replace_controls(word)}{']' if ends else ''}")
     return " ".join(parts)
 
 
 def _begins(before: str, tag: str) -> bool:
-    """Whether a chunk begins with the second of two tags."""
+    """Return whether a chunk begins with the second of two tags."""
     if tag == "O":
         return False
     return tag[0] in "BS" or before[0] in "OES" or before.partition("-")[2] != tag.partition("-")[2]

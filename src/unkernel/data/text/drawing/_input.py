@@ -24,7 +24,7 @@ class Dependencies:
 
 
 def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
-    """The arguments of both pictures, checked: a sentence with columns, or lists."""
+    """Return the arguments of both pictures, checked: a sentence with columns, or lists."""
     if heads is None:
         if not hasattr(words, "forms"):
             raise TypeError("give a sentence of a treebank, or words and heads")
@@ -36,7 +36,7 @@ def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> D
     count = len(words)
     own_labels, own_tags = (_column(column, count) for column in (labels, tags))
     return Dependencies(
-        [shown(str(word)) for word in words], _places(heads, count, base), own_labels, own_tags
+        [replace_controls(str(word)) for word in words], _places(heads, count, base), own_labels, own_tags
     )
 
 
@@ -49,7 +49,7 @@ def _column(values: Sequence[str] | None, count: int) -> list[str]:
         return [""] * count
     if len(values) != count:
         raise ValueError(f"{len(values)} labels or tags for {count} words")
-    return ["" if value == "_" else shown(str(value)) for value in values]
+    return ["" if value == "_" else replace_controls(str(value)) for value in values]
 
 
 def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
@@ -62,8 +62,8 @@ def _places(heads: Sequence[int], count: int, base: int) -> list[int]:
     return places
 
 
-def shown(text: str) -> str:
-    """The text without characters that control the terminal or change the direction of text."""
+def replace_controls(text: str) -> str:
+    """Return the text without characters that control the terminal or change the direction of text."""
     return "".join("\N{REPLACEMENT CHARACTER}" if _acts(character) else character for character in text)
 
 
@@ -72,7 +72,7 @@ def _acts(character: str) -> bool:
 
 
 def cells(text: str) -> int:
-    """How many cells of a terminal the text takes: East Asian characters two, combining marks none."""
+    """Return how many cells of a terminal the text takes: East Asian characters two, combining marks none."""
     return sum(map(character_cells, text))
 
 

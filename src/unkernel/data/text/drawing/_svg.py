@@ -118,7 +118,7 @@ class _Picture:
     # --- Where things are -----------------------------------------------------------------------------
 
     def _set_legs(self) -> None:
-        """How far beside the middle of a word each arc stands on it.
+        """Return how far beside the middle of a word each arc stands on it.
 
         From the left: arcs to the left, the lowest first, the root, arcs to the right, the lowest last.
         """
@@ -166,7 +166,7 @@ class _Picture:
         return _width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
 
     def _middle_of_label(self, arc: _Arc) -> float:
-        """The middle of the arc, or beside it where legs of other arcs would go through the label."""
+        """Return the middle of the arc, or beside it where legs of other arcs would go through the label."""
         begin, end = sorted((self._leg(arc, arc.head), self._leg(arc, arc.dependent)))
         half, middle = _width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
         walls = [begin + _CORNER, *self._legs_through(arc), end - _CORNER]
@@ -175,7 +175,7 @@ class _Picture:
         return min(places, key=lambda place: abs(place - middle), default=middle)
 
     def _legs_through(self, arc: _Arc) -> list[float]:
-        """Where legs of higher arcs, and of roots, cross the arc."""
+        """Return where legs of higher arcs, and of roots, cross the arc."""
         first, last = arc.ends
         crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
         if not arc.label or len(crossing) > _MOST_CROSSINGS:
@@ -215,22 +215,22 @@ class _Picture:
 
     def _labels(self) -> Iterator[str]:
         for arc in self._arcs:
-            yield _element(self._middles[arc], self._height(arc.level) + _LABEL_SIZE / 3, arc.label)
+            yield _text_element(self._middles[arc], self._height(arc.level) + _LABEL_SIZE / 3, arc.label)
         for word, offset in self._root_offsets.items():
             label = self._sentence.labels[word]
-            yield _element(self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 3, label)
+            yield _text_element(self._x[word] + offset, self._height(self._levels) + _LABEL_SIZE / 3, label)
 
     def _words(self) -> Iterator[str]:
         for x, word in zip(self._x, self._sentence.words, strict=True):
-            yield _element(x, self._base + _WORD_SIZE + 2, word)
+            yield _text_element(x, self._base + _WORD_SIZE + 2, word)
 
     def _tags(self) -> Iterator[str]:
         for x, tag in zip(self._x, self._sentence.tags, strict=True):
-            yield _element(x, self._base + _WORD_SIZE + _TAG_SIZE + 8, tag)
+            yield _text_element(x, self._base + _WORD_SIZE + _TAG_SIZE + 8, tag)
 
 
 def _arcs(sentence: Dependencies) -> list[_Arc]:
-    """The arcs, the shorter first, each one level above the highest that it meets."""
+    """Return the arcs, the shorter first, each one level above the highest that it meets."""
     ends = [(min(word, head), max(word, head), word) for word, head in enumerate(sentence.heads) if head >= 0]
     skyline = np.zeros(len(sentence.words), np.int64)  # over the gap behind each word
     arcs = []
@@ -242,7 +242,7 @@ def _arcs(sentence: Dependencies) -> list[_Arc]:
 
 
 def _width(text: str, size: float) -> float:
-    """An upper estimate of the width of a text: fonts differ."""
+    """Return an upper estimate of the width of a text: fonts differ."""
     return size * sum(map(_em, text))
 
 
@@ -258,5 +258,5 @@ def _text(text: str) -> str:
     return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _element(x: float, y: float, text: str) -> str:
+def _text_element(x: float, y: float, text: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}">{escape(_text(text))}</text>' if text else ""

@@ -83,7 +83,7 @@ def draw_text(
 
 
 def _bars(heads: list[int], most: int) -> dict[int, int]:
-    """The level of each word's bar, counted from the words on; without those that cannot be drawn."""
+    """Return the level of each word's bar, counted from the words on; without those that cannot be drawn."""
     spans = _spans(heads)
     levels: dict[int, int] = {}
     taken = [bytearray(len(heads)) for _ in range(most)]
