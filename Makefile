@@ -75,6 +75,7 @@ lint: $(STAMPS)/package $(STAMPS)/lint $(STUB) ## formatting, types, imports and
 	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/python tools/pipelines_page.py --check
 	$(BIN)/python tools/platforms_page.py --check
+	$(BIN)/python tools/rooms_table.py --check
 
 docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into site, and its examples
 	@rm -rf site docs/api/generated  # pages that are no longer made

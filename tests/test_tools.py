@@ -241,6 +241,28 @@ def test_counts_of_test_programs_are_read() -> None:
     assert platforms.counts_of_pytest(report) == {"passed": 4, "failed": 3, "skipped": 3}
 
 
+def test_the_tables_of_rooms_follow_the_import_contract(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    rooms = tool("rooms_table")
+    project = tmp_path / "pyproject.toml"
+    contract = 'type = "layers"\ncontainers = ["house"]\nlayers = ["roof", "kitchen | _cellar"]\n'
+    project.write_text(f"[[tool.importlinter.contracts]]\n{contract}", encoding="utf-8")
+    for name, words in (("roof", "Keep :func:`rain` out."), ("kitchen", "Cook\n``meals``.\n\nAnd more.")):
+        (tmp_path / "src" / "house" / name).mkdir(parents=True)
+        (tmp_path / "src" / "house" / name / "__init__.py").write_text(f'"""{words}"""', encoding="utf-8")
+    (said, table) = rooms.python_tables(project, tmp_path / "src")
+    assert said == "In `src/house`, the lowest rooms first:"
+    assert table.splitlines()[2:] == [
+        "| 1 | `kitchen` | Cook `meals`. |",
+        "| 2 | `roof` | Keep `rain` out. |",
+    ]
+    assert set(rooms.ABOUT) == {room for rooms_beside in rooms.LAYERS for room in rooms_beside}
+    text = f"Before.\n\n{rooms.BEGIN}{rooms.END}\n\nAfter.\n"
+    assert rooms.with_tables(rooms.with_tables(text)) == rooms.with_tables(text)
+
+
 check_release = tool("check_release")
 
 

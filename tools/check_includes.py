@@ -26,6 +26,18 @@ LAYERS = (
     LEARNERS,
     ("parsing",),
 )
+ABOUT = {
+    "base": "errors, random numbers, threads, SIMD dispatch, hash maps, files, progress and cancellation",
+    "data": "`rows/` (svmlight and packed rows, block files), `trees/` (the forest and its readers), `text/`",
+    "kernels": "the feature map, the index of conjunctions, tree kernels: shared by learners and engines",
+    "records": "plans that turn columns, dicts and texts into features",
+    "engines": "compiled models: `conjunctions/`, `vectors/`, `trees/`, caches, one row at a time",
+    "solve": "dual coordinate descent, proximal Newton, SMO, one-slack cutting planes, small QPs",
+    "poly": "rows of conjunctions: condensed, on the fly, split; training in the feature space of the kernel",
+    "cutplane": "oracles of losses and rankings for cutting planes and dual coordinate descent",
+    "tree": "exact and sampled training on forests",
+    "parsing": "`features/`, `arc_eager/`, `bunsetsu/`, `chunks/`, `tagging/`, `text/`, online learning",
+}
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 LONG, TOO_LONG = 500, 700
