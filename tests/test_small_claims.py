@@ -269,7 +269,9 @@ def test_a_number_of_features_that_is_only_claimed(tmp_path, chunker):
 
 def test_equal_states():
     """Each would be put behind all others: n states took n * n steps."""
-    tables = builders.expanded(builders.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6))
+    tables = builders.build_expanded(
+        builders.Machine(make_slots_model(0, 2)), head=Head(grouped=8, sum_bytes=1e6)
+    )
     group = np.diff(tables.arrays["state_begins"]).argmax()
     begin, end = tables.arrays["state_begins"][group : group + 2]
     tables.arrays["states"] = tables.arrays["states"].copy()

@@ -35,13 +35,13 @@ def lazy_names(
         setattr(sys.modules[package], name, value)  # found directly from now on
         return value
 
-    def listed() -> list[str]:
+    def list_names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *names})
 
-    return get, listed
+    return get, list_names
 
 
-def imported(place: str) -> Any:
+def import_object(place: str) -> Any:
     """What is found at a place such as ``"module:name"`` or ``"module:Class.method"``, imported now."""
     module, _, path = place.partition(":")
     found: Any = importlib.import_module(module)

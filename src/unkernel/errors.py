@@ -58,7 +58,7 @@ class FormatError(ValueError):
         return type(self), (self.file, self.line, self.column, self.reason)
 
 
-def not_utf8(byte: int) -> str:
+def describe_bad_byte(byte: int) -> str:
     """What to say of a byte that no text in UTF-8 has there."""
     return (
         f"byte 0x{byte:02X} is not UTF-8: convert the text first, from Latin-1 by "

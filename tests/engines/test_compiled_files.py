@@ -17,7 +17,7 @@ from reference.models import make_model
 from reference.processes import run_python
 from unkernel import FormatError, load
 from unkernel.engines.tables import builders
-from unkernel.engines.tables.prefix_trie import grow, stored_trie
+from unkernel.engines.tables.prefix_trie import export_trie, grow
 from unkernel.models.kernel import Kernel
 
 BIG = make_kernel_model(1, polynomial(3), vectors=200, features=40, scores=3, fixed_width=True)
@@ -40,7 +40,7 @@ SOURCES = {
 
 def classifier(model, head, rare):
     return unkernel.CompiledClassifier(
-        model, builders.expanded(builders.Machine(model), head=head, rare_below=rare)
+        model, builders.build_expanded(builders.Machine(model), head=head, rare_below=rare)
     )
 
 
@@ -55,7 +55,7 @@ def small(layout, folder):
     else:
         machine = builders.Machine(MODELS.get(layout, SMALL))
         head, rare = HEADS.get(layout, builders.Head(0.0)), RARE.get(layout, 0)
-        tables = builders.expanded(machine, head=head, rare_below=rare)
+        tables = builders.build_expanded(machine, head=head, rare_below=rare)
         if layout == "prefixes":
             tables = with_prefixes(tables)
         fast = unkernel.CompiledClassifier(machine.model, tables)
@@ -75,7 +75,7 @@ def many_common_features():
 def with_prefixes(tables, limit=30):
     engine = tables.engine()
     grow(engine, sparse.csr_matrix(rows_for(SMALL, wider=0, count=30)), limit, "counted", 1)
-    return dataclasses.replace(tables, arrays=tables.arrays | stored_trie(engine, limit))
+    return dataclasses.replace(tables, arrays=tables.arrays | export_trie(engine, limit))
 
 
 MODELS = {
@@ -258,7 +258,7 @@ def test_rare_features_of_real_support_vectors(tmp_path):
 def test_columns_out_of_order(degree, tmp_path):
     """With fused features, ranks must ascend with the columns: else places lie outside the dense tables."""
     model = make_kernel_model(1, polynomial(degree), features=degree + 2, share=0.9)
-    tables = builders.expanded(builders.Machine(model), head=builders.Head(4e6, fused=1))
+    tables = builders.build_expanded(builders.Machine(model), head=builders.Head(4e6, fused=1))
     columns = tables.arrays["columns"]
     assert len(columns) == degree + 1
     for shift in range(1, len(columns) - 1):

@@ -29,7 +29,7 @@ def compiled(model: Any) -> Any:
 def check(model: Any, X: Any) -> Any:
     """The scores of many rows, of few and of one are those of the kernel sum, and bit for bit the same."""
     fast = compiled(model)
-    rows = fast._checked_rows(X)
+    rows = fast._check_rows(X)
     scores = fast.score_csr(rows, 1)
     assert_scores(scores, model, X, TOLERANCE)
     for begin in range(0, len(scores), 7):
@@ -103,7 +103,7 @@ def test_any_gamma(gamma: float) -> None:
 def test_rows_so_far_that_kernel_values_vanish() -> None:
     model = make_pairs_model(5, 3, vectors=20)
     X = np.full((5, 5), 1e200)
-    assert (compiled(model).score_csr(compiled(model)._checked_rows(X), 1) == model.intercept).all()
+    assert (compiled(model).score_csr(compiled(model)._check_rows(X), 1) == model.intercept).all()
 
 
 def test_values_of_polynomials_that_overflow_are_refused() -> None:
@@ -182,4 +182,4 @@ def test_files_with_classes_and_without(tmp_path: Any) -> None:
     old = type(fast)(model, replace(fast.tables, arrays=arrays), fast.candidates)
     old.save(tmp_path / "old.uk")
     loaded = unkernel.load(tmp_path / "old.uk")
-    assert_scores(loaded.score_csr(loaded._checked_rows(X), 1), model, X, TOLERANCE)
+    assert_scores(loaded.score_csr(loaded._check_rows(X), 1), model, X, TOLERANCE)

@@ -29,7 +29,7 @@ MOST_GROUPS = 24
 
 
 def expanded(model, head, **options):
-    return builders.expanded(builders.Machine(model), head=head, **options)
+    return builders.build_expanded(builders.Machine(model), head=head, **options)
 
 
 def column_sets(X):
@@ -176,8 +176,8 @@ def test_trained_models(*, seed, degree, classes, feature_map, features, sums, b
     X = (rng.random((30, 17)) < 0.4).astype(float)
     X[0] = 0.0
     head = Head(4e6, grouped=features, sum_bytes=8.0 * len(model.intercept) * sums, by_frequency=by_frequency)
-    plain = builders.conjunctions(model, head=Head(4e6)).engine()
-    tables = builders.conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
+    plain = builders.build_conjunctions(model, head=Head(4e6)).engine()
+    tables = builders.build_conjunctions(model, head=head, sample=sparse.csr_matrix(X[:15]))
     assert not features or by_frequency or groups_of(tables)
     engine = tables.engine()
     for rows in (sparse.csr_matrix(X), sparse.csr_matrix(X * rng.normal(size=X.shape))):

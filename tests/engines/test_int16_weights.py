@@ -16,7 +16,7 @@ from reference.models import make_model
 from unkernel import CompiledClassifier, FormatError, compile, load
 from unkernel.engines.search import candidates
 from unkernel.engines.tables import builders
-from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
+from unkernel.engines.tables.int16 import build_int16, find_int16_obstacle
 from unkernel.models.kernel import Kernel
 
 
@@ -34,7 +34,7 @@ def with_weights(model, change):
 @given(seed=st.integers(0, 2**32), classes=st.integers(3, 9), binary=st.booleans())
 def test_scores_are_the_sums_over_conjunctions(seed, classes, binary):
     model = short_model(seed, classes=classes)
-    assert int16_obstacle(model) is None
+    assert find_int16_obstacle(model) is None
     rng = np.random.default_rng(seed)
     X = (rng.random((8, model.n_features)) < 0.6).astype(float)
     X = X if binary else X * np.round(rng.normal(size=X.shape), 2)
@@ -53,7 +53,7 @@ def test_it_is_smaller_than_tables_and_answers_the_same(tmp_path):
     model = short_model(1, used=150, n_features=150, classes=5)
     X = (rng.random((200, 150)) < 0.2).astype(float)
     compiled = CompiledClassifier(model)
-    tables = CompiledClassifier(model, builders.conjunctions(model, head=builders.default_head(model)))
+    tables = CompiledClassifier(model, builders.build_conjunctions(model, head=builders.default_head(model)))
     assert compiled.nbytes < 0.5 * tables.nbytes
     np.testing.assert_allclose(
         compiled.decision_function(X), tables.decision_function(X), rtol=1e-13, atol=1e-13
@@ -80,7 +80,7 @@ OTHERS = {
 @pytest.mark.parametrize("obstacle", OTHERS)
 def test_other_models_have_tables(obstacle):
     model = OTHERS[obstacle]
-    assert obstacle in int16_obstacle(model)
+    assert obstacle in find_int16_obstacle(model)
     with pytest.raises(ValueError, match=f"engine='int16' needs .*{obstacle}.*; use engine='auto'"):
         compile(model, "int16")
     x = np.ones(model.n_features)
@@ -124,8 +124,8 @@ def test_the_check_in_python_is_that_of_the_core(weights):
     model = dataclasses.replace(
         model, weights=own.reshape(model.weights.shape), intercept=np.zeros(len(model.intercept))
     )
-    tables = dataclasses.replace(int16_tables(short_model(3)), arrays=int16_arrays(model))
-    if int16_obstacle(model) is None:
+    tables = dataclasses.replace(build_int16(short_model(3)), arrays=int16_arrays(model))
+    if find_int16_obstacle(model) is None:
         assert tables.engine().scores == len(model.intercept)
     else:
         with pytest.raises(ValueError, match="does not fit the int16 engine"):

@@ -52,7 +52,7 @@ def test_scores_are_those_of_the_kernel_sum(
     monkeypatch.setattr(builders, "_WHOLE_PAIRS", share)
     fast = unkernel.compile(svc)
     assert fast.tables.layout == "pairs"
-    scores = fast.score_csr(fast._checked_rows(X), 1)
+    scores = fast.score_csr(fast._check_rows(X), 1)
     np.testing.assert_allclose(scores, fast.model.scores(X), atol=1e-9)
     np.testing.assert_allclose(fast.decision_function(X), svc.decision_function(X), atol=1e-9)
     assert (fast.predict(X) == svc.predict(X)).all()

@@ -21,12 +21,12 @@ from reference.patience import wait_for
 from unkernel import CompiledClassifier, load
 from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head
-from unkernel.engines.tables.prefix_trie import PrefixTrie, grow, stored_trie
+from unkernel.engines.tables.prefix_trie import PrefixTrie, export_trie, grow
 from unkernel.models import KernelModel
 
 
 def by_frequency(model, nbytes=4e6, **options):
-    return builders.expanded(builders.Machine(model), head=Head(nbytes, by_frequency=True), **options)
+    return builders.build_expanded(builders.Machine(model), head=Head(nbytes, by_frequency=True), **options)
 
 
 def typical(model, seed=0, count=40):
@@ -44,7 +44,7 @@ def with_trie(model, rows=None, limit=50, nbytes=300, **options):
     tables = by_frequency(model, nbytes, **options)
     engine = tables.engine()
     grow(engine, sparse.csr_matrix(typical(model) if rows is None else rows), limit, "counted", 1)
-    arrays = tables.arrays | stored_trie(engine, limit)
+    arrays = tables.arrays | export_trie(engine, limit)
     return CompiledClassifier(model, type(tables)(tables.layout, tables.parameters, tables.numbers, arrays))
 
 
@@ -163,8 +163,8 @@ def test_trained_models(seed, degree, classes, limit, nbytes):
     rng = np.random.default_rng(seed)
     X = (rng.random((40, 17)) < 0.4).astype(float)
     X[0] = 0.0
-    plain = builders.conjunctions(model, head=Head()).engine()
-    engine = builders.conjunctions(model, head=Head(nbytes, by_frequency=True)).engine()
+    plain = builders.build_conjunctions(model, head=Head()).engine()
+    engine = builders.build_conjunctions(model, head=Head(nbytes, by_frequency=True)).engine()
     grow(engine, sparse.csr_matrix(X[:25]), limit, "counted", 1)
     sizes = np.abs(model.intercept).sum() + np.abs(model.weights).sum()
     for rows, scale in ((sparse.csr_matrix(X), 1.0), (sparse.csr_matrix(X * rng.random(X.shape)), 1.0)):
@@ -238,11 +238,14 @@ def test_many_rows_on_two_threads():
 
 def test_engines_without_conjunctions_have_no_trie():
     model = make_slots_model(1, 2)
-    for tables in (builders.inverted(builders.Machine(model)), builders.bitsliced(builders.Machine(model))):
+    for tables in (
+        builders.build_inverted(builders.Machine(model)),
+        builders.build_bitsliced(builders.Machine(model)),
+    ):
         with pytest.raises(ValueError, match="only engines of conjunctions"):
             grow(tables.engine(), model.support_vectors, 5, "counted", 1)
-    fused = builders.expanded(builders.Machine(model), head=Head(4e6, fused=2))
-    grouped = builders.expanded(builders.Machine(model), head=Head(4e6, grouped=4, sum_bytes=1e5))
+    fused = builders.build_expanded(builders.Machine(model), head=Head(4e6, fused=2))
+    grouped = builders.build_expanded(builders.Machine(model), head=Head(4e6, grouped=4, sum_bytes=1e5))
     for tables in (fused, grouped):
         with pytest.raises(ValueError, match="fused or grouped"):
             grow(tables.engine(), model.support_vectors, 5, "counted", 1)

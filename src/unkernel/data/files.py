@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, Protocol, cast
 
 from unkernel.data.atomic_write import replace_file
-from unkernel.errors import FormatError, not_utf8
+from unkernel.errors import FormatError, describe_bad_byte
 
 Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
@@ -53,7 +53,7 @@ def read_text(source: Source) -> str:
         return b"".join(read_blocks(source)).decode()
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise FormatError(name_of(source), line, 0, not_utf8(error.object[error.start])) from None
+        raise FormatError(name_of(source), line, 0, describe_bad_byte(error.object[error.start])) from None
 
 
 class _Stream:

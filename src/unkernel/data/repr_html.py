@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol
 
-from unkernel._lazy import imported
+from unkernel._lazy import import_object
 
 _places: dict[str, str] = {}
 
@@ -26,7 +26,7 @@ def is_lazy(X: Any) -> bool:
 
 def ask(task: str, *arguments: Any, **options: Any) -> Any:
     """Have a task done."""
-    return imported(_places[task])(*arguments, **options)
+    return import_object(_places[task])(*arguments, **options)
 
 
 class Page(Protocol):

@@ -13,7 +13,7 @@ from unkernel.data.files import name_of
 from unkernel.engines.rows.classifier import ENGINE, CompiledClassifier, Model
 from unkernel.engines.search.candidates import Candidate
 from unkernel.engines.tables.compiled_tables import INT16, Tables
-from unkernel.engines.tables.int16 import int16_tables
+from unkernel.engines.tables.int16 import build_int16
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.models.model_files import COMPILED, model_from
@@ -59,12 +59,12 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
     """
     with file_memory_limit.limit_file(path):
         found = container.open_file(path)
-        classifier = classifier_from(name_of(path), found.arrays, found.settings, kind=found.kind)
+        classifier = make_classifier(name_of(path), found.arrays, found.settings, kind=found.kind)
     classifier.mapped_file = found.file
     return classifier
 
 
-def classifier_from(
+def make_classifier(
     name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any], *, kind: Any
 ) -> CompiledClassifier | TreeClassifier:
     """Check what the file `name` holds and make a classifier of it."""
@@ -78,7 +78,7 @@ def classifier_from(
             return trees
         model = cast(Model, found)
         if kind == COMPILED:
-            return _with_tables(name, model, arrays, settings).validate()
+            return _make_compiled_classifier(name, model, arrays, settings).validate()
         return CompiledClassifier(model).validate()
     except FormatError:
         raise
@@ -87,14 +87,14 @@ def classifier_from(
 
 
 # One loader per kind of file; the registry calls them with name, arrays and settings.
-load_compiled = partial(classifier_from, kind=COMPILED)
-load_conjunctions = partial(classifier_from, kind="conjunctions")
-load_kernel = partial(classifier_from, kind="kernel")
-load_linear = partial(classifier_from, kind="linear")
-load_tree = partial(classifier_from, kind="tree")
+load_compiled = partial(make_classifier, kind=COMPILED)
+load_conjunctions = partial(make_classifier, kind="conjunctions")
+load_kernel = partial(make_classifier, kind="kernel")
+load_linear = partial(make_classifier, kind="linear")
+load_tree = partial(make_classifier, kind="tree")
 
 
-def _with_tables(
+def _make_compiled_classifier(
     name: str, model: Model, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
 ) -> CompiledClassifier:
     candidates = settings.get("candidates")
@@ -103,7 +103,7 @@ def _with_tables(
     own = {key.removeprefix(ENGINE): array for key, array in arrays.items() if key.startswith(ENGINE)}
     tables = Tables.from_json(settings.get("tables"), own)
     if tables.layout == INT16:
-        tables = int16_tables(model)
+        tables = build_int16(model)
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")

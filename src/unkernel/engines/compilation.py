@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from unkernel.data.threads import thread_count
-from unkernel.engines.model_sources import Model, model_of, pipeline_of, with_classes
+from unkernel.engines.model_sources import Model, find_model, find_pipeline, replace_classes
 from unkernel.engines.rows.answer_cache import check_cache
 from unkernel.engines.rows.classifier import CompiledClassifier
-from unkernel.engines.search.candidate_search import candidates
+from unkernel.engines.search.candidate_search import try_candidates
 from unkernel.engines.search.candidates import Bench, Choice, choose
 from unkernel.engines.search.options import (
     CompileOptions,
@@ -24,10 +24,10 @@ from unkernel.engines.search.options import (
     check_tree_options,
     check_trie,
     check_unknown_keys,
-    memory_bytes,
+    parse_memory,
 )
-from unkernel.engines.search.sample_rows import rows_to_measure_on
-from unkernel.engines.tables.builders import simplest_form
+from unkernel.engines.search.sample_rows import choose_rows
+from unkernel.engines.tables.builders import simplify_for_engine
 from unkernel.models import KernelModel, TreeModel
 
 if TYPE_CHECKING:
@@ -152,17 +152,17 @@ def compile(
         engine=engine,
         rare=rare,
         threshold=threshold,
-        memory=memory_bytes(memory),
+        memory=parse_memory(memory),
         trie_nodes=trie_nodes,
         measure=measure,
         cache=cache,
         threads=thread_count(n_jobs),
         on_progress=on_progress or (lambda _: None),
     )
-    pipeline = pipeline_of(source)
+    pipeline = find_pipeline(source)
     check_unknown_keys(unknown_keys, is_pipeline=pipeline is not None)
     if pipeline is None:
-        return compile_model(with_classes(model_of(source), classes), options, sample, trie)
+        return compile_model(replace_classes(find_model(source), classes), options, sample, trie)
     from unkernel.engines.records.pipelines import PipelineOptions, compile_pipeline
 
     given = PipelineOptions(
@@ -180,19 +180,19 @@ def compile_model(
 
         check_tree_options(options, sample, trie)
         return TreeClassifier(model)
-    form = simplest_form(model, options.engine)
-    rows = rows_to_measure_on(form, sample, trie)
-    trials = candidates(form, Bench(rows.sample, options), rows.trie)
+    form = simplify_for_engine(model, options.engine)
+    rows = choose_rows(form, sample, trie)
+    trials = try_candidates(form, Bench(rows.sample, options), rows.trie)
     choice = choose(trials, trie_required=options.trie_nodes is not None)
-    return classifier(model, choice, options)
+    return make_chosen_classifier(model, choice, options)
 
 
-def engine_without_measuring(model: KernelModel) -> str:
+def choose_default_engine(model: KernelModel) -> str:
     """The engine for support vectors that learners and their files take: it is good for most of them."""
     return "split" if model.binary else "inverted"
 
 
-def classifier(model: Model, choice: Choice, options: CompileOptions) -> CompiledClassifier:
+def make_chosen_classifier(model: Model, choice: Choice, options: CompileOptions) -> CompiledClassifier:
     """The classifier with the tables that were chosen, and a record of all that were tried."""
     if choice.fastest is None:
         memory = options.memory

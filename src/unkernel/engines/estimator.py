@@ -167,10 +167,10 @@ class CompiledEstimator(Reportable, HtmlRepr):
                 "pairs decision_function(X) has in order, of each group"
             )
         answers = self.predict(X)
-        right = _column(y, len(answers), "y")
-        weights = None if sample_weight is None else _weights(sample_weight, len(answers))
+        right = _check_column(y, len(answers), "y")
+        weights = None if sample_weight is None else _check_weights(sample_weight, len(answers))
         if decision.scheme == "regression":
-            return _r_squared(right.astype(np.float64), answers, weights)
+            return _compute_r_squared(right.astype(np.float64), answers, weights)
         _check_comparable(right, answers)
         return float(np.average(right == answers, weights=weights))
 
@@ -232,7 +232,7 @@ def lazy_for_collections(method: _Answering) -> _Answering:
     return cast(_Answering, answer)
 
 
-def _column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:
+def _check_column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -243,11 +243,11 @@ def _column(values: ArrayLike, count: int, name: str) -> NDArray[Any]:
     return array
 
 
-def _weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
+def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         return np.full(count, float(weights))
-    return _column(weights, count, "sample_weight")
+    return _check_column(weights, count, "sample_weight")
 
 
 def _check_comparable(right: NDArray[Any], answers: NDArray[Any]) -> None:
@@ -268,7 +268,7 @@ def _is_text(labels: NDArray[Any]) -> bool:
     return labels.dtype.kind in "US"
 
 
-def _r_squared(
+def _compute_r_squared(
     right: NDArray[np.float64], answers: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> float:
     error = np.average((right - answers) ** 2, weights=weights)

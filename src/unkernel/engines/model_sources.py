@@ -13,7 +13,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeMode
 Model = KernelModel | LinearModel | ConjunctionModel
 
 
-def model_of(source: Any) -> Model | TreeModel:
+def find_model(source: Any) -> Model | TreeModel:
     """The plain model behind a path, a model or an estimator."""
     if isinstance(source, str | os.PathLike):
         from unkernel.models.formats import read_model
@@ -29,18 +29,18 @@ def model_of(source: Any) -> Model | TreeModel:
     return from_estimator(source)
 
 
-def with_classes(model: Model | TreeModel, classes: Any) -> Any:
+def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
     """The model, answering with ``classes[k]`` where it answered k; as it is if `classes` is None."""
     if classes is None:
         return model
-    named = _named(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
+    named = _map_labels(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
     if isinstance(model, ConjunctionModel):
         ranking = None if model.ranking is None else replace(model.ranking, classes=named)
         return replace(model, classes=named, ranking=ranking)
     return replace(model, decision=replace(model.decision, classes=named))
 
 
-def _named(names: Any, labels: Any) -> Any:
+def _map_labels(names: Any, labels: Any) -> Any:
     """The names of labels that are numbers."""
     if names.ndim != 1 or len(np.unique(names)) != len(names):
         raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
@@ -51,9 +51,9 @@ def _named(names: Any, labels: Any) -> Any:
     return names[labels]
 
 
-def pipeline_of(source: Any) -> Any:
+def find_pipeline(source: Any) -> Any:
     """The pipeline that `source` is, or that a search found; None if there is none."""
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
-        return pipeline_of(source.best_estimator_)
+        return find_pipeline(source.best_estimator_)
     return source if "Pipeline" in names else None

@@ -20,8 +20,8 @@ from unkernel.data.rows.row_checks import check_inputs, plain_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
-from unkernel.engines.compilation import engine_without_measuring
-from unkernel.engines.explain.explanation import linear_weights
+from unkernel.engines.compilation import choose_default_engine
+from unkernel.engines.explain.explanation import compute_linear_weights
 from unkernel.errors import FormatError, warn_caller
 from unkernel.learners.parameters import restored_parameters, stored_parameters
 from unkernel.learners.progress import OnProgress, ProgressPrinter
@@ -77,7 +77,7 @@ class Answers:
         if isinstance(self.model, TreeModel):
             return TreeClassifier(self.model)
         if isinstance(self.model, KernelModel):
-            engine = engine_without_measuring(self.model)
+            engine = choose_default_engine(self.model)
             return cast(CompiledClassifier, compile(self.model, engine=engine, n_jobs=self.threads))
         return CompiledClassifier(self.model)
 
@@ -323,11 +323,11 @@ class RowLearner(Learner):
         return tags
 
     def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
-        rows = self._checked_rows(X)
+        rows = self._check_rows(X)
         classifier = cast(CompiledClassifier, self._answers.classifier)
         return classifier.score_csr(rows, thread_count(self.n_jobs))
 
-    def _checked_rows(self, X: ArrayLike) -> CsrRows:
+    def _check_rows(self, X: ArrayLike) -> CsrRows:
         """The rows of X, after scikit-learn's checks, which find nothing wrong with plain arrays."""
         if hasattr(self, "model_") and not hasattr(self, "feature_names_in_"):
             rows = plain_rows(X, self.n_features_in_)
@@ -380,7 +380,7 @@ class RowLearner(Learner):
     def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if not hasattr(self, "model_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted, so it has no weights yet")
-        weights = linear_weights(self.model_)
+        weights = compute_linear_weights(self.model_)
         if weights is None:
             raise AttributeError("the model is not linear, so it has no coef_; heaviest lists its weights")
         return weights

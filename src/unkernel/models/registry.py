@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from unkernel._lazy import imported
+from unkernel._lazy import import_object
 from unkernel.errors import FormatError
 
 Loader = Callable[[str, dict[str, Any], dict[str, Any]], Any]
@@ -41,7 +41,7 @@ class FileKind:
     def _resolved(self) -> Loader:
         if not isinstance(self.loader, str):
             return self.loader
-        loader: Loader = imported(self.loader)
+        loader: Loader = import_object(self.loader)
         return loader
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.engines.explain.contributions import contributions_of_ones
+from unkernel.engines.explain.contributions import compute_binary_contributions
 from unkernel.engines.explain.explanation import AND, Heavy
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
@@ -197,7 +197,7 @@ def explain_decision(
     """A decision on this row of features."""
     if not classifier.exact:
         raise ValueError("a pruned parser decides approximately, and what it decides by does not add up")
-    found = contributions_of_ones(classifier.model, np.asarray(row, np.int64))
+    found = compute_binary_contributions(classifier.model, np.asarray(row, np.int64))
     values, intercept = _to_class_columns(found.values), _to_class_columns(found.intercept[None, :])[0]
     scores = intercept + values.sum(axis=0)
     chosen, second, barred = _rank_classes(scores, decision)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data import file_memory_limit
-from unkernel.engines.classifier_files import classifier_from
+from unkernel.engines.classifier_files import make_classifier
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -40,7 +40,7 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
     for name, classifier in parts.items():
         kind, own, settings = classifier.to_container()
         if classifier.chosen is not None:  # what a clock said of others is not kept: files would differ by it
-            settings["candidates"] = [classifier.chosen.untimed().to_json()]
+            settings["candidates"] = [classifier.chosen.without_time().to_json()]
         arrays |= {_prefix(name) + key: array for key, array in _pack(own).items()}
         stored[name] = {"kind": kind, "settings": settings}
     return arrays, {_PARTS: stored}
@@ -61,7 +61,7 @@ def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> Comp
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is damaged")
     prefix = _prefix(name)
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-    classifier = classifier_from(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
+    classifier = make_classifier(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
     if not isinstance(classifier, CompiledClassifier):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is one of trees")
     return classifier

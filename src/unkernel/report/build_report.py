@@ -232,7 +232,7 @@ def _asked(classifier: Classifier, X: Any, threads: int) -> CsrRows | Forest:
         return as_forest(X)
     if isinstance(classifier, RecordClassifier):
         return classifier.plan.encode(X, threads)
-    return classifier._checked_rows(X)
+    return classifier._check_rows(X)
 
 
 def _unit(classifier: Classifier) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from unkernel.data.atomic_write import replace_file
 from unkernel.data.files import name_of
 from unkernel.engines import Candidate
-from unkernel.engines.search.candidates import words
+from unkernel.engines.search.candidates import describe
 from unkernel.measures.number_format import size
 
 _FORMATS = (".png", ".svg", ".pdf")
@@ -155,7 +155,7 @@ def _number(axes: Any, found: Sequence[Candidate]) -> None:
             fontsize=8,
         )
         marker = {"linestyle": "", "marker": f"${number}$", "color": "black", "markeredgewidth": 0}
-        axes.plot([], [], label=words(candidate), **marker)
+        axes.plot([], [], label=describe(candidate), **marker)
 
 
 def _names_below(axes: Any) -> None:
@@ -170,7 +170,9 @@ def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[
         axes.plot(nodes, times, marker="o", label=f"{line[0].engine}, with a trie")
     fastest = min((c for c in found if not c.trie_nodes), key=lambda c: c.microseconds, default=None)
     if fastest is not None:
-        axes.axhline(fastest.microseconds, linestyle=":", color="black", label=f"without: {words(fastest)}")
+        axes.axhline(
+            fastest.microseconds, linestyle=":", color="black", label=f"without: {describe(fastest)}"
+        )
     axes.set(xlabel="nodes of the trie", ylabel=_TIME)
     readable_log(axes, "x", [c.trie_nodes for line in lines for c in line if c.trie_nodes], "{:,.0f}".format)
     axes.set_ylim(bottom=0.0)

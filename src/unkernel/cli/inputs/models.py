@@ -16,7 +16,7 @@ from unkernel.cli.inputs.model_kinds import parser_words, users_of
 from unkernel.cli.terminal.console import note, size
 from unkernel.cli.terminal.progress import Display
 from unkernel.engines import Candidate, CompiledClassifier, TreeClassifier, compile, load
-from unkernel.engines.search.candidates import details
+from unkernel.engines.search.candidates import describe_layout
 from unkernel.engines.tables.compiled_tables import BITSLICED, CONJUNCTIONS, Tables
 from unkernel.errors import FormatError
 from unkernel.models import (
@@ -246,7 +246,7 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
     return [
         candidate.to_json()
         | {
-            "details": details(candidate),
+            "details": describe_layout(candidate),
             "nbytes": candidate.nbytes if candidate.nbytes >= 0 else None,
             "microseconds": candidate.microseconds if candidate.microseconds >= 0 else None,
         }

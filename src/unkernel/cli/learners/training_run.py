@@ -25,7 +25,7 @@ from unkernel.cli.terminal.console import note, peak_memory
 from unkernel.cli.terminal.progress import Display
 from unkernel.data.memory import parse_bytes
 from unkernel.engines import compile
-from unkernel.engines.compilation import engine_without_measuring
+from unkernel.engines.compilation import choose_default_engine
 from unkernel.models import KernelModel
 
 
@@ -192,7 +192,7 @@ def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
     described = dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__})
     # Support vectors alone would have to be compiled by everyone who loads them.
     if isinstance(described, KernelModel):
-        compile(described, engine=engine_without_measuring(described)).save(path)
+        compile(described, engine=choose_default_engine(described)).save(path)
     else:
         described.save(path)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines.tables import builders
-from unkernel.engines.tables.builders import Head, Machine, is_linear_of_pairs, simplified
+from unkernel.engines.tables.builders import Head, Machine, is_linear_of_pairs, simplify
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.joint_conjunctions import squared_constant
 from unkernel.models.numbering import encode
@@ -40,30 +40,30 @@ class RowContributions:
     intercept: NDArray[np.float64]
 
 
-def contributions_of_ones(model: Model, columns: NDArray[np.int64]) -> RowContributions:
+def compute_binary_contributions(model: Model, columns: NDArray[np.int64]) -> RowContributions:
     """All conjunctions of a row that has the value 1 in these ascending columns."""
-    return contributions_of(model, columns, np.ones(len(columns)))
+    return compute_contributions(model, columns, np.ones(len(columns)))
 
 
-def contributions_of(
+def compute_contributions(
     model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     """All conjunctions of a row, given by its ascending columns and their values, all not 0."""
-    model = simplified(model)
+    model = simplify(model)
     with np.errstate(over="ignore", invalid="ignore"):  # said below, as for scores
         if isinstance(model, LinearModel):
-            found = _of_linear_model(model, columns, values)
+            found = _split_linear_scores(model, columns, values)
         elif isinstance(model, ConjunctionModel):
-            found = _of_conjunction_model(model, columns, values)
+            found = _split_conjunction_scores(model, columns, values)
         else:
-            found = _of_kernel_model(model, columns, values)
+            found = _split_kernel_scores(model, columns, values)
         total = found.values.sum(axis=0) + found.intercept
     if not np.isfinite(total).all():
         raise ValueError("a score is not finite: the values are too large for the kernel; scale them")
     return found
 
 
-def _of_linear_model(
+def _split_linear_scores(
     model: LinearModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     known = columns < model.n_features
@@ -71,7 +71,7 @@ def _of_linear_model(
     return RowContributions(columns[known][:, None], weights * values[known][:, None], model.intercept)
 
 
-def _of_kernel_model(
+def _split_kernel_scores(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
     """Expand the model over the row's own columns: no engine need have done so."""
@@ -85,13 +85,13 @@ def _of_kernel_model(
             "be explained by them; polynomial kernels of degree 1 to 4 can"
         )
     ones = bool((values == 1.0).all())
-    narrow = _restricted(model, columns)
+    narrow = _keep_columns(model, columns)
     size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MOST_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
     if not ones:  # sets count with several powers of a value: monomials have one each
-        narrow = _as_real(narrow, values)
-    tables = builders.expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
+        narrow = _move_values(narrow, values)
+    tables = builders.build_expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
     listed = tables.heaviest_conjunctions(top=_MOST_CONJUNCTIONS)
     local = np.asarray(listed["columns"])
     return RowContributions(
@@ -101,18 +101,18 @@ def _of_kernel_model(
     )
 
 
-def _restricted(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
+def _keep_columns(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
     """The model with the given columns alone, numbered from 0."""
-    return _with_vectors(model, model.vectors.select_columns(columns))
+    return _replace_vectors(model, model.vectors.select_columns(columns))
 
 
-def _as_real(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
+def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
     """The same products with a row of ones: values move from the row into the support vectors."""
     vectors = model.vectors
-    return _with_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
+    return _replace_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
 
 
-def _with_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
+def _replace_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
     # Scores are all that is asked of it: how they become classes does not matter.
     return KernelModel(
         model.kernel,
@@ -126,17 +126,17 @@ def _with_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
     )
 
 
-def _of_conjunction_model(
+def _split_conjunction_scores(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    ranks, x = _ranked(model, columns, values)
+    ranks, x = _rank_row(model, columns, values)
     ones = bool((values == 1.0).all())  # then every set counts once
     size = len(ranks) + (0 if model.sets else model.degree)
     if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MOST_CONJUNCTIONS:
         raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
     found, parts = [], []
     for order in range(1, model.degree + 1):
-        chosen = _combinations(len(ranks), order, model.sets)
+        chosen = _list_combinations(len(ranks), order, model.sets)
         padded = np.full((len(chosen), 3), -1, np.int64)
         padded[:, :order] = ranks[chosen]
         keys = encode(padded, model.degree, model.sets)
@@ -144,12 +144,12 @@ def _of_conjunction_model(
         there = at < len(model.keys)
         there[there] = model.keys[at[there]] == keys[there]
         found.append(np.where(padded >= 0, model.columns[np.maximum(padded, 0)], -1)[there])
-        factors = np.ones(int(there.sum())) if ones else _factors(model, x[chosen[there]])
+        factors = np.ones(int(there.sum())) if ones else _compute_factors(model, x[chosen[there]])
         parts.append(model.weights[at[there]] * factors[:, None])
     return RowContributions(np.concatenate(found), np.concatenate(parts), model.intercept)
 
 
-def _ranked(
+def _rank_row(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The model's ranks of a row, descending, and their values."""
@@ -163,32 +163,32 @@ def _ranked(
     return ranks[known][descending], values[known][descending]
 
 
-def _combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
+def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
     """All choices of `order` among `count` places, ascending; repeats where conjunctions are monomials."""
     choose = itertools.combinations if sets else itertools.combinations_with_replacement
     flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
     return flat.reshape(-1, order)
 
 
-def _factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
     """How conjunctions of these values count: as their product or, for sets, the mean of their monomials."""
     product: NDArray[np.float64] = x.prod(axis=1)
     if not model.sets:
         return product
     if x.shape[1] > 2:
-        return np.asarray(product * _share(squared_constant(model, 3, 1), squared_constant(model, 3, 1)))
+        return np.asarray(product * _divide(squared_constant(model, 3, 1), squared_constant(model, 3, 1)))
     if x.shape[1] == 1:
         first, second, third = (squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3))
         whole = first + second + third
         v = x[:, 0]
         return np.asarray(
-            _share(first, whole) * v + _share(second, whole) * v**2 + _share(third, whole) * v**3
+            _divide(first, whole) * v + _divide(second, whole) * v**2 + _divide(third, whole) * v**3
         )
     plain, mixed = squared_constant(model, 2, 1), squared_constant(model, 3, 2)
     whole = plain + 2 * mixed
-    return np.asarray(product * (_share(plain, whole) + _share(mixed, whole) * x.sum(axis=1)))
+    return np.asarray(product * (_divide(plain, whole) + _divide(mixed, whole) * x.sum(axis=1)))
 
 
-def _share(part: np.float64, whole: np.float64) -> np.float64:
+def _divide(part: np.float64, whole: np.float64) -> np.float64:
     """The share of a monomial in its set; 0 where the whole set has the constant 0."""
     return part / whole if whole else np.float64(0.0)

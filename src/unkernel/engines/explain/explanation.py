@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from unkernel.data.frames import frame_of
 from unkernel.data.repr_html import HtmlRepr
 from unkernel.data.rows.csr import canonical_rows, is_sparse
-from unkernel.engines.explain.contributions import Model, contributions_of
-from unkernel.engines.tables.builders import Head, Machine, expanded, is_linear_of_pairs, simplified
+from unkernel.engines.explain.contributions import Model, compute_contributions
+from unkernel.engines.tables.builders import Head, Machine, build_expanded, is_linear_of_pairs, simplify
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, Tables
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.models.curves import scores_per_member
@@ -216,13 +216,13 @@ class Explanation(HtmlRepr):
         )
 
     def __str__(self) -> str:
-        lines = [self._title(), self._line(self.intercept, "(intercept)")]
-        lines += [self._line(part.value, AND.join(part.names)) for part in self.contributions]
+        lines = [self._format_title(), self._format_line(self.intercept, "(intercept)")]
+        lines += [self._format_line(part.value, AND.join(part.names)) for part in self.contributions]
         if others := self.n_conjunctions - len(self.contributions):
-            lines.append(self._line(self.rest, f"({others:,} other{'' if others == 1 else 's'})"))
+            lines.append(self._format_line(self.rest, f"({others:,} other{'' if others == 1 else 's'})"))
         return "\n".join(lines)
 
-    def _title(self) -> str:
+    def _format_title(self) -> str:
         shown = [f"{number:+.6g}" for number in self.comparison.numbers(self.score)]
         if len(shown) > 1:
             return f"{self.for_class} {shown[0]} against {self.against} {shown[1]}"
@@ -234,7 +234,7 @@ class Explanation(HtmlRepr):
         hint = f"; negative values speak for {self.against}" if shown[0].startswith("-") else ""
         return f"score {shown[0]} for {self.for_class} against {self.against}{hint}"
 
-    def _line(self, value: float | list[float], words: str) -> str:
+    def _format_line(self, value: float | list[float], words: str) -> str:
         numbers = [f"{number:+.6g}" for number in self.comparison.numbers(value)]
         return "".join(f"  {number:>12}" for number in numbers) + f"  {words}"
 
@@ -246,27 +246,29 @@ def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: A
     """The conjunctions of a row, the largest first; ``CompiledClassifier.explain`` says more."""
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
-    columns, values = _row(row, model)
-    found = contributions_of(model, columns, values)
+    columns, values = _read_row(row, model)
+    found = compute_contributions(model, columns, values)
     total = found.intercept + found.values.sum(axis=0)
-    comparison = compared(model.decision, total, of)
+    comparison = choose_comparison(model.decision, total, of)
     largest = np.abs(found.values).max(axis=1, initial=0.0)
     order = np.lexsort((-largest, -comparison.sizes(found.values)))
     order = order[largest[order] > 0]
     shown = order[:top]
-    known = feature_names(model) if names is None else names
-    listed = [_contribution(found.columns[place], found.values[place], known) for place in shown.tolist()]
+    known = get_feature_names(model) if names is None else names
+    listed = [
+        _make_contribution(found.columns[place], found.values[place], known) for place in shown.tolist()
+    ]
     return Explanation(
-        score=_plain(total),
-        intercept=_plain(found.intercept),
+        score=_to_plain(total),
+        intercept=_to_plain(found.intercept),
         contributions=listed,
-        rest=_plain(found.values[order[len(shown) :]].sum(axis=0)),
+        rest=_to_plain(found.values[order[len(shown) :]].sum(axis=0)),
         n_conjunctions=len(order),
         comparison=comparison,
     )
 
 
-def compared(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
+def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
     """What to show of a row's scores: the winner against the runner-up, or the score of the class `of`."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
@@ -278,12 +280,12 @@ def compared(decision: Decision, scores: NDArray[np.float64], of: Any = None) ->
             "the answers are averages over several calibrated classifiers, which no sum of contributions "
             "explains; calibrate with ensemble=False, or explain the classifier before its calibration"
         )
-    place = None if of is None else _place_of(classes, of)
+    place = None if of is None else find_class(classes, of)
     has_one_score = decision.n_scores == 1 and decision.scheme == "calibrated"
     if has_one_score or decision.chooses_by_sign:
         place = 1 if place is None else place
         return Comparison(classes[place], classes[1 - place], (0,), 1.0 if place == 1 else -1.0)
-    order = _ranked_classes(decision, scores)
+    order = _rank_classes(decision, scores)
     if decision.scheme in ("one_vs_rest", "calibrated"):
         if place is not None:
             return Comparison(classes[place], None, (place,))
@@ -294,53 +296,53 @@ def compared(decision: Decision, scores: NDArray[np.float64], of: Any = None) ->
     return Comparison(classes[winner], classes[other], (column,), 1.0 if winner < other else -1.0)
 
 
-def _ranked_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
+def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
     """The places of the classes: the one that is chosen, then the others by what speaks for them."""
     merits = decision.merits(scores[None, :])[0]
     order: list[int] = np.argsort(-merits, kind="stable").tolist()
     return order
 
 
-def _place_of(classes: list[Any], label: Any) -> int:
+def find_class(classes: list[Any], label: Any) -> int:
     if label not in classes:
         raise ValueError(f"{label!r} is none of the classes {classes}")
     return classes.index(label)
 
 
-def feature_names(model: Any) -> Any:
+def get_feature_names(model: Any) -> Any:
     """The names of columns that a model holds, or None."""
     names = model.origin.get("feature_names")
     return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
 
-def _plain(values: NDArray[np.float64]) -> float | list[float]:
+def _to_plain(values: NDArray[np.float64]) -> float | list[float]:
     listed: list[float] = values.tolist()
     return listed[0] if len(listed) == 1 else listed
 
 
-def _contribution(columns: NDArray[np.int64], values: NDArray[np.float64], names: Any) -> Contribution:
-    features = _ascending(columns)
-    return Contribution(features, tuple(_name(f, names) for f in features), _plain(values))
+def _make_contribution(columns: NDArray[np.int64], values: NDArray[np.float64], names: Any) -> Contribution:
+    features = _list_features(columns)
+    return Contribution(features, tuple(_name_feature(f, names) for f in features), _to_plain(values))
 
 
-def _ascending(padded: NDArray[np.int64]) -> tuple[int, ...]:
+def _list_features(padded: NDArray[np.int64]) -> tuple[int, ...]:
     return tuple(sorted(column for column in padded.tolist() if column >= 0))
 
 
-def _name(feature: int, names: Any) -> str:
+def _name_feature(feature: int, names: Any) -> str:
     try:
         return str(feature) if names is None else str(names[feature])
     except (KeyError, IndexError):
         return str(feature)
 
 
-def _row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Columns that are not zero, ascending, and their values."""
     if hasattr(row, "to_numpy"):  # pandas: always values, never columns
         row = np.atleast_2d(row.to_numpy())
     elif isinstance(row, Iterator):
         row = list(row)
-    columns, values = _listed(row) if _is_listing(row) else _dense(row, model)
+    columns, values = _read_listing(row) if _is_listing(row) else _read_dense(row, model)
     if (columns < 0).any() or not np.isfinite(values).all():
         raise ValueError("a row has columns counted from 0, and finite values: no NaN, no infinity")
     order = np.argsort(columns)
@@ -361,7 +363,7 @@ def _is_listing(row: Any) -> bool:
     return isinstance(row, Mapping) or not any(isinstance(part, list | tuple | np.ndarray) for part in row)
 
 
-def _listed(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read_listing(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     try:
         columns = np.array([operator.index(column) for column in row], np.int64)
     except (TypeError, OverflowError):
@@ -370,7 +372,7 @@ def _listed(row: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     return columns, np.asarray(values, np.float64)
 
 
-def _dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _read_dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     if not is_sparse(row):
         row = np.asarray(row)
         if row.dtype.kind not in "biuf":
@@ -389,26 +391,26 @@ def _dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float6
 # --- A whole model ------------------------------------------------------------------------------------
 
 
-def heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
+def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
     """The largest weights over all scores; of the tables where these are not all of the model."""
     count = check_top(top)
-    columns, weights = _heavy_rows(model, tables, count)
+    columns, weights = _find_heavy_rows(model, tables, count)
     sizes = np.abs(weights)
     order = np.argsort(-sizes, axis=None, kind="stable")[:count]
-    names = feature_names(model)
+    names = get_feature_names(model)
     found = []
     for place, score in zip(*np.unravel_index(order, sizes.shape), strict=True):
         weight = float(weights[place, score])
         if weight == 0:
             break
-        features = _ascending(columns[place])
-        label = AND.join(_name(feature, names) for feature in features)
-        for_class, against, signed = spoken_for(model.decision, int(score), weight)
+        features = _list_features(columns[place])
+        label = AND.join(_name_feature(feature, names) for feature in features)
+        for_class, against, signed = find_supported_class(model.decision, int(score), weight)
         found.append(Heavy(label, signed, for_class, features, against))
     return found
 
 
-def spoken_for(decision: Decision, score: int, weight: float) -> tuple[Any, Any, float]:
+def find_supported_class(decision: Decision, score: int, weight: float) -> tuple[Any, Any, float]:
     """The class that a weight in a score speaks for, against which other, and the weight in its favour."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
@@ -432,16 +434,16 @@ def check_top(top: Any) -> int:
     return int(top)
 
 
-def _heavy_rows(
+def _find_heavy_rows(
     model: Model, tables: Tables | None, top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Columns (padded with -1) and weights of the conjunctions with the largest weights."""
     if tables is not None and tables.layout == CONJUNCTIONS:
         listed = tables.heaviest_conjunctions(top)
         return np.asarray(listed["columns"]), np.asarray(listed["weights"])
-    model = simplified(model)
+    model = simplify(model)
     if is_linear_of_pairs(model):
-        return _heavy_columns(model, top)
+        return _find_heavy_columns(model, top)
     if isinstance(model, KernelModel):
         machine = Machine(model)
         if not machine.expandable:
@@ -449,8 +451,8 @@ def _heavy_rows(
                 f"the kernel is {model.kernel.words()}, which is no sum over few conjunctions, so there is "
                 "none to list; polynomial kernels of degree 1 to 4 have some"
             )
-        return _heavy_rows(model, expanded(machine, head=Head(0.0)), top)
-    chosen = _largest_rows(model.weights, top)
+        return _find_heavy_rows(model, build_expanded(machine, head=Head(0.0)), top)
+    chosen = _choose_largest_rows(model.weights, top)
     if isinstance(model, LinearModel):
         return chosen[:, None].astype(np.int64), model.weights[chosen]
     ranks = decode(np.asarray(model.keys[chosen]), model.degree, model.sets)
@@ -458,7 +460,7 @@ def _heavy_rows(
     return columns, np.asarray(model.weights[chosen])
 
 
-def _heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Of a linear model of many pairs of classes: some columns at a time, as all weights may not fit."""
     columns, weights = np.empty(0, np.int64), np.empty((0, model.n_scores))
     step = max(1, _WEIGHTS_AT_ONCE // model.n_scores)
@@ -467,12 +469,12 @@ def _heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDA
         some = used[begin : begin + step]
         more = model.coefficients.transposed_product(model.vectors.select_columns(some))  # type: ignore[union-attr]
         columns, weights = np.concatenate([columns, some]), np.concatenate([weights, more])
-        chosen = _largest_rows(weights, top)
+        chosen = _choose_largest_rows(weights, top)
         columns, weights = columns[chosen], weights[chosen]
     return columns[:, None], weights
 
 
-def _largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
+def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
     """The rows with the largest weights, those of equal size in their order."""
     sizes = np.abs(weights).max(axis=1, initial=0.0)
     least = -np.partition(-sizes, top - 1)[top - 1] if top < len(sizes) else 0.0
@@ -480,10 +482,10 @@ def _largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
     return chosen[np.argsort(-sizes[chosen], kind="stable")[:top]]
 
 
-def linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def compute_linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """(scores, columns) weights and (scores,) intercepts where a model is linear; None where it is not."""
     if isinstance(model, KernelModel | LinearModel):
-        plain = simplified(model) if isinstance(model, LinearModel) or _has_known_kernel(model) else model
+        plain = simplify(model) if isinstance(model, LinearModel) or _has_known_kernel(model) else model
         return (plain.weights.T, plain.intercept) if isinstance(plain, LinearModel) else None
     if not isinstance(model, ConjunctionModel) or model.degree != 1:
         return None

@@ -134,7 +134,7 @@ class Search:
                 Fragment(text, self.factor * weight, self.factor * weight, 0.0, channel)
                 for text, weight, *_ in rows
             ]
-        return _largest(found, top), complete
+        return _choose_largest(found, top), complete
 
     def decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
         """The fragments with the largest part in the score of the first example."""
@@ -147,8 +147,8 @@ class Search:
                 Fragment(text, self.factor * part, self.factor * weight, occurrences, channel)
                 for text, weight, occurrences, part, _ in rows
             ]
-        return _largest(found, top), complete
+        return _choose_largest(found, top), complete
 
 
-def _largest(fragments: list[Fragment], top: int) -> list[Fragment]:
+def _choose_largest(fragments: list[Fragment], top: int) -> list[Fragment]:
     return sorted(fragments, key=lambda fragment: -abs(fragment.value))[:top]

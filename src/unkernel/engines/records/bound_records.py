@@ -98,7 +98,7 @@ class BoundRecord:
         self._check_shared()
         self._decision: Decision = classifier.classifier.decision
         self._parts = classifier._split_plan(frozenset(self.shared))
-        self.sums_once = "record" if self._parts is None else summable_part(classifier.classifier.model)
+        self.sums_once = "record" if self._parts is None else find_summable_part(classifier.classifier.model)
         _ = self._scorer
 
     def _check_shared(self) -> None:
@@ -237,7 +237,7 @@ class BoundRecord:
         return f"BoundRecord({names}: {_DESCRIPTIONS[self.sums_once]})"
 
 
-def summable_part(model: Any) -> str:
+def find_summable_part(model: Any) -> str:
     """Return the part of a model's scores that can be summed once for shared features."""
     degree = 0
     if isinstance(model, LinearModel):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
-from unkernel.engines.classifier_files import classifier_from
+from unkernel.engines.classifier_files import make_classifier
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.records.bound_records import BoundRecord
 from unkernel.engines.records.single_record import RecordCalls
@@ -363,7 +363,7 @@ class RecordClassifier(CompiledEstimator):
         """
         arrays, plan = self.plan.to_container(_PLAN)
         kind, rows, settings = self.classifier.to_container()
-        settings = _without_names(settings)
+        settings = _remove_feature_names(settings)
         arrays |= {_ROWS + name: array for name, array in rows.items()}
         return KIND, arrays, {"plan": plan, "classifier": {"kind": kind, "settings": settings}}
 
@@ -399,8 +399,8 @@ class RecordClassifier(CompiledEstimator):
             name, {key: array for key, array in arrays.items() if key.startswith(_PLAN)}, settings.get("plan")
         )
         rows = {key.removeprefix(_ROWS): array for key, array in arrays.items() if key.startswith(_ROWS)}
-        classifier = classifier_from(name, rows, inside["settings"], kind=inside.get("kind"))
-        if not isinstance(classifier, CompiledClassifier) or not _fit(plan, classifier.model):
+        classifier = make_classifier(name, rows, inside["settings"], kind=inside.get("kind"))
+        if not isinstance(classifier, CompiledClassifier) or not _is_wide_enough(plan, classifier.model):
             raise FormatError(name, 0, 0, "the plan does not fit the classifier")
         classifier.model.origin["feature_names"] = plan.feature_names
         return cls(plan, classifier)
@@ -458,16 +458,16 @@ class RecordClassifier(CompiledEstimator):
         return f"RecordClassifier({len(self.plan.columns)} columns, {self.classifier!r})"
 
 
-def _fit(plan: Plan, model: Model) -> bool:
+def _is_wide_enough(plan: Plan, model: Model) -> bool:
     """Whether the rows of a plan are as wide as those that the model was trained on, as far as it knows."""
     known = model.n_features
     return plan.n_features == known if model.fixed_width else plan.n_features >= known
 
 
-def _without_names(settings: dict[str, Any]) -> dict[str, Any]:
+def _remove_feature_names(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a classifier, without the names of its features: the plan has them."""
     if "model" in settings:
         model = settings["model"]
-        return settings | {"model": model | {"settings": _without_names(model["settings"])}}
+        return settings | {"model": model | {"settings": _remove_feature_names(model["settings"])}}
     origin = {key: value for key, value in settings["origin"].items() if key != "feature_names"}
     return settings | {"origin": origin}

@@ -15,18 +15,18 @@ from unkernel.records.plan import Plan
 _MOST = 3  # features in a conjunction
 
 
-def absorbed(plan: Plan, model: Any) -> tuple[Plan, Any]:
+def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
     """Plan and model, without products of 0/1 features at the end of the plan, where that is possible."""
-    if not isinstance(model, LinearModel) or not _fits(model):
+    if not isinstance(model, LinearModel) or not _can_fold(model):
         return plan, model
     shorter = without_products(plan, _MOST)
     if shorter is None:
         return plan, model
     rest, sets = shorter
-    return rest, _conjunctions(model, sets, len(rest.feature_names))
+    return rest, _make_conjunctions(model, sets, len(rest.feature_names))
 
 
-def _fits(model: LinearModel) -> bool:
+def _can_fold(model: LinearModel) -> bool:
     """Whether a model of conjunctions can answer as this one does."""
     decision = model.decision
     return (
@@ -37,7 +37,7 @@ def _fits(model: LinearModel) -> bool:
     )
 
 
-def _conjunctions(model: LinearModel, sets: Any, n_features: int) -> ConjunctionModel:
+def _make_conjunctions(model: LinearModel, sets: Any, n_features: int) -> ConjunctionModel:
     """The model with one weight per set of features: products of the same set are added up."""
     degree = max(1, int((sets >= 0).sum(axis=1).max(initial=1)))
     keys, places = np.unique(encode(sets, degree, sets=True), return_inverse=True)

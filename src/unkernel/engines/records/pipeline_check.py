@@ -34,7 +34,7 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str
     """
     if not found.classifier.exact:
         return
-    scores, own_scores = _scores(found, pipeline, sample)
+    scores, own_scores = _compute_scores(found, pipeline, sample)
     limit = _CLOSE * max(1.0, float(np.abs(own_scores).max(initial=0.0)))
     if scores.shape != own_scores.shape or not np.allclose(scores, own_scores, rtol=_CLOSE, atol=limit):
         raise ValueError(
@@ -43,7 +43,7 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str
         )
     if found.decision.scheme == "regression":
         return
-    ours, own = found.predict(sample), np.asarray(pipeline.predict(_copied(sample)))
+    ours, own = found.predict(sample), np.asarray(pipeline.predict(_copy(sample)))
     own = found.classes_[np.searchsorted(pipeline.classes_, own)] if hasattr(pipeline, "classes_") else own
     by_pairs = found.decision.scheme == "one_vs_one" and found.decision.decides_by_scores
     wrong = np.asarray(ours != own) & _is_sure(own_scores, limit, by_pairs=by_pairs)
@@ -55,9 +55,9 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str
         )
 
 
-def _scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
+def _compute_scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
     """Our scores and the pipeline's: probabilities, or values of a regression, where it has no others."""
-    own = _copied(sample)
+    own = _copy(sample)
     if hasattr(pipeline, "decision_function"):
         return found.decision_function(sample), np.asarray(pipeline.decision_function(own))
     if hasattr(pipeline, "predict_proba"):
@@ -65,7 +65,7 @@ def _scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, A
     return found.predict(sample), np.asarray(pipeline.predict(own))
 
 
-def _copied(sample: Any) -> Any:
+def _copy(sample: Any) -> Any:
     """A copy, as steps with ``copy=False`` change what they are given."""
     return sample.copy() if hasattr(sample, "copy") else sample
 
@@ -104,13 +104,13 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kinds in ({}, {"unseen": True, "missing": True}):
-            records = _accepted(found.plan, pipeline, kinds)
+            records = _generate_accepted(found.plan, pipeline, kinds)
             for first, last in ((0, _FEWEST), (_FEWEST, len(records))):
                 if records[first:last] and (first == 0 or time.process_time() - began < _SECONDS):
                     check_answers(
-                        found, pipeline, _table(found.plan, pipeline, records[first:last]), "made for it"
+                        found, pipeline, _make_table(found.plan, pipeline, records[first:last]), "made for it"
                     )
-                    _check_ones(found, pipeline, records[first:last])
+                    _check_single_records(found, pipeline, records[first:last])
                     compared += len(records[first:last])
     if not compared:
         warnings.warn(
@@ -120,21 +120,21 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
     return compared
 
 
-def _accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
+def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
     """Records that the pipeline takes: first of all these kinds of values, else of each kind alone."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
         records = generated_records(plan, _GENERATED, **chosen)
-        if _takes(pipeline, plan, records[:_FEWEST]) and _takes(pipeline, plan, records):
+        if _accepts(pipeline, plan, records[:_FEWEST]) and _accepts(pipeline, plan, records):
             return records
     if kinds:
         return []
-    return [record for record in generated_records(plan, _FEWEST) if _takes(pipeline, plan, [record])]
+    return [record for record in generated_records(plan, _FEWEST) if _accepts(pipeline, plan, [record])]
 
 
-def _takes(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
+def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
     """Whether the transformers take the records; the last step is not asked, as it may need much time."""
     try:
-        rows = _table(plan, pipeline, records)
+        rows = _make_table(plan, pipeline, records)
         for _, step in pipeline.steps[:-1]:
             rows = rows if step in (None, "passthrough") else step.transform(rows)
         return bool(np.isfinite(rows.data if hasattr(rows, "tocsr") else np.asarray(rows, dtype=float)).all())
@@ -142,11 +142,11 @@ def _takes(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
         return False
 
 
-def _check_ones(found: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
+def _check_single_records(found: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
     """Compare the answers to single records with those to many."""
     if found.decision.scheme == "calibrated":
         return
-    scores = np.asarray(found.decision_function(_table(found.plan, pipeline, records)))
+    scores = np.asarray(found.decision_function(_make_table(found.plan, pipeline, records)))
     limit = _CLOSE * max(1.0, float(np.abs(scores).max(initial=0.0)))
     for record, own in zip(records, scores, strict=True):
         one = found.score_one(record[0] if found.plan.whole else record)
@@ -157,7 +157,7 @@ def _check_ones(found: RecordClassifier, pipeline: Any, records: list[list[Any]]
             )
 
 
-def _table(plan: Plan, pipeline: Any, records: list[list[Any]]) -> Any:
+def _make_table(plan: Plan, pipeline: Any, records: list[list[Any]]) -> Any:
     """Records as the pipeline takes them: texts or dicts, a frame, or an array."""
     if plan.whole:
         return [record[0] for record in records]
@@ -165,12 +165,12 @@ def _table(plan: Plan, pipeline: Any, records: list[list[Any]]) -> Any:
         return [dict(zip(plan.columns, record, strict=True)) for record in records]
     first = next(step for _, step in pipeline.steps if step not in (None, "passthrough"))
     if hasattr(first, "feature_names_in_"):
-        return _frame({name: [record[k] for record in records] for k, name in enumerate(plan.columns)})
+        return _make_frame({name: [record[k] for record in records] for k, name in enumerate(plan.columns)})
     is_text = any(not isinstance(value, (int, float)) for record in records for value in record)
     return np.array(records, dtype=object if is_text else np.float64)
 
 
-def _frame(columns: dict[str, list[Any]]) -> Any:
+def _make_frame(columns: dict[str, list[Any]]) -> Any:
     try:
         import pandas as pd
     except ImportError:

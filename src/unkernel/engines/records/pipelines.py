@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unkernel.engines.model_sources import model_of, with_classes
+from unkernel.engines.model_sources import find_model, replace_classes
 from unkernel.engines.records.classifier import RecordClassifier
-from unkernel.engines.records.fold_products import absorbed
+from unkernel.engines.records.fold_products import fold_products
 from unkernel.engines.records.pipeline_check import check_answers, check_generated
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.records.plan import Plan
@@ -42,13 +42,16 @@ def compile_pipeline(
 
     check_is_fitted(pipeline)
     last = pipeline.steps[-1][1]
-    known, model = absorbed(plan_of_steps(pipeline.steps[:-1], last), model_of(last))
-    plan = _with_unknown_keys(known, given)
-    rows = {name: _rows(plan, records) for name, records in (("sample", given.sample), ("trie", given.trie))}
-    classifier = compile_model(with_classes(model, given.classes), **rows)
+    known, model = fold_products(plan_of_steps(pipeline.steps[:-1], last), find_model(last))
+    plan = _set_unknown_keys(known, given)
+    rows = {
+        name: _encode_rows(plan, records)
+        for name, records in (("sample", given.sample), ("trie", given.trie))
+    }
+    classifier = compile_model(replace_classes(model, given.classes), **rows)
     if not isinstance(classifier, CompiledClassifier):
         raise ValueError("the last step of the pipeline must be a classifier of rows")
-    found = RecordClassifier(plan, _named(classifier, plan))
+    found = RecordClassifier(plan, _name_features(classifier, plan))
     if given.sample is not None:
         check_answers(found, pipeline, given.sample)
     else:
@@ -57,7 +60,7 @@ def compile_pipeline(
     return found
 
 
-def _with_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
+def _set_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
     """The plan, doing with keys that it does not know what was asked for."""
     if given.ignores_unknown_keys:
         return plan
@@ -68,11 +71,11 @@ def _with_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
     return replace(plan, ignores_unknown_keys=False)
 
 
-def _rows(plan: Plan, records: Any) -> Any:
+def _encode_rows(plan: Plan, records: Any) -> Any:
     return None if records is None else plan.encode(records).to_scipy()
 
 
-def _named(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
+def _name_features(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
     """The classifier, with the names of the plan's features."""
     model = classifier.model
     origin = dict(model.origin) | {"feature_names": plan.feature_names}

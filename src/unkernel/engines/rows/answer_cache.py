@@ -53,7 +53,7 @@ def check_cache(rows: int | None) -> None:
         raise ValueError(f"cache must be a whole number of rows from 1 to {_MOST_ROWS:,}, got {rows!r}")
 
 
-def cache_info_of(engine: Engine) -> CacheInfo:
+def get_cache_info(engine: Engine) -> CacheInfo:
     """The numbers of an engine's cache; zeros where it has none."""
     counts: Any = engine.cache_counts()
     return CacheInfo(0, 0, 0, 0) if counts is None else CacheInfo(*counts)

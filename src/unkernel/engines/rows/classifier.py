@@ -16,13 +16,13 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.data.rows.row_checks import check_rows
 from unkernel.data.threads import thread_count
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
-from unkernel.engines.rows.answer_cache import CacheInfo, cache_info_of, check_cache
+from unkernel.engines.rows.answer_cache import CacheInfo, check_cache, get_cache_info
 from unkernel.engines.rows.single_row import OneRowScorer, RowCalls
 from unkernel.engines.search.candidates import Candidate
 from unkernel.engines.single_answers import make_predict_one, make_score_one
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, INT16, Tables
-from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
-from unkernel.engines.tables.prefix_trie import PrefixTrie, limit_of, stored_trie, without_trie
+from unkernel.engines.tables.int16 import build_int16, find_int16_obstacle
+from unkernel.engines.tables.prefix_trie import PrefixTrie, export_trie, read_limit, remove_trie
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, container
 from unkernel.models.model_files import COMPILED, model_part
 from unkernel.models.model_rows import check_width
@@ -134,7 +134,7 @@ class CompiledClassifier(CompiledEstimator):
         """The engine of a classifier that ``compile`` did not make."""
         if self.tables is not None:
             return INT16 if self.tables.layout == INT16 else "expanded"
-        return INT16 if int16_obstacle(self.model) is None else "expanded"
+        return INT16 if find_int16_obstacle(self.model) is None else "expanded"
 
     @property
     def exact(self) -> bool:
@@ -154,24 +154,24 @@ class CompiledClassifier(CompiledEstimator):
         from unkernel.engines.tables import builders
 
         if isinstance(self.model, LinearModel):
-            return builders.linear(self.model)
+            return builders.build_linear(self.model)
         if isinstance(self.model, KernelModel):
             raise ValueError("a model of support vectors is made ready by unkernel.compile")
-        return builders.conjunctions(self.model, head=builders.default_head(self.model))
+        return builders.build_conjunctions(self.model, head=builders.default_head(self.model))
 
     @property
     def _engine(self) -> Engine:
-        engine: Engine = self._once("_made_engine", self._make_engine)
+        engine: Engine = self._make_once("_made_engine", self._build_engine)
         return engine
 
     @property
     def trie(self) -> PrefixTrie | None:
         """The prefix trie, if ``compile(trie=...)`` kept one, otherwise None."""
-        trie: PrefixTrie | None = self._once("_made_trie", self._make_trie)
+        trie: PrefixTrie | None = self._make_once("_made_trie", self._make_trie)
         return trie
 
-    def _make_engine(self) -> Engine:
-        tables = int16_tables(self.model, fits=self.chosen is None) if self.engine == INT16 else self._tables
+    def _build_engine(self) -> Engine:
+        tables = build_int16(self.model, fits=self.chosen is None) if self.engine == INT16 else self._tables
         engine = tables.engine()
         check_cache(self.cache)
         return engine if self.cache is None else engine.cached(self.cache)
@@ -179,16 +179,16 @@ class CompiledClassifier(CompiledEstimator):
     def _make_trie(self) -> PrefixTrie | None:
         if self.tables is None:
             return None
-        limit = limit_of(self.tables.arrays)
-        return PrefixTrie(self._engine, limit, self._checked_rows) if limit else None
+        limit = read_limit(self.tables.arrays)
+        return PrefixTrie(self._engine, limit, self._check_rows) if limit else None
 
-    def _once(self, name: str, make: Callable[[], _Made]) -> _Made:
+    def _make_once(self, name: str, make: Callable[[], _Made]) -> _Made:
         """Make a value when it is first needed. Threads that ask at the same time all get the same one."""
         made: dict[str, _Made] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
 
     @property
-    def _checked_model(self) -> Model:
+    def _validated_model(self) -> Model:
         """The model, after a look at all of it where loading left that out; may raise a ``FormatError``."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
@@ -218,7 +218,7 @@ class CompiledClassifier(CompiledEstimator):
         """
         self._unchecked_file = file
         if self.model.nbytes <= largest:
-            _ = self._checked_model
+            _ = self._validated_model
         return self
 
     def check_answers(self, file: str) -> None:
@@ -300,10 +300,10 @@ class CompiledClassifier(CompiledEstimator):
             The predictions.
         """
         if self.model.n_scores > _MANY_SCORES:
-            return self._predict_some_at_a_time(self._checked_rows(X), n_jobs)
+            return self._predict_in_batches(self._check_rows(X), n_jobs)
         return self.decision.choose(self._raw_scores(X, n_jobs, until_decided=self.decision.chooses_largest))
 
-    def _predict_some_at_a_time(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
+    def _predict_in_batches(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
         """The classes of rows whose scores would not fit into memory together."""
         step = max(1, _SCORES_AT_ONCE // self.model.n_scores)
         parts = [
@@ -334,13 +334,13 @@ class CompiledClassifier(CompiledEstimator):
     def _raw_scores(
         self, X: ArrayLike, n_jobs: int | None, *, until_decided: bool = False
     ) -> NDArray[np.float64]:
-        rows = self._checked_rows(X)
+        rows = self._check_rows(X)
         scores = self.score_csr(rows, thread_count(n_jobs), until_decided=until_decided)
         if self.trie is not None:
             self.trie.offer(rows)
         return scores
 
-    def _checked_rows(self, X: ArrayLike) -> CsrRows:
+    def _check_rows(self, X: ArrayLike) -> CsrRows:
         """X as canonical rows, with the columns that the model's rows have."""
         self._check_names(X)
         rows = check_rows(X)
@@ -440,7 +440,7 @@ class CompiledClassifier(CompiledEstimator):
             A classifier that shares the model and the tables.
         """
         check_cache(rows)
-        tables = None if self.tables is None else self._grown_tables(self.tables)
+        tables = None if self.tables is None else self._add_trie(self.tables)
         made = CompiledClassifier(self.model, tables, self.candidates, rows)
         made._unchecked_file = self._unchecked_file
         return made
@@ -453,7 +453,7 @@ class CompiledClassifier(CompiledEstimator):
         CacheInfo
             A named tuple of hits, misses, maxsize and currsize.
         """
-        return cache_info_of(self._engine)
+        return get_cache_info(self._engine)
 
     def cache_clear(self) -> None:
         """Empty the cache and reset its counters."""
@@ -494,7 +494,7 @@ class CompiledClassifier(CompiledEstimator):
         from unkernel.engines.explain.explanation import explain
 
         self._check_names(row)
-        return explain(self._checked_model, row, top, of=of, names=names)
+        return explain(self._validated_model, row, top, of=of, names=names)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
         """List the features and conjunctions with the largest weights.
@@ -511,10 +511,10 @@ class CompiledClassifier(CompiledEstimator):
             support vectors, conjunctions that are not in the tables (those of rare features for ``"split"``,
             those with small weights for ``"pruned"``) are not listed.
         """
-        from unkernel.engines.explain.explanation import heaviest
+        from unkernel.engines.explain.explanation import list_heaviest
 
         from_tables = isinstance(self.model, KernelModel) or not self.exact
-        return heaviest(self._checked_model, self.tables if from_tables else None, top)
+        return list_heaviest(self._validated_model, self.tables if from_tables else None, top)
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """Return the conjunctions with the largest weights in the tables, as arrays.
@@ -546,9 +546,9 @@ class CompiledClassifier(CompiledEstimator):
         return self._linear_weights()[1]
 
     def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        from unkernel.engines.explain.explanation import linear_weights
+        from unkernel.engines.explain.explanation import compute_linear_weights
 
-        weights = linear_weights(self._checked_model)
+        weights = compute_linear_weights(self._validated_model)
         if weights is None:
             raise AttributeError("the model is not linear, so it has no coef_; heaviest lists its weights")
         return weights
@@ -582,9 +582,9 @@ class CompiledClassifier(CompiledEstimator):
         """
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
-        arrays, settings = model_part(self._checked_model)
-        tables = self._grown_tables(self.tables)
-        arrays |= {ENGINE + name: array for name, array in tables.stored_arrays.items()}
+        arrays, settings = model_part(self._validated_model)
+        tables = self._add_trie(self.tables)
+        arrays |= {ENGINE + name: array for name, array in tables.file_arrays.items()}
         settings |= {
             "tables": tables.to_json(),
             "candidates": [candidate.to_json() for candidate in self.candidates],
@@ -599,19 +599,17 @@ class CompiledClassifier(CompiledEstimator):
         ConjunctionModel, KernelModel or LinearModel
             The model.
         """
-        return self._checked_model
+        return self._validated_model
 
-    def _grown_tables(self, tables: Tables) -> Tables:
+    def _add_trie(self, tables: Tables) -> Tables:
         """The tables, with the present state of the trie."""
         if self.trie is None:
             return tables
-        return replace(
-            tables, arrays=without_trie(tables.arrays) | stored_trie(self._engine, self.trie.limit)
-        )
+        return replace(tables, arrays=remove_trie(tables.arrays) | export_trie(self._engine, self.trie.limit))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        tables = None if self.tables is None else self._grown_tables(self.tables)
-        return type(self), (self._checked_model, tables, self.candidates, self.cache)
+        tables = None if self.tables is None else self._add_trie(self.tables)
+        return type(self), (self._validated_model, tables, self.candidates, self.cache)
 
     def __repr__(self) -> str:
         about = "" if self.exact else ", approximate"

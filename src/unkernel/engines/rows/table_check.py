@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
-from unkernel.engines.explain.contributions import contributions_of_ones
+from unkernel.engines.explain.contributions import compute_binary_contributions
 from unkernel.errors import FormatError
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.kernel import Kernel
@@ -44,14 +44,14 @@ class Sum(NamedTuple):
 
 def check_answers(model: Model, engine: Any, file: str, generator: np.random.Generator) -> None:
     """Compare an exact engine with the model on some rows; a ``FormatError`` of `file` if they differ."""
-    for row in _some_rows(model, generator):
+    for row in _draw_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
-            expected = _sum_of(model, row)
-        if np.isfinite(expected.sizes).all() and not _answers(engine, row, expected, model.n_features):
+            expected = _sum_model(model, row)
+        if np.isfinite(expected.sizes).all() and not _answers_alike(engine, row, expected, model.n_features):
             raise FormatError(file, 0, 0, "the compiled tables do not answer as the model beside them")
 
 
-def _answers(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
+def _answers_alike(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
     """Whether the scores of a row, among many and alone, are those of the model."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
@@ -66,30 +66,30 @@ def _answers(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
 # --- Rows -------------------------------------------------------------------------------------------------
 
 
-def _some_rows(model: Model, generator: np.random.Generator) -> list[Row]:
+def _draw_rows(model: Model, generator: np.random.Generator) -> list[Row]:
     if isinstance(model, ConjunctionModel):
-        return [_row_of_conjunctions(model, generator) for _ in range(_ROWS)]
+        return [_draw_conjunctions(model, generator) for _ in range(_ROWS)]
     if isinstance(model, LinearModel):
-        return [_row_of_columns(model, generator)]
+        return [_draw_columns(model, generator)]
     if not model.n_support:
-        return [_ones(np.empty(0, np.int64))]
-    return [_row_like_a_vector(model, generator, whole=number % 2 == 0) for number in range(_VECTORS)]
+        return [_make_binary_row(np.empty(0, np.int64))]
+    return [_draw_vector(model, generator, whole=number % 2 == 0) for number in range(_VECTORS)]
 
 
-def _ones(columns: NDArray[np.int64]) -> Row:
+def _make_binary_row(columns: NDArray[np.int64]) -> Row:
     return Row(columns, np.ones(len(columns)))
 
 
-def _row_of_conjunctions(model: ConjunctionModel, generator: np.random.Generator) -> Row:
+def _draw_conjunctions(model: ConjunctionModel, generator: np.random.Generator) -> Row:
     """A row that has all features of some conjunctions."""
     if not len(model.keys):
-        return _ones(np.empty(0, np.int64))
+        return _make_binary_row(np.empty(0, np.int64))
     chosen = model.keys[generator.integers(len(model.keys), size=_CONJUNCTIONS)]
     ranks = decode(chosen, model.degree, model.sets)
-    return _ones(np.unique(model.columns[ranks[ranks >= 0]]).astype(np.int64))
+    return _make_binary_row(np.unique(model.columns[ranks[ranks >= 0]]).astype(np.int64))
 
 
-def _row_of_columns(model: LinearModel, generator: np.random.Generator) -> Row:
+def _draw_columns(model: LinearModel, generator: np.random.Generator) -> Row:
     """A row of many columns: one weight that is another changes the score."""
     most = max(1, _MOST_NUMBERS // model.n_scores)
     first = int(generator.integers(max(1, model.n_features - most + 1)))
@@ -97,7 +97,7 @@ def _row_of_columns(model: LinearModel, generator: np.random.Generator) -> Row:
     return Row(columns, generator.uniform(1.0, 2.0, len(columns)))
 
 
-def _row_like_a_vector(model: KernelModel, generator: np.random.Generator, *, whole: bool) -> Row:
+def _draw_vector(model: KernelModel, generator: np.random.Generator, *, whole: bool) -> Row:
     """A support vector, or half of one."""
     place = generator.integers(model.n_support)
     begin, end = model.vectors.indptr[place : place + 2]
@@ -109,31 +109,31 @@ def _row_like_a_vector(model: KernelModel, generator: np.random.Generator, *, wh
 # --- The model's own sums ---------------------------------------------------------------------------------
 
 
-def _sum_of(model: Model, row: Row) -> Sum:
+def _sum_model(model: Model, row: Row) -> Sum:
     if isinstance(model, KernelModel):
-        return _sum_over_vectors(model, row)
+        return _sum_vectors(model, row)
     if isinstance(model, LinearModel):
         added = model.weights[row.columns] * row.values[:, None]
     else:
-        added = contributions_of_ones(model, row.columns).values
+        added = compute_binary_contributions(model, row.columns).values
     return Sum(added.sum(axis=0) + model.intercept, np.abs(added).sum(axis=0) + np.abs(model.intercept))
 
 
-def _sum_over_vectors(model: KernelModel, row: Row) -> Sum:
+def _sum_vectors(model: KernelModel, row: Row) -> Sum:
     vectors = model.vectors
     step = max(1, vectors.shape[0] * _MOST_NUMBERS // max(vectors.nnz, 1))
     parts = [
-        _kernel_values(model.kernel, vectors[begin : begin + step], row)
+        _compute_kernel_values(model.kernel, vectors[begin : begin + step], row)
         for begin in range(0, max(vectors.shape[0], 1), step)
     ]
     values, sizes = (np.concatenate(part)[None] for part in zip(*parts, strict=True))
     return Sum(
         (values @ model.coefficients)[0] + model.intercept,
-        (sizes @ _sizes_of(model.coefficients))[0] + np.abs(model.intercept),
+        (sizes @ _take_sizes(model.coefficients))[0] + np.abs(model.intercept),
     )
 
 
-def _kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any]:
+def _compute_kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any]:
     """The kernel's value for each vector, and the size of what rounding may change of it."""
     count, of_entry = vectors.shape[0], vectors.row_of_entry()
     places = np.minimum(np.searchsorted(row.columns, vectors.indices), max(len(row.columns) - 1, 0))
@@ -154,7 +154,7 @@ def _kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any
     return inner**kernel.degree, sizes**kernel.degree
 
 
-def _sizes_of(
+def _take_sizes(
     coefficients: NDArray[np.float64] | PairCoefficients,
 ) -> NDArray[np.float64] | PairCoefficients:
     if isinstance(coefficients, PairCoefficients):

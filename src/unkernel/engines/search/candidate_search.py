@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.engines.search.candidates import Bench, Candidate, Trial, words
+from unkernel.engines.search.candidates import Bench, Candidate, Trial, describe
 from unkernel.engines.search.layouts import (
     GROUPED_RANKS,
     LayoutSearch,
     MakeTables,
     dense_bytes,
-    fused_counts,
-    grouped_heads,
-    heads_beside_groups,
     is_large,
     largest_head,
-    rare_borders,
+    list_fused_counts,
+    list_grouped_heads,
+    list_heads_beside_groups,
+    list_rare_borders,
 )
 from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head, Machine
 from unkernel.engines.tables.compiled_tables import Tables
-from unkernel.engines.tables.int16 import int16_obstacle, int16_tables
-from unkernel.engines.tables.prefix_trie import grow, stored_trie, without_trie
+from unkernel.engines.tables.int16 import build_int16, find_int16_obstacle
+from unkernel.engines.tables.prefix_trie import export_trie, grow, remove_trie
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
@@ -39,80 +39,80 @@ _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
 _WITH_TRIE = ("expanded", "split", "pruned")
 
 
-def candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -> Iterator[Trial]:
+def try_candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -> Iterator[Trial]:
     """Build and measure the candidates one by one: the engines, then prefix tries around the fastest one.
 
     Without measuring, the first engine that fits into the memory ends the search.
     """
     subject = Machine(model) if isinstance(model, KernelModel) else model
     fastest: Candidate | None = None
-    for trial in _engines(subject, bench):
+    for trial in _try_engines(subject, bench):
         yield trial
         if trial.tables is None:
             continue
         if fastest is None or trial.candidate.microseconds < fastest.microseconds:
             fastest = trial.candidate
-        if not bench.timed:
+        if not bench.is_timed:
             break
     if trie_rows is not None:
-        yield from _tries(subject, fastest, trie_rows, bench)
+        yield from _try_tries(subject, fastest, trie_rows, bench)
 
 
-def _engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
+def _try_engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
     """The engines that were asked for."""
     if isinstance(subject, Machine):
-        return _engines_of_vectors(subject, bench)
-    return _engines_of_weights(subject, bench)
+        return _try_vector_engines(subject, bench)
+    return _try_weight_engines(subject, bench)
 
 
 # --- Models of support vectors -----------------------------------------------------------------------
 
 
-def _engines_of_vectors(machine: Machine, bench: Bench) -> Iterable[Trial]:
+def _try_vector_engines(machine: Machine, bench: Bench) -> Iterable[Trial]:
     engine = bench.options.engine
     if engine in ("auto", "expanded") and builders.is_linear_of_pairs(machine.model):
-        return [bench.trial(Candidate("expanded"), lambda: builders.pairs(machine.model))]
+        return [bench.try_candidate(Candidate("expanded"), lambda: builders.build_pairs(machine.model))]
     if engine == "auto":
-        return _measured_engines(machine, bench) if bench.timed else _engines_by_rule(machine, bench)
+        return _measure_engines(machine, bench) if bench.is_timed else _try_engines_by_rule(machine, bench)
     if engine == "inverted":
-        return [_inverted(machine, bench)]
+        return [_try_inverted(machine, bench)]
     if engine == "bitsliced":
-        return [_bitsliced(machine, bench)]
+        return [_try_bitsliced(machine, bench)]
     if engine == "int16":
-        return [_int16(machine.model, bench)]  # which says why it cannot
-    return [_expansion(machine, bench)]
+        return [_try_int16(machine.model, bench)]  # which says why it cannot
+    return [_try_expansion(machine, bench)]
 
 
-def _inverted(machine: Machine, bench: Bench) -> Trial:
-    return bench.trial(Candidate("inverted"), lambda: builders.inverted(machine))
+def _try_inverted(machine: Machine, bench: Bench) -> Trial:
+    return bench.try_candidate(Candidate("inverted"), lambda: builders.build_inverted(machine))
 
 
-def _bitsliced(machine: Machine, bench: Bench) -> Trial:
-    return bench.trial(Candidate("bitsliced"), lambda: builders.bitsliced(machine))
+def _try_bitsliced(machine: Machine, bench: Bench) -> Trial:
+    return bench.try_candidate(Candidate("bitsliced"), lambda: builders.build_bitsliced(machine))
 
 
-def _engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
+def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
     """The most promising first: without measuring, the first that fits is taken."""
-    hopeless = machine.conjunctions_of(bench.sample) > _HOPELESS * machine.model.n_support
+    hopeless = machine.count_conjunctions(bench.sample) > _HOPELESS * machine.model.n_support
     if machine.expandable and not hopeless:
-        search = LayoutSearch(bench, _maker(machine, bench))
+        search = LayoutSearch(bench, _make_expander(machine, bench))
         if is_large(machine):
             yield from _try_groups(machine, bench, search)
-        for border in rare_borders(machine, bench.options.rare):
-            yield from search.attempt(border, largest_head(bench.memory))
+        for border in list_rare_borders(machine, bench.options.rare):
+            yield from search.try_layout(border, largest_head(bench.memory))
     if machine.binary:
-        yield _bitsliced(machine, bench)
-    yield _inverted(machine, bench)
+        yield _try_bitsliced(machine, bench)
+    yield _try_inverted(machine, bench)
 
 
-def _measured_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
+def _measure_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
     """In the order in which the time of one helps to choose the next."""
-    yield _inverted(machine, bench)
+    yield _try_inverted(machine, bench)
     if machine.binary:
-        yield _bitsliced(machine, bench)
+        yield _try_bitsliced(machine, bench)
     if not machine.expandable:
         return
-    per_row = machine.conjunctions_of(bench.sample)
+    per_row = machine.count_conjunctions(bench.sample)
     if per_row > _HOPELESS * machine.model.n_support:
         note = (
             f"not tried: a row has {per_row:,.0f} conjunctions, the model {machine.model.n_support:,} vectors"
@@ -122,30 +122,32 @@ def _measured_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
         yield from _try_expansions(machine, bench)
 
 
-def _maker(machine: Machine, bench: Bench) -> MakeTables:
+def _make_expander(machine: Machine, bench: Bench) -> MakeTables:
     def make(border: int, head: Head) -> Tables:
         memory, threads = bench.memory, bench.options.threads
-        return builders.expanded(machine, head=head, rare_below=border, most_bytes=memory, threads=threads)
+        return builders.build_expanded(
+            machine, head=head, rare_below=border, most_bytes=memory, threads=threads
+        )
 
     return make
 
 
 def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    search = LayoutSearch(bench, _maker(machine, bench))
+    search = LayoutSearch(bench, _make_expander(machine, bench))
     degree = machine.model.kernel.degree
     fusable = machine.sets and degree > 1
-    borders = rare_borders(machine, bench.options.rare)
+    borders = list_rare_borders(machine, bench.options.rare)
     if is_large(machine):
         yield from _try_groups(machine, bench, search)
         # At higher degrees each layout takes seconds to build, and groups were never slower.
         wait = degree > 2 and search.is_late()
         yield from search.try_layouts(borders[-1:] if wait else borders, [])
         return
-    yield from search.try_layouts(borders, fused_counts(fusable, len(machine.used)))
+    yield from search.try_layouts(borders, list_fused_counts(fusable, len(machine.used)))
     if fusable and not search.is_late():
-        border = search.fastest_borders(1)[0]
-        dense = search.head_of(border).nbytes
-        yield from search.attempt_several(border, grouped_heads(degree, dense, bench.memory))
+        border = search.find_fastest_borders(1)[0]
+        dense = search.find_fastest_head(border).nbytes
+        yield from search.try_several(border, list_grouped_heads(degree, dense, bench.memory))
 
 
 def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterator[Trial]:
@@ -154,21 +156,21 @@ def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterato
     for ranks in GROUPED_RANKS:
         if ranks < len(ordered) and not search.is_late():
             border = int(ordered[ranks - 1]) + 1
-            yield from search.attempt_several(border, heads_beside_groups(machine, border, bench.memory))
+            yield from search.try_several(border, list_heads_beside_groups(machine, border, bench.memory))
 
 
-def _expansion(machine: Machine, bench: Bench) -> Trial:
+def _try_expansion(machine: Machine, bench: Bench) -> Trial:
     """The one expansion that was asked for by name."""
     engine, options = bench.options.engine, bench.options
     _check_expansion(machine, engine)
     below = machine.rare_below(options.rare) if engine == "split" else 0
     head = Head(min(_LARGE if machine.occurrences() > _LARGE / 8 else _NEAR, bench.memory))
     if engine == "split" and is_large(machine):
-        head = heads_beside_groups(machine, below, bench.memory)[0]
+        head = list_heads_beside_groups(machine, below, bench.memory)[0]
     candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
-    trial = bench.trial(
+    trial = bench.try_candidate(
         candidate,
-        lambda: builders.expanded(
+        lambda: builders.build_expanded(
             machine,
             head=head,
             rare_below=below,
@@ -177,7 +179,7 @@ def _expansion(machine: Machine, bench: Bench) -> Trial:
             threads=options.threads,
         ),
     )
-    return trial if candidate.exact else _with_agreement(trial, machine, bench.sample)
+    return trial if candidate.exact else _note_agreement(trial, machine, bench.sample)
 
 
 def _check_expansion(machine: Machine, engine: str) -> None:
@@ -193,7 +195,7 @@ def _check_expansion(machine: Machine, engine: str) -> None:
         )
 
 
-def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
+def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
     """Note what the approximation costs: how many labels of the sample agree with the exact model."""
     if trial.tables is None:
         return trial
@@ -202,7 +204,7 @@ def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
     decision = machine.model.decision
     given, right = (
         np.asarray(engine.score(sample, 1))
-        for engine in (trial.tables.engine(), builders.inverted(machine).engine())
+        for engine in (trial.tables.engine(), builders.build_inverted(machine).engine())
     )
     if decision.scheme == "regression":
         note = f"values of the sample are off by at most {np.abs(given - right).max():.3g}"
@@ -215,7 +217,7 @@ def _with_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
 # --- Models of weights -------------------------------------------------------------------------------
 
 
-def _engines_of_weights(model: Weights, bench: Bench) -> Iterable[Trial]:
+def _try_weight_engines(model: Weights, bench: Bench) -> Iterable[Trial]:
     """The weights are given; the engines differ in how they are laid out."""
     engine = bench.options.engine
     if engine not in ("auto", "expanded", "int16"):
@@ -223,24 +225,26 @@ def _engines_of_weights(model: Weights, bench: Bench) -> Iterable[Trial]:
             f"engine={engine!r} needs support vectors, and this model has weights; use engine='auto'"
         )
     if engine == "int16":
-        return [_int16(model, bench)]
+        return [_try_int16(model, bench)]
     if isinstance(model, LinearModel):
-        return [bench.trial(Candidate("expanded"), lambda: builders.linear(model))]
-    return _layouts_of_weights(model, bench)
+        return [bench.try_candidate(Candidate("expanded"), lambda: builders.build_linear(model))]
+    return _try_weight_layouts(model, bench)
 
 
-def _int16(model: KernelModel | Weights, bench: Bench) -> Trial:
-    return bench.trial(Candidate("int16"), lambda: int16_tables(model))
+def _try_int16(model: KernelModel | Weights, bench: Bench) -> Trial:
+    return bench.try_candidate(Candidate("int16"), lambda: build_int16(model))
 
 
-def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
+def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
     """With nothing to measure on, only the first layout that fits."""
 
     def make(_: int, head: Head) -> Tables:
-        return builders.conjunctions(model, head=head, sample=bench.sample, threads=bench.options.threads)
+        return builders.build_conjunctions(
+            model, head=head, sample=bench.sample, threads=bench.options.threads
+        )
 
-    if bench.options.engine == "auto" and int16_obstacle(model) is None:
-        trial = _int16(model, bench)
+    if bench.options.engine == "auto" and find_int16_obstacle(model) is None:
+        trial = _try_int16(model, bench)
         yield trial
         if bench.sample is None and trial.tables is not None:
             return
@@ -250,41 +254,43 @@ def _layouts_of_weights(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
     groups: list[Head] = []
     if fusable and len(model.keys) > _MANY_WEIGHTS and bench.sample is not None:
         near = dense_bytes(len(model.columns), model.degree, len(model.intercept))
-        groups = grouped_heads(model.degree, near, bench.memory)
-    if not bench.timed:  # the most promising first
-        yield from search.attempt_several(0, [*groups, default])
+        groups = list_grouped_heads(model.degree, near, bench.memory)
+    if not bench.is_timed:  # the most promising first
+        yield from search.try_several(0, [*groups, default])
         return
-    yield from search.attempt(0, default)
+    yield from search.try_layout(0, default)
     if bench.sample is not None:
-        yield from search.attempt_several(0, groups)
-        yield from search.try_layouts([0], fused_counts(fusable, len(model.columns)))
+        yield from search.try_several(0, groups)
+        yield from search.try_layouts([0], list_fused_counts(fusable, len(model.columns)))
         if fusable and not search.is_late():
-            near = search.head_of(0).nbytes
-            yield from search.attempt_several(0, grouped_heads(model.degree, near, bench.memory))
+            near = search.find_fastest_head(0).nbytes
+            yield from search.try_several(0, list_grouped_heads(model.degree, near, bench.memory))
 
 
 # --- Prefix tries ------------------------------------------------------------------------------------
 
 
-def _tries(subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench) -> Iterator[Trial]:
+def _try_tries(
+    subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench
+) -> Iterator[Trial]:
     """Prefix tries around the fastest engine, or around an expansion where that engine can have none."""
-    best = _with_conjunctions(subject, fastest, bench)
+    best = _choose_trie_base(subject, fastest, bench)
     size = min(max(best.head_bytes, _NEAR), _MOST_SORTED, bench.memory)
     base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
     bench.options.on_progress(f"{base.engine} by frequency")
     try:
-        tables = _by_frequency(subject, Head(size, by_frequency=True), base, bench)
+        tables = _build_by_frequency(subject, Head(size, by_frequency=True), base, bench)
     except MemoryError:
         yield Trial(replace(base, note="does not fit into the memory it was given"), None)
         return
     if tables.arrays["columns"].max(initial=0) >= np.iinfo(np.int32).max:
         raise ValueError("a prefix trie needs columns below 2,147,483,647; leave out trie")
     if not bench.options.trie_nodes:
-        yield bench.trial(base, lambda: tables)
-    yield from _sizes_of_trie(tables, base, rows, bench)
+        yield bench.try_candidate(base, lambda: tables)
+    yield from _try_trie_sizes(tables, base, rows, bench)
 
 
-def _with_conjunctions(subject: Machine | Weights, fastest: Candidate | None, bench: Bench) -> Candidate:
+def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, bench: Bench) -> Candidate:
     """The fastest candidate, or the one of the same model that can have a trie."""
     if fastest is None:
         return Candidate("expanded")
@@ -295,18 +301,18 @@ def _with_conjunctions(subject: Machine | Weights, fastest: Candidate | None, be
     return Candidate("expanded")
 
 
-def _by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
+def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
     """Tables whose ranks go by frequency, as a prefix trie needs them."""
     threads = bench.options.threads
     if isinstance(subject, ConjunctionModel) and subject.sets:
-        return builders.conjunctions(subject, head=head, threads=threads)
+        return builders.build_conjunctions(subject, head=head, threads=threads)
     if not isinstance(subject, Machine) or not subject.expandable or not subject.sets:
         raise ValueError(
             "a prefix trie needs conjunctions of binary features: a polynomial kernel of degree 2 to "
             f"{builders.LARGEST_EXPANDED_DEGREE} over support vectors whose values are all 1, or a model "
             "that was trained on binary rows; leave out trie"
         )
-    return builders.expanded(
+    return builders.build_expanded(
         subject,
         head=head,
         rare_below=base.rare,
@@ -316,18 +322,18 @@ def _by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench
     )
 
 
-def _sizes_of_trie(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
+def _try_trie_sizes(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
     """One trie of the number of nodes that was asked for, or several: grown once, then pruned."""
     engine, options = tables.engine(), bench.options
     limit = options.trie_nodes or _TRIE_SIZES[0]
-    options.on_progress(f"{words(base)}, growing a trie")
+    options.on_progress(f"{describe(base)}, growing a trie")
     grow(engine, rows, limit, "counted", options.threads)
     smaller = [size for size in _TRIE_SIZES if size <= engine.trie_nodes]
     for size in [limit] if options.trie_nodes else smaller or [limit]:
         engine.prune_trie(most_nodes=size, saving="counted")
         candidate = replace(base, trie_nodes=int(engine.trie_nodes))
-        grown = replace(tables, arrays=without_trie(tables.arrays) | stored_trie(engine, size))
-        yield bench.trial(candidate, partial(_itself, grown))
+        grown = replace(tables, arrays=remove_trie(tables.arrays) | export_trie(engine, size))
+        yield bench.try_candidate(candidate, partial(_itself, grown))
 
 
 def _itself(tables: Tables) -> Tables:

@@ -76,7 +76,7 @@ class Candidate:
     chosen: bool = False
     note: str = ""
 
-    def untimed(self) -> Candidate:
+    def without_time(self) -> Candidate:
         """Return the candidate without its measured time.
 
         Returns
@@ -153,13 +153,13 @@ class Bench:
         return self.options.memory
 
     @property
-    def timed(self) -> bool:
+    def is_timed(self) -> bool:
         """Whether candidates are measured; otherwise they are only built."""
         return self.options.measure
 
-    def trial(self, candidate: Candidate, make: Callable[[], Tables]) -> Trial:
+    def try_candidate(self, candidate: Candidate, make: Callable[[], Tables]) -> Trial:
         """Build and measure a candidate, or note why that was not possible."""
-        self.options.on_progress(words(candidate))
+        self.options.on_progress(describe(candidate))
         try:
             with file_memory_limit.limit_tables(_WHILE_BUILT * self.memory + _SMALL):
                 tables = make()
@@ -169,17 +169,17 @@ class Bench:
         built = replace(candidate, nbytes=int(engine.nbytes))
         if built.nbytes > self.memory:
             return Trial(replace(built, note="takes more than the memory it was given"), None)
-        if self.timed:
+        if self.is_timed:
             built = replace(built, microseconds=measure(engine, self.sample))
         return Trial(built, tables)
 
 
-def words(candidate: Candidate) -> str:
+def describe(candidate: Candidate) -> str:
     """A candidate in a few words."""
-    return ", ".join(filter(None, (candidate.engine, details(candidate))))
+    return ", ".join(filter(None, (candidate.engine, describe_layout(candidate))))
 
 
-def details(candidate: Candidate) -> str:
+def describe_layout(candidate: Candidate) -> str:
     """How the engine of a candidate was laid out."""
     parts = [f"rare < {candidate.rare:,}"] if candidate.rare else []
     if candidate.head_bytes:
@@ -199,15 +199,17 @@ def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float
         return -1.0
     count = min(16, rows.shape[0])
     while True:
-        spent = _seconds(engine, rows[:count])
+        spent = _time_scoring(engine, rows[:count])
         if spent > seconds / 4 or count == rows.shape[0]:
             break
         count = min(rows.shape[0], 4 * count)
-    best = min(_seconds(engine, rows[:count]) for _ in range(_REPETITIONS if spent < 10 * seconds else 1))
+    best = min(
+        _time_scoring(engine, rows[:count]) for _ in range(_REPETITIONS if spent < 10 * seconds else 1)
+    )
     return float(1e6 * min(best, spent) / count)
 
 
-def _seconds(engine: Any, rows: Any) -> float:
+def _time_scoring(engine: Any, rows: Any) -> float:
     """Of all threads: many rows are scored on another one, while this one waits for signals."""
     begin = time.process_time()
     engine.score(rows, 1)

@@ -39,7 +39,7 @@ class LayoutSearch:
 
     def is_late(self) -> bool:
         """Whether so much time has passed that the remaining gain is not worth waiting for."""
-        return self._bench.timed and time.process_time() - self._began > _PATIENCE_SECONDS
+        return self._bench.is_timed and time.process_time() - self._began > _PATIENCE_SECONDS
 
     def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
         """Vary the border of rare features; for the two fastest, the dense part; then the fused features."""
@@ -47,21 +47,21 @@ class LayoutSearch:
         if self.is_late():  # a large model is fastest with a large dense part
             heads = heads[-1:]
         for border in borders:
-            yield from self.attempt(border, Head(heads[len(heads) // 2]))
-        best = self.fastest_borders(1 if self.is_late() else 2)
+            yield from self.try_layout(border, Head(heads[len(heads) // 2]))
+        best = self.find_fastest_borders(1 if self.is_late() else 2)
         for border, size in itertools.product(best, heads):
-            yield from self.attempt(border, Head(size))
+            yield from self.try_layout(border, Head(size))
         for border, count in itertools.product(best, fused):
             if not self.is_late():
-                yield from self.attempt(border, Head(self.head_of(border).nbytes, count))
+                yield from self.try_layout(border, Head(self.find_fastest_head(border).nbytes, count))
 
-    def attempt_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
+    def try_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
         """Try the first, and the others while there is time."""
         for tried, head in enumerate(heads):
             if not tried or not self.is_late():
-                yield from self.attempt(rare, head)
+                yield from self.try_layout(rare, head)
 
-    def attempt(self, rare: int, head: Head) -> Iterator[Trial]:
+    def try_layout(self, rare: int, head: Head) -> Iterator[Trial]:
         """Make one trial, unless the same or an equivalent one was made before."""
         if (rare, head) in self._seconds or (
             not head.fused and not head.grouped and head.nbytes > self._all_dense.get(rare, np.inf)
@@ -69,18 +69,18 @@ class LayoutSearch:
             return
         engine = "split" if rare else "expanded"
         candidate = Candidate(engine, rare, float(head.nbytes), head.fused, head.grouped)
-        trial = self._bench.trial(candidate, lambda: self._make(rare, head))
+        trial = self._bench.try_candidate(candidate, lambda: self._make(rare, head))
         self._seconds[rare, head] = np.inf if trial.tables is None else trial.candidate.microseconds
         if trial.tables is not None and trial.tables.numbers["head"] == trial.tables.numbers["rare"]:
             self._all_dense[rare] = min(head.nbytes, self._all_dense.get(rare, np.inf))
         yield trial
 
-    def fastest_borders(self, count: int) -> list[int]:
+    def find_fastest_borders(self, count: int) -> list[int]:
         """The borders of the fastest trials, the fastest first."""
         order = sorted(self._seconds, key=lambda tried: (tried[1].grouped > 0, self._seconds[tried]))
         return list(dict.fromkeys(rare for rare, _ in order))[:count]
 
-    def head_of(self, rare: int) -> Head:
+    def find_fastest_head(self, rare: int) -> Head:
         """The dense part of the fastest trial with that border."""
         tried = [(seconds, head) for (border, head), seconds in self._seconds.items() if border == rare]
         return min(tried, key=lambda pair: pair[0])[1]
@@ -91,7 +91,7 @@ def largest_head(memory: float) -> Head:
     return Head(min(_HEADS[-1], memory))
 
 
-def grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
+def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
     """Groups of several sizes beside a dense table of `dense` bytes, the most promising first."""
     return [
         Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
@@ -99,16 +99,16 @@ def grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
     ]
 
 
-def heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
+def list_heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
     """Groups, and a dense table of the features that are not below the border."""
     degree = machine.model.kernel.degree
     common = int((machine.frequencies >= border).sum())
-    return grouped_heads(degree, dense_bytes(common, degree, machine.model.n_scores), memory)
+    return list_grouped_heads(degree, dense_bytes(common, degree, machine.model.n_scores), memory)
 
 
 def dense_bytes(ranks: int, degree: int, scores: int) -> float:
     """The size of a dense table of these ranks, at most of those that are used beside groups."""
-    return 8.0 * scores * builders.dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
+    return 8.0 * scores * builders.count_dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 
 def is_large(machine: Machine) -> bool:
@@ -117,12 +117,12 @@ def is_large(machine: Machine) -> bool:
     return fusable and machine.occurrences() > _MOST_OCCURRENCES
 
 
-def fused_counts(fusable: bool, used: int) -> list[int]:
+def list_fused_counts(fusable: bool, used: int) -> list[int]:
     """The numbers of fused features to try."""
     return [count for count in _FUSED if fusable and count < used]
 
 
-def rare_borders(machine: Machine, rare: float) -> list[int]:
+def list_rare_borders(machine: Machine, rare: float) -> list[int]:
     """Numbers of support vectors below which a feature is not expanded; 0 expands all."""
     if not machine.sets:
         return [0]

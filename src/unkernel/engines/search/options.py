@@ -103,7 +103,7 @@ def check_tree_options(options: CompileOptions, sample: Any, trie: Any) -> None:
         raise ValueError("models of trees remember no answers: leave out cache")
 
 
-def memory_bytes(memory: int | str | None) -> float:
+def parse_memory(memory: int | str | None) -> float:
     """The number of bytes that tables may take."""
     if memory is None:
         free = available_bytes()

@@ -25,35 +25,35 @@ class MeasuredRows:
     trie: Any = None
 
 
-def rows_to_measure_on(model: Model, sample: Any, trie: Any) -> MeasuredRows:
+def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
     """The rows that were given; without a sample, some of the rows for the trie, or the support vectors.
 
     Models of weights have no rows of their own: without any given, nothing is measured.
     """
-    grown = None if trie is None else _as_rows(trie, model)
+    grown = None if trie is None else _read_rows(trie, model)
     if grown is not None and grown.shape[0] == 0:
         raise ValueError("trie has no rows to grow from")
     if sample is not None:
-        typical = _as_rows(sample, model)
+        typical = _read_rows(sample, model)
         if typical.shape[0] == 0:
             raise ValueError("the sample has no rows to measure on")
     elif grown is not None:
-        grown, typical = _leave_out(grown)
+        grown, typical = _hold_out(grown)
     elif isinstance(model, KernelModel):
         typical = model.vectors
     else:
         return MeasuredRows()
-    return MeasuredRows(_spread(typical), grown)
+    return MeasuredRows(_thin_out(typical), grown)
 
 
-def _as_rows(given: Any, model: Model) -> Any:
+def _read_rows(given: Any, model: Model) -> Any:
     """The rows of an array, a matrix or a file, with the model's columns."""
     if isinstance(given, str | os.PathLike):
         return canonical_rows(model_rows.read_for(model, given).X)
     return model_rows.checked(given, model.n_features, model.fixed_width)
 
 
-def _leave_out(given: Any) -> tuple[Any, Any]:
+def _hold_out(given: Any) -> tuple[Any, Any]:
     """Rows to grow a trie from, and others to measure it on."""
     if given.shape[0] < 2:
         raise ValueError("trie needs at least 2 rows, to grow from and to measure on; or give a sample")
@@ -62,7 +62,7 @@ def _leave_out(given: Any) -> tuple[Any, Any]:
     return given[~out], given[out]
 
 
-def _spread(given: Any) -> Any:
+def _thin_out(given: Any) -> Any:
     """At most as many rows as are worth measuring, spread over all."""
     if given.shape[0] <= _MOST_SAMPLE_ROWS:
         return given

@@ -20,7 +20,7 @@ from unkernel.engines.tables.compiled_tables import (
     PAIRS,
     ConjunctionWeights,
     Tables,
-    map_arguments,
+    make_map_arguments,
 )
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.decision import pair_columns
@@ -49,7 +49,7 @@ def check_precomputed(model: Any) -> Any:
     return model
 
 
-def simplified(model: Model) -> Model:
+def simplify(model: Model) -> Model:
     """A kernel model whose kernel is linear or constant as a ``LinearModel``; other models unchanged."""
     if not isinstance(model, KernelModel):
         return model
@@ -76,9 +76,9 @@ def simplified(model: Model) -> Model:
     )
 
 
-def simplest_form(model: Model, engine: str) -> Model:
+def simplify_for_engine(model: Model, engine: str) -> Model:
     """The simplified model, unless the engine asked for needs the support vectors."""
-    form: Model = simplified(model) if engine in ("auto", "expanded") else check_precomputed(model)
+    form: Model = simplify(model) if engine in ("auto", "expanded") else check_precomputed(model)
     return form
 
 
@@ -169,13 +169,13 @@ class Machine:
 
     def occurrences(self) -> float:
         """The number of conjunctions in all support vectors; repeats count, so it is an upper bound."""
-        return float(self._conjunctions(np.diff(self.offsets)).sum())
+        return float(self._count_conjunctions(np.diff(self.offsets)).sum())
 
-    def conjunctions_of(self, rows: Any) -> float:
+    def count_conjunctions(self, rows: Any) -> float:
         """The average number of conjunctions per row."""
-        return float(self._conjunctions(np.diff(rows.indptr)).mean()) if rows.shape[0] else 0.0
+        return float(self._count_conjunctions(np.diff(rows.indptr)).mean()) if rows.shape[0] else 0.0
 
-    def _conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
+    def _count_conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
         degree = self.model.kernel.degree
         if degree > LARGEST_EXPANDED_DEGREE:  # a file may ask for billions
             return np.full(len(sizes), np.inf)
@@ -202,7 +202,7 @@ def kernel_parameters(model: KernelModel) -> dict[str, Any]:
     }
 
 
-def expanded(
+def build_expanded(
     machine: Machine,
     *,
     head: Head,
@@ -219,7 +219,7 @@ def expanded(
     model, kernel = machine.model, machine.model.kernel
     sets = machine.sets if sets is None else sets
     dense = replace(head, nbytes=min(head.nbytes, most_bytes))
-    layout = _head_layout(dense, kernel.degree, sets, model.n_scores, len(machine.used))
+    layout = _make_head_layout(dense, kernel.degree, sets, model.n_scores, len(machine.used))
     parameters = {
         "sets": sets,
         "degree": kernel.degree,
@@ -231,7 +231,7 @@ def expanded(
         CsrRows.of(machine.offsets, machine.columns, model.vectors.data, len(machine.used)),
         coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
         intercept=np.ascontiguousarray(model.intercept),
-        **map_arguments(parameters),
+        **make_map_arguments(parameters),
         head=layout,
         limits=Limits(rare_below, float(threshold), float(most_bytes)),
         threads=threads,
@@ -241,12 +241,12 @@ def expanded(
     return tables
 
 
-def inverted(machine: Machine) -> Tables:
+def build_inverted(machine: Machine) -> Tables:
     """For each feature, the support vectors that have it."""
     machine = machine.by_class
     vectors = machine.model.n_support
-    whole = _whole_columns(machine)
-    order, ranks = _first(whole, machine)
+    whole = _choose_whole_columns(machine)
+    order, ranks = _order_first(whole, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     values = machine.model.vectors.data[order]
     in_whole = int(machine.frequencies[whole].sum())
@@ -255,17 +255,17 @@ def inverted(machine: Machine) -> Tables:
     columns[np.repeat(np.arange(len(columns)), machine.frequencies[whole]), holders[:in_whole]] = values[
         :in_whole
     ]
-    built = _vector_sum(machine, np.bincount(holders[in_whole:], values[in_whole:] ** 2, vectors)) | {
+    built = _make_vector_sum(machine, np.bincount(holders[in_whole:], values[in_whole:] ** 2, vectors)) | {
         "columns": machine.used[ranks],
         "whole": columns.reshape(-1),
-        "list_begins": _begins(machine.frequencies[ranks[len(columns) :]]),
+        "list_begins": _compute_begins(machine.frequencies[ranks[len(columns) :]]),
         "lists": np.ascontiguousarray(holders[in_whole:]),
         "list_values": np.empty(0) if machine.binary else np.ascontiguousarray(values[in_whole:]),
     }
     return Tables.of(INVERTED, kernel_parameters(machine.model), built)
 
 
-def bitsliced(machine: Machine) -> Tables:
+def build_bitsliced(machine: Machine) -> Tables:
     """For each frequent feature one bit per support vector, for the others lists of support vectors."""
     if not machine.binary:
         raise ValueError(
@@ -274,22 +274,22 @@ def bitsliced(machine: Machine) -> Tables:
     machine = machine.by_class
     vectors = machine.model.n_support
     common = machine.frequencies * _BITS_FROM_SHARE >= max(vectors, 1)
-    order, ranks = _first(common, machine)
+    order, ranks = _order_first(common, machine)
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     frequent, in_bits = int(common.sum()), int(machine.frequencies[common].sum())
     rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
-    built = _vector_sum(machine, squared_norms(machine.model.vectors)) | {
+    built = _make_vector_sum(machine, squared_norms(machine.model.vectors)) | {
         "frequent": frequent,
         "columns": machine.used[ranks],
-        "bits": _bits(rank_of_bit, holders[:in_bits], frequent, vectors),
-        "list_begins": _begins(machine.frequencies[ranks[frequent:]]),
+        "bits": _pack_bits(rank_of_bit, holders[:in_bits], frequent, vectors),
+        "list_begins": _compute_begins(machine.frequencies[ranks[frequent:]]),
         "lists": np.ascontiguousarray(holders[in_bits:]),
     }
     return Tables.of(BITSLICED, kernel_parameters(machine.model), built)
 
 
 def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
-    """Whether a model is linear and of so many classes, one against one, that :func:`pairs` is its engine."""
+    """Whether a model is linear, of so many classes one against one that it needs :func:`build_pairs`."""
     return (
         isinstance(model, KernelModel)
         and isinstance(model.coefficients, PairCoefficients)
@@ -297,11 +297,11 @@ def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
     )
 
 
-def pairs(model: KernelModel) -> Tables:
+def build_pairs(model: KernelModel) -> Tables:
     """For each feature and class, the weights in the pairs of that class; for some features in all pairs."""
     coefficients = model.coefficients
     assert isinstance(coefficients, PairCoefficients)
-    columns, classes, blocks = _pair_blocks(model.vectors, coefficients)
+    columns, classes, blocks = _compute_pair_blocks(model.vectors, coefficients)
     used, first, counts = np.unique(columns, return_index=True, return_counts=True)
     scores, others = coefficients.shape[1], coefficients.n_classes - 1
     dense = counts * others >= _WHOLE_PAIRS * scores
@@ -316,14 +316,14 @@ def pairs(model: KernelModel) -> Tables:
         "columns": np.concatenate([used[dense], used[~dense]]).astype(np.int64),
         "intercepts": np.ascontiguousarray(model.intercept),
         "whole": whole.reshape(-1),
-        "block_begins": _begins(counts[~dense]),
+        "block_begins": _compute_begins(counts[~dense]),
         "block_classes": classes[kept].astype(np.uint32),
         "blocks": np.ascontiguousarray(blocks[kept]).reshape(-1),
     }
     return Tables.of(PAIRS, {}, built)
 
 
-def _pair_blocks(
+def _compute_pair_blocks(
     vectors: CsrRows, coefficients: PairCoefficients
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """The weights of each feature in the pairs of each class that has it: by feature, then by class."""
@@ -338,7 +338,7 @@ def _pair_blocks(
     return column[order], of_class[order], np.concatenate(blocks)[order]
 
 
-def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _order_first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Ranks with the chosen columns first, and the order of the entries by rank, then support vector."""
     ranks = np.argsort(~chosen, kind="stable")
     rank_of = np.empty(len(ranks), np.int64)
@@ -346,7 +346,7 @@ def _first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp
     return np.argsort(rank_of[machine.columns], kind="stable"), ranks
 
 
-def _whole_columns(machine: Machine) -> NDArray[np.bool_]:
+def _choose_whole_columns(machine: Machine) -> NDArray[np.bool_]:
     """Columns that take less memory, or give more accurate distances, when their zeros are stored."""
     vectors = machine.model.vectors
     if machine.binary:
@@ -360,7 +360,7 @@ def _whole_columns(machine: Machine) -> NDArray[np.bool_]:
     return whole
 
 
-def _vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
+def _make_vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
     model, given = machine.model, machine.model.coefficients
     pairs = given if isinstance(given, PairCoefficients) else None
     built = {
@@ -368,16 +368,16 @@ def _vector_sum(machine: Machine, norms: NDArray[Any]) -> dict[str, Any]:
         "intercepts": np.ascontiguousarray(model.intercept),
         "norms": norms.astype(np.float64) if model.kernel.name == "rbf" else np.empty(0),
     }
-    return built | ({"class_begins": _begins(np.array(pairs.counts))} if pairs else {})
+    return built | ({"class_begins": _compute_begins(np.array(pairs.counts))} if pairs else {})
 
 
-def _begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
+def _compute_begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
     begins = np.zeros(len(counts) + 1, np.uint32)
     np.cumsum(counts, out=begins[1:])
     return begins
 
 
-def _bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
+def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
     """One row of bits per rank, padded to blocks of 512."""
     words = (vectors + 511) // 512 * 8
     bits = np.zeros(frequent * words, np.uint64)
@@ -386,11 +386,11 @@ def _bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: in
     return bits
 
 
-def linear(model: LinearModel) -> Tables:
+def build_linear(model: LinearModel) -> Tables:
     """Weights of single features; those that are all zero are left out."""
     used = np.flatnonzero(model.weights.any(axis=1))
     # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
-    return _arranged(
+    return _arrange(
         {"sets": True, "degree": 1, "map": "kernel", "gamma": 1.0, "coef0": 0.0},
         ConjunctionWeights.of(
             used.astype(np.int64),
@@ -403,9 +403,11 @@ def linear(model: LinearModel) -> Tables:
     )
 
 
-def conjunctions(model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1) -> Tables:
+def build_conjunctions(
+    model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1
+) -> Tables:
     """The weights of a trained model; groups of features are found from the rows of the sample."""
-    return _arranged(
+    return _arrange(
         _parameters(model),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
         head=head,
@@ -433,7 +435,7 @@ def default_head(model: ConjunctionModel) -> Head:
     return Head(nbytes=max(sparse, min(_NEAR_BYTES, _SPARSE_FOLD * sparse)))
 
 
-def dense_entries(ranks: int, degree: int) -> int:
+def count_dense_entries(ranks: int, degree: int) -> int:
     """The number of sets of at most `degree` out of `ranks` features, including the empty set."""
     return sum(math.comb(ranks, size) for size in range(degree + 1))
 
@@ -458,7 +460,7 @@ class Limits:
     most_bytes: float
 
 
-def _head_layout(head: Head, degree: int, sets: bool, scores: int, used: int) -> HeadLayout:
+def _make_head_layout(head: Head, degree: int, sets: bool, scores: int, used: int) -> HeadLayout:
     fused = head.fused if sets else 0
     ranks = head_within(bytes=head.nbytes, degree=degree, sets=sets, fused=fused, scores=scores, used=used)
     return HeadLayout(
@@ -470,7 +472,7 @@ def _head_layout(head: Head, degree: int, sets: bool, scores: int, used: int) ->
     )
 
 
-def _arranged(
+def _arrange(
     parameters: dict[str, Any],
     weights: ConjunctionWeights,
     *,
@@ -479,11 +481,11 @@ def _arranged(
     threads: int = 1,
 ) -> Tables:
     degree, sets = parameters["degree"], parameters["sets"]
-    layout = _head_layout(head, degree, sets, len(weights.intercept), len(weights.columns))
-    file_memory_limit.claim(_arranged_bytes(weights, head, layout, degree), "the tables of conjunctions")
+    layout = _make_head_layout(head, degree, sets, len(weights.intercept), len(weights.columns))
+    file_memory_limit.claim(_estimate_bytes(weights, head, layout, degree), "the tables of conjunctions")
     built = arrange(
         weights,
-        **map_arguments(parameters),
+        **make_map_arguments(parameters),
         head=layout,
         sample=CsrRows.of(np.zeros(1), [], [], 0) if sample is None else narrow(sample),
         threads=threads,
@@ -491,7 +493,7 @@ def _arranged(
     return Tables.of(CONJUNCTIONS, parameters, built)
 
 
-def _arranged_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
+def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
     """What :func:`arrange` takes: the dense table; and twice, while it is put together, the rest."""
     scores, used = len(weights.intercept), len(weights.columns)
     dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))

@@ -21,7 +21,7 @@ from unkernel._core import (
     pair_engine,
 )
 from unkernel.data import file_memory_limit
-from unkernel.engines.tables.prefix_trie import limit_of, restore_trie
+from unkernel.engines.tables.prefix_trie import read_limit, restore_trie
 from unkernel.models.kernel import KERNELS
 
 CONJUNCTIONS, INVERTED, BITSLICED, INT16 = "conjunctions", "inverted", "bitsliced", "int16"
@@ -61,7 +61,7 @@ class ConjunctionWeights:
         return cls(columns, keys, np.ascontiguousarray(weights).reshape(-1), intercept, int(n_features))
 
 
-def map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def make_map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What makers of conjunction engines are given of the parameters in a file."""
     feature_map = FeatureMap(
         degree=parameters["degree"],
@@ -72,23 +72,23 @@ def map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"feature_map": feature_map, "sets": parameters["sets"]}
 
 
-def _conjunction_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
-    return conjunction_engine(arrays, **map_arguments(parameters))
+def _make_conjunction_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
+    return conjunction_engine(arrays, **make_map_arguments(parameters))
 
 
-def _int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
+def _make_int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
     columns, keys, values, intercept = (arrays[name] for name in ("columns", "keys", "weights", "constants"))
     weights = ConjunctionWeights.of(columns, keys, values, intercept, int(arrays["features"][0]))
     file_memory_limit.claim(
-        _int16_bytes(len(columns), len(keys), len(intercept)), "the tables of 16-bit weights"
+        _estimate_int16_bytes(len(columns), len(keys), len(intercept)), "the tables of 16-bit weights"
     )
-    engine = int16_pair_engine(weights, **map_arguments(parameters))
+    engine = int16_pair_engine(weights, **make_map_arguments(parameters))
     if engine is None:
         raise ValueError("the model does not fit the int16 engine")
     return engine
 
 
-def _int16_bytes(used: int, keys: int, scores: int) -> float:
+def _estimate_int16_bytes(used: int, keys: int, scores: int) -> float:
     """What the engine takes: the dense pairs, single features with their swings, the other pairs."""
     few = (1 << 18) / (2 * max(scores, 1))
     dense = min(max(2.0 * keys, few), used * (used + 1) / 2)
@@ -96,8 +96,8 @@ def _int16_bytes(used: int, keys: int, scores: int) -> float:
 
 
 _MAKERS: dict[str, Callable[..., Engine]] = {
-    CONJUNCTIONS: _conjunction_engine,
-    INT16: _int16_engine,
+    CONJUNCTIONS: _make_conjunction_engine,
+    INT16: _make_int16_engine,
     INVERTED: inverted_engine,
     BITSLICED: bitsliced_engine,
     PAIRS: pair_engine,
@@ -149,7 +149,7 @@ class Tables:
     @property
     def has_trie(self) -> bool:
         """Whether a prefix trie, which may be empty, is among the arrays."""
-        return limit_of(self.arrays) > 0
+        return read_limit(self.arrays) > 0
 
     def engine(self) -> Engine:
         """Make an engine that reads these arrays without a copy; a ``ValueError`` if they are not valid."""
@@ -158,13 +158,15 @@ class Tables:
         return engine
 
     @property
-    def stored_arrays(self) -> dict[str, NDArray[Any]]:
+    def file_arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that a file holds besides the model: none for ``int16``, which reads the model's own."""
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """The heaviest conjunctions in the tables, and how many there are of each size."""
-        return dict(list_heaviest({**self.arrays, **self.numbers}, **map_arguments(self.parameters), top=top))
+        return dict(
+            list_heaviest({**self.arrays, **self.numbers}, **make_map_arguments(self.parameters), top=top)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays."""

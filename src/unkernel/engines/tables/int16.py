@@ -12,7 +12,7 @@ from unkernel.engines.tables.compiled_tables import INT16, Tables
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 
-def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
+def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
     """Why the ``int16`` engine cannot hold a model, as the end of a sentence; None where it can."""
     if isinstance(model, KernelModel):
         return "weights of pairs, and this model has support vectors"
@@ -29,12 +29,12 @@ def int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str |
     return None
 
 
-def int16_tables(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bool = False) -> Tables:
+def build_int16(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bool = False) -> Tables:
     """What the ``int16`` engine reads; a ``ValueError`` where it cannot hold the model.
 
-    Give ``fits=True`` where ``int16_obstacle`` has found none: looking at all weights takes time.
+    Give ``fits=True`` where ``find_int16_obstacle`` has found none: looking at all weights takes time.
     """
-    obstacle = None if fits else int16_obstacle(model)
+    obstacle = None if fits else find_int16_obstacle(model)
     if obstacle is not None:
         raise ValueError(f"engine='int16' needs {obstacle}; use engine='auto'")
     assert isinstance(model, ConjunctionModel)

@@ -25,7 +25,7 @@ _MOST_NODES = (1 << 31) - 1
 Check = Callable[[ArrayLike], Any]  # rows of any kind become CSR, or a ValueError
 
 
-def stored_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
+def export_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
     """The arrays of an engine's trie, as tables hold them; none where it has no trie."""
     trie: Any = engine.trie()
     if trie is None:
@@ -34,7 +34,7 @@ def stored_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
     return arrays | {_LIMIT: np.array([limit], np.uint64)}
 
 
-def without_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def remove_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The arrays of tables without those of the trie."""
     return {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
 
@@ -43,10 +43,10 @@ def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
     """Give an engine the trie in its tables, if there is one; a ``ValueError`` if it is not valid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
-        limit_of(arrays)
+        read_limit(arrays)
 
 
-def limit_of(arrays: dict[str, NDArray[Any]]) -> int:
+def read_limit(arrays: dict[str, NDArray[Any]]) -> int:
     """The largest number of nodes that the stored trie may have; 0 where there is no trie."""
     limit = arrays.get(_LIMIT)
     if limit is None and not any(name.startswith(_PREFIX) for name in arrays):
@@ -120,7 +120,7 @@ class PrefixTrie:
     @property
     def nbytes(self) -> int:
         """Bytes of all nodes."""
-        return sum(int(array.nbytes) for array in stored_trie(self._engine, self.limit).values())
+        return sum(int(array.nbytes) for array in export_trie(self._engine, self.limit).values())
 
     def grow(self, rows: ArrayLike, *, saving: str = "counted", n_jobs: int | None = None) -> PrefixTrie:
         """Learn from more rows, within the limit. Rows that are scored meanwhile use the trie as it was.

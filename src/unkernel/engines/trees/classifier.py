@@ -99,9 +99,9 @@ class TreeClassifier(CompiledEstimator):
 
     @cached_property
     def _machine(self) -> ExampleMachine:
-        return self._machine_of(self.model.coefficients)
+        return self._make_machine(self.model.coefficients)
 
-    def _machine_of(self, coefficients: NDArray[np.float64]) -> ExampleMachine:
+    def _make_machine(self, coefficients: NDArray[np.float64]) -> ExampleMachine:
         model = self.model
         examples = model.kernel.examples(model.support, indexed=True)
         everyone = np.arange(model.n_support, dtype=np.int32)
@@ -219,7 +219,7 @@ class TreeClassifier(CompiledEstimator):
         TreeExplanation
             The fragments; with ``rest`` and ``intercept`` they add up to the score.
         """
-        from unkernel.engines.explain.explanation import check_top, compared
+        from unkernel.engines.explain.explanation import check_top, choose_comparison
 
         forest = tree if isinstance(tree, Forest) else as_forest([tree])
         if len(forest) != 1:
@@ -227,10 +227,10 @@ class TreeClassifier(CompiledEstimator):
         count = check_top(top)
         scores = self.raw_scores(forest, 1)
         chosen = self.decision.choose(scores)[0] if of is None and self.model.n_scores == 1 else of
-        shown = compared(self.decision, scores[0], chosen)
+        shown = choose_comparison(self.decision, scores[0], chosen)
         examples = self.model.kernel.examples(forest, like=self.model.support)
-        found, complete = self._decisive(examples, shown, count)
-        score, intercept = (_difference(shown, values) for values in (scores[0], self.model.intercept))
+        found, complete = self._find_decisive(examples, shown, count)
+        score, intercept = (_take_difference(shown, values) for values in (scores[0], self.model.intercept))
         rest = score - intercept - sum(fragment.value for fragment in found)
         return TreeExplanation(
             score, shown.for_class, shown.against, intercept, found, rest, complete, scores[0].tolist()
@@ -251,38 +251,42 @@ class TreeClassifier(CompiledEstimator):
         list of Heavy
             Each with the fragment in brackets, its weight and the class that it supports.
         """
-        from unkernel.engines.explain.explanation import Heavy, check_top, spoken_for
+        from unkernel.engines.explain.explanation import Heavy, check_top, find_supported_class
 
         count = check_top(top)
         columns: Sequence[int] = range(self.model.n_scores)
         if of is not None:
             columns = range(1) if self.model.n_scores == 1 else [self._place_of(of)]
-        search = self._search(self._machine)
+        search = self._make_search(self._machine)
         found = []
         for column in columns:
             for one in search.heaviest(count, column)[0]:
-                for_class, against, weight = spoken_for(self.decision, column, one.weight)
+                for_class, against, weight = find_supported_class(self.decision, column, one.weight)
                 found.append(Heavy(one.text, weight, for_class, None, against, one.channel))
         return sorted(found, key=lambda one: -abs(one.weight))[:count]
 
-    def _decisive(self, examples: ExampleSet, shown: Comparison, top: int) -> tuple[list[Fragment], bool]:
+    def _find_decisive(
+        self, examples: ExampleSet, shown: Comparison, top: int
+    ) -> tuple[list[Fragment], bool]:
         """The fragments with the largest part in what is compared."""
         if len(shown.columns) == 1:
-            found, complete = self._search(self._machine).decisive(examples, top, shown.columns[0])
+            found, complete = self._make_search(self._machine).decisive(examples, top, shown.columns[0])
             sign = shown.sign
             return [replace(one, value=sign * one.value, weight=sign * one.weight) for one in found], complete
-        return self._search(self._machine_of_difference(shown)).decisive(examples, top, 0)
+        return self._make_search(self._get_difference_machine(shown)).decisive(examples, top, 0)
 
-    def _machine_of_difference(self, shown: Comparison) -> ExampleMachine:
+    def _get_difference_machine(self, shown: Comparison) -> ExampleMachine:
         """A machine whose one score is the difference of two; the last few are kept."""
         kept: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
         if shown.columns not in kept:
             while len(kept) >= _MOST_DIFFERENCES:
                 kept.pop(next(iter(kept)), None)
-            kept[shown.columns] = self._machine_of(_difference(shown, self.model.coefficients.T)[:, None])
+            kept[shown.columns] = self._make_machine(
+                _take_difference(shown, self.model.coefficients.T)[:, None]
+            )
         return kept[shown.columns]
 
-    def _search(self, machine: ExampleMachine) -> Search:
+    def _make_search(self, machine: ExampleMachine) -> Search:
         kernel = self.model.kernel
         if kernel.combination not in ("trees", "sum"):
             raise ValueError(
@@ -328,7 +332,7 @@ class TreeClassifier(CompiledEstimator):
         return f"TreeClassifier({self.model.n_support} support trees, {self.model.kernel.words()})"
 
 
-def _difference(shown: Comparison, values: Any) -> Any:
+def _take_difference(shown: Comparison, values: Any) -> Any:
     """Of one value per score: that of the class in question, less that of the class it is compared with."""
     first, *others = (values[column] for column in shown.columns)
     return shown.sign * (first - others[0] if others else first)

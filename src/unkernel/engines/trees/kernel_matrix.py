@@ -105,7 +105,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._validate_params()
         left = as_forest(A)
-        return self._matrix(left, None if B is None else as_forest(B))
+        return self._compute_matrix(left, None if B is None else as_forest(B))
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> TreeKernel:
@@ -143,7 +143,7 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_trees, n_trees)
             The kernel matrix.
         """
-        return self._matrix(self.fit(X).trees_, None)
+        return self._compute_matrix(self.fit(X).trees_, None)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Compute the kernel of each tree with each stored tree.
@@ -159,9 +159,9 @@ class TreeKernel(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The kernel matrix.
         """
         check_is_fitted(self)
-        return self._matrix(as_forest(X), self.trees_)
+        return self._compute_matrix(as_forest(X), self.trees_)
 
-    def _matrix(self, left: Forest, right: Forest | None) -> NDArray[np.float64]:
+    def _compute_matrix(self, left: Forest, right: Forest | None) -> NDArray[np.float64]:
         kernel = ExampleKernel(self.kernel, float(self.decay), float(self.width_decay), bool(self.normalize))
         threads = thread_count(self.n_jobs)
         examples = kernel.examples(left, like=right, indexed=right is None, threads=threads)

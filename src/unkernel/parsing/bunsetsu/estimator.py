@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unkernel._core import bunsetsu_training
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.model_sources import model_of
-from unkernel.engines.search.options import ENGINES, check_options, check_trie, memory_bytes
+from unkernel.engines.model_sources import find_model
+from unkernel.engines.search.options import ENGINES, check_options, check_trie, parse_memory
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, read_nonempty
@@ -188,7 +188,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
                 "it needs sentences of three bunsetsu and more"
             )
         report(f"{len(corpus):,} sentences, {X.shape[0]:,} decisions, {X.shape[1]:,} features")
-        trained = model_of(self._train(X, y, report))
+        trained = find_model(self._train(X, y, report))
         model = self._compile(trained, X, features)
         report(f"engine {model.classifier_.engine}, {model.classifier_.nbytes / 1e6:.0f} MB")
         return model
@@ -197,7 +197,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
         super()._check_parameters()
         check_options(self.engine, self.rare, self.threshold)
         check_trie(self.engine, self.trie, self.trie_nodes)
-        memory_bytes(self.memory)
+        parse_memory(self.memory)
 
     def _train(self, X: Any, y: NDArray[np.int8], report: Reporter) -> Any:
         estimator = self._new_estimator()

@@ -12,7 +12,7 @@ from functools import partial
 from unkernel._core import whole_text
 from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
-from unkernel.errors import FormatError, not_utf8
+from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.parsing.ordered_work import map_in_order
 from unkernel.parsing.parsed_blocks import Parsed
 from unkernel.parsing.text.text_parser_model import TextParserModel
@@ -124,5 +124,7 @@ def _find_error(paragraph: bytes, line: int, name: str) -> FormatError | None:
     except UnicodeDecodeError as error:
         before = paragraph[: error.start]
         column = len(before.rpartition(b"\n")[2].decode()) + 1
-        return FormatError(name, line + before.count(b"\n"), column, not_utf8(paragraph[error.start]))
+        return FormatError(
+            name, line + before.count(b"\n"), column, describe_bad_byte(paragraph[error.start])
+        )
     return None

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.errors import FormatError, not_utf8
+from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
@@ -151,7 +151,7 @@ def _decoded(piece: Piece, file: str) -> str:
         return piece.data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = piece.line + piece.data.count(b"\n", 0, error.start)
-        raise FormatError(file, line, 0, not_utf8(piece.data[error.start])) from None
+        raise FormatError(file, line, 0, describe_bad_byte(piece.data[error.start])) from None
 
 
 # --- Records ------------------------------------------------------------------------------------------

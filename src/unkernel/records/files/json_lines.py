@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from unkernel.errors import FormatError, not_utf8
+from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files.blocks import Block
 from unkernel.records.files.cells import TOO_LARGE
 
@@ -49,7 +49,7 @@ def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
     try:
         record = json.loads(text)
     except UnicodeDecodeError as error:
-        raise FormatError(file, line, error.start + 1, not_utf8(error.object[error.start])) from None
+        raise FormatError(file, line, error.start + 1, describe_bad_byte(error.object[error.start])) from None
     except json.JSONDecodeError as error:
         raise FormatError(file, line, error.colno, f"not a JSON object: {error.msg}") from None
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.search.candidates import Candidate, details
+from unkernel.engines.search.candidates import Candidate, describe_layout
 from unkernel.measures.number_format import number, size
 from unkernel.measures.predictions import Answered
 from unkernel.report.markup import Html, facts, joined, paragraph, table
@@ -44,7 +44,7 @@ def _tried(answer: Answered) -> Html:
     rows = [
         [
             one.engine,
-            details(one),
+            describe_layout(one),
             size(one.nbytes) if one.nbytes >= 0 else "",
             number(one.microseconds, 3) if one.microseconds >= 0 else "",
             ", ".join(filter(None, ["chosen" if one.chosen else "", one.note])),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.explain.explanation import feature_names
+from unkernel.engines.explain.explanation import get_feature_names
 from unkernel.models.model_rows import check_width
 from unkernel.serve.answerers.base import FieldError, Json, Tensor
 from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer, explained
@@ -33,7 +33,7 @@ class RowAnswerer(ScoreAnswerer):
         self._answers = Answers(model.decision)
 
     def describe(self) -> Json:
-        names = feature_names(self._model.model)
+        names = get_feature_names(self._model.model)
         return {
             "description": "a classifier of rows",
             "engine": self._model.engine,
@@ -78,7 +78,7 @@ class RowAnswerer(ScoreAnswerer):
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         rows = np.asarray(given["rows"], dtype=np.float64)
-        return self._answers.tensors(self._model.score_csr(self._model._checked_rows(rows), 1))
+        return self._answers.tensors(self._model.score_csr(self._model._check_rows(rows), 1))
 
     def _width(self, ids: Any) -> int:
         return max(self._model.n_features_in_, int(ids.max(initial=-1)) + 1)
