@@ -131,7 +131,7 @@ class UnkernelModel(KServeModel):  # type: ignore[misc]
         if not isinstance(instances, list):
             raise InvalidInput('expected an object with a list of "instances"')
         try:
-            return {"predictions": self._answerer.many(instances)}
+            return {"predictions": self._answerer.answer_many(instances)}
         except ItemError as error:
             raise InvalidInput(f"instances[{error.number}]: {error}") from error
 

@@ -224,7 +224,7 @@ class _Function:
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> Any:
         """The answers: labels, probabilities or scores of classifiers; what parsers find."""
         if not _is_classifier(self._answerer):
-            found = self._answerer.many(_texts(model_input))
+            found = self._answerer.answer_many(_texts(model_input))
             return [one.get("output", one.get("prediction")) for one in found]
         method = (params or {}).get("method", _METHODS[0])
         if method not in _METHODS:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.serve.errors import bad_input
+from unkernel.serve.errors import make_input_error
 
 _PLACE = re.compile(r"^(\[\d+\]|row \d+|record \d+|\d+(:\d+)?): ?")
 LONE_SURROGATE = "the string has a lone surrogate, which is no character"
@@ -63,7 +63,7 @@ def refusal_of(error: Exception | str) -> Refusal:
     words = " ".join(words.split())
     while found := _PLACE.match(words):
         words = words[found.end() :]
-    words = bad_input(ValueError(words)).reason
+    words = make_input_error(ValueError(words)).reason
     for pattern, reason in _SAME_REASON.items():
         if found := re.fullmatch(pattern, words):
             return Refusal(found.expand(reason))

@@ -11,7 +11,7 @@ from one_answer.answers import Answer, answer_of_json
 from one_answer.limits import CannotSayError, Limit, is_utf8, json_value
 from one_answer.server import EXPLAIN, INFER, PREDICT, Reply
 from one_answer.ways import Record, Session, Way, columns_in
-from unkernel.serve.http_messages import SHORT
+from unkernel.serve.http_messages import SHORT_BODY_BYTES
 
 _LINES = (b"content-type", b"application/x-ndjson")
 
@@ -75,7 +75,8 @@ def _ask_each(send: Any, write: Any, path: str = PREDICT) -> Any:
 
 def _ask_list(write: Any, *, long: bool = False) -> Any:
     def ask(session: Session, records: list[Record]) -> list[Answer]:
-        body = b"[" + b" , ".join(map(write, session.items(records))) + b"]" + b" " * (SHORT * long)
+        padding = b" " * (SHORT_BODY_BYTES * long)
+        body = b"[" + b" , ".join(map(write, session.items(records))) + b"]" + padding
         answers = read(session, session.server.ask_connection(PREDICT, body))
         return [answer_of_json(session.model, answer) for answer in answers]
 

@@ -62,7 +62,7 @@ def test_models_are_served_with_usual_values(tmp_path: Path):
     answerer = answerer_of(unkernel.load(tmp_path / "m.uk"))
     assert answerer.example.items() >= USUAL.items()
     assert answerer.example["note"] == ""
-    assert "prediction" in answerer.one(answerer.example)
+    assert "prediction" in answerer.answer_one(answerer.example)
 
 
 def test_dates_of_files_without_usual_values_are_dates():
@@ -76,7 +76,7 @@ def test_dates_of_files_without_usual_values_are_dates():
     )
     answerer = answerer_of(unkernel.engines.RecordClassifier(old, model.classifier))
     assert datetime.date.fromisoformat(answerer.example["day"])
-    assert "prediction" in answerer.one(answerer.example)
+    assert "prediction" in answerer.answer_one(answerer.example)
 
 
 def test_damaged_usual_values_are_refused():

@@ -19,9 +19,9 @@ import httpx
 
 import unkernel
 from unkernel import PolyLogisticRegression, RecordEncoder
-from unkernel.serve.model_snapshots import Depot, new_depot
+from unkernel.serve.model_snapshots import ModelSnapshots, make_snapshot_folder
 from unkernel.serve.settings import Settings
-from unkernel.serve.worker import application_of
+from unkernel.serve.worker import make_application
 
 RECORDS = [
     {"age": age, "town": town}
@@ -69,11 +69,11 @@ class Client:
 def served(files: dict[str, Path], **options: Any) -> Iterator[Client]:
     """A server in this process."""
     names = {name: str(path) for name, path in files.items()}
-    with new_depot() as folder:
-        depot = Depot(folder, names)
+    with make_snapshot_folder() as folder:
+        snapshots = ModelSnapshots(folder, names)
         for name in names:
-            assert depot.take(name).refused is None
-        yield Client(application_of(Settings(names, depot=str(folder), **options)))
+            assert snapshots.take_snapshot(name).refusal is None
+        yield Client(make_application(Settings(names, depot=str(folder), **options)))
 
 
 class Server:

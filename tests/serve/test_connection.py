@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from serve.serving import RECORDS, served
 from unkernel.serve.app import Application
 from unkernel.serve.connection import Connection
-from unkernel.serve.http_messages import SHORT
+from unkernel.serve.http_messages import SHORT_BODY_BYTES
 
 ONE = json.dumps(RECORDS[0]).encode()
 MANY = json.dumps(RECORDS).encode()
@@ -66,7 +66,8 @@ class Counting:
     """An application that counts what it is asked through ASGI."""
 
     def __init__(self, app: Application) -> None:
-        self.short_ways, self.answer_at_once, self.guard = app.short_ways, app.answer_at_once, app.guard
+        self.fast_routes, self.answer_at_once = app.fast_routes, app.answer_at_once
+        self.connection_limits = app.connection_limits
         self._app = app
         self.asked = 0
 
@@ -136,7 +137,7 @@ OTHERS = {
     "a query": request("/models/people/predict?x=1", ONE, TOKEN),
     "a slow model": request("/models/trees/predict", b'"(S (NP I))"', TOKEN),
     "explain": request("/models/people/explain", ONE, TOKEN),
-    "long": request("/models/people/predict", ONE + b" " * SHORT, TOKEN),
+    "long": request("/models/people/predict", ONE + b" " * SHORT_BODY_BYTES, TOKEN),
     "to close": request("/models/people/predict", ONE, TOKEN, b"connection: close"),
     "HTTP 1.0": request("/models/people/predict", ONE, TOKEN).replace(b"HTTP/1.1", b"HTTP/1.0"),
 }
@@ -183,7 +184,7 @@ def test_who_does_not_read_is_not_written_to_at_once(app: Application, monkeypat
 
 
 def test_what_fails_is_told(app: Application, monkeypatch):
-    monkeypatch.setattr(Application, "_check", lambda *_: 1 / 0)
+    monkeypatch.setattr(Application, "_check_request", lambda *_: 1 / 0)
     found, told = answers(app, REQUESTS["one"], count=1)
     assert b"500 Internal Server Error" in found[0]
     assert b"the server failed" in found[0]

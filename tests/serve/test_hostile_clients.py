@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from serve.serving import RECORDS, Server, started
-from unkernel.serve.connection_limits import Guard
+from unkernel.serve.connection_limits import ConnectionLimits
 
 pytestmark = pytest.mark.hostile
 PATIENCE = 60.0  # seconds, after which something hangs
@@ -62,7 +62,7 @@ def test_heads_that_do_not_come_are_given_up(files):
     with started(files["people"], "--max-seconds", "0.5") as server:
         with connected(server) as silent, connected(server) as half:
             half.sendall(HEAD + b"content-le")
-            assert status_and_error(read_all(half)) == (408, "the head of the request did not come in time")
+            assert status_and_error(read_all(half)) == (408, "the head of the request did not arrive in time")
             assert read_all(silent) == b""
         with connected(server) as kept:  # a client that rests between requests is not given up
             for _ in range(2):
@@ -91,25 +91,25 @@ class Stalled:
         self.wait: object | None = None
         self.given_up = False
 
-    def waits_for(self) -> object | None:
+    def pending_head(self) -> object | None:
         return self.wait
 
-    def give_up(self) -> None:
+    def refuse_late_head(self) -> None:
         self.given_up = True
 
 
 def test_only_one_and_the_same_wait_counts():
-    guard, one, other = Guard(10.0, 100), Stalled(), Stalled()
-    guard.connections = [one, other]
+    limits, one, other = ConnectionLimits(10.0, 100), Stalled(), Stalled()
+    limits.connections = [one, other]
     one.wait, other.wait = object(), object()
-    guard.look(0.0)
-    guard.look(9.0)
+    limits.close_overdue(0.0)
+    limits.close_overdue(9.0)
     other.wait = object()  # another request begins
-    guard.look(10.0)
+    limits.close_overdue(10.0)
     assert (one.given_up, other.given_up) == (True, False)
-    guard.look(19.0)
+    limits.close_overdue(19.0)
     assert not other.given_up
-    guard.look(20.0)
+    limits.close_overdue(20.0)
     assert other.given_up
 
 

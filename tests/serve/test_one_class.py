@@ -17,7 +17,7 @@ from unkernel import CompiledClassifier, RecordEncoder
 from unkernel._core import JsonShape
 from unkernel.engines import RecordClassifier
 from unkernel.models import Decision, KernelModel
-from unkernel.serve.answerers.classifier_scores import Answers
+from unkernel.serve.answerers.classifier_scores import AnswerFormat
 
 ODD = [{"age": 95, "town": "Oslo"}, {"age": 20, "town": "Nara"}]
 
@@ -84,12 +84,12 @@ def test_a_score_of_zero_has_one_answer(fast: RecordClassifier, zero_is_positive
     rows = unkernel.compile(empty, engine="inverted")
     assert isinstance(rows, CompiledClassifier)
     records = RecordClassifier(fast.plan, rows)
-    answers = Answers(decision)
+    answers = AnswerFormat(decision)
     expected = 1 if zero_is_positive else -1
     assert rows.predict_one([]) == records.predict_one(RECORDS[0]) == expected
     assert records.predict(RECORDS[:1]).tolist() == [expected]
     raw = np.zeros((1, 1))
     shape = JsonShape.ONE
     assert answers.json_writer is not None
-    assert json.loads(answers.to_json(raw, shape)) == answers.of_rows(raw)[0]
-    assert answers.of_rows(raw)[0]["prediction"] == expected
+    assert json.loads(answers.encode(raw, shape)) == answers.make_answers(raw)[0]
+    assert answers.make_answers(raw)[0]["prediction"] == expected

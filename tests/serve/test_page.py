@@ -111,7 +111,7 @@ def test_works_without_a_mouse(page: Any):
 def test_errors_are_told_and_go(page: Any):
     page.get_by_label("Model").select_option("rows")
     page.get_by_label("A row").fill("[1, 0, 0]")
-    shows(page, "#error", "the row has 3 values, and the model 2 columns")
+    shows(page, "#error", "the row has 3 values, but the model has 2 columns")
     picture(page, "error")
     page.get_by_label("A row").fill("[1, 0")
     shows(page, "#error", "JSON")

@@ -26,11 +26,11 @@ def people() -> Answerer:
 
 
 def slow(answerer: Answerer, text: bytes) -> list[Any]:
-    return answerer.many(msgspec.json.decode(text))
+    return answerer.answer_many(msgspec.json.decode(text))
 
 
 def quick(answerer: Answerer, text: bytes, *, lines: bool = False) -> list[Any] | None:
-    found = answerer.json_of_json(text, JsonShape.LINES if lines else JsonShape.LIST, MOST)
+    found = answerer.answer_json(text, JsonShape.LINES if lines else JsonShape.LIST, MOST)
     if found is None:
         return None
     return [json.loads(line) for line in found.splitlines()] if lines else json.loads(found)
@@ -68,8 +68,8 @@ def test_answers_are_the_same(people: Answerer, records: list[Any], ascii_only: 
     if found is not None:
         assert equal(found, slow(people, text))
     for record in records:
-        one = people.json_of_json(json.dumps(record).encode(), JsonShape.ONE, 1)
-        assert one is None or equal([json.loads(one)], [people.one(record)])
+        one = people.answer_json(json.dumps(record).encode(), JsonShape.ONE, 1)
+        assert one is None or equal([json.loads(one)], [people.answer_one(record)])
     lines = "".join(json.dumps(one, ensure_ascii=ascii_only) + "\n" for one in records).encode()
     by_line = quick(people, lines, lines=True)
     if by_line is not None:
@@ -115,15 +115,15 @@ def test_blank_lines_are_passed_over(people: Answerer):
 
 
 def test_too_many_are_left_to_others(people: Answerer):
-    assert people.json_of_json(b"[{},{}]", JsonShape.LIST, 2) is not None
-    assert people.json_of_json(b"[{},{},{}]", JsonShape.LIST, 2) is None
-    assert people.json_of_json(b" \n", JsonShape.LINES, 2) == b""
-    assert people.json_of_json(b"[ ] ", JsonShape.LIST, 2) == b"[]"
+    assert people.answer_json(b"[{},{}]", JsonShape.LIST, 2) is not None
+    assert people.answer_json(b"[{},{},{}]", JsonShape.LIST, 2) is None
+    assert people.answer_json(b" \n", JsonShape.LINES, 2) == b""
+    assert people.answer_json(b"[ ] ", JsonShape.LIST, 2) == b"[]"
 
 
 @pytest.mark.parametrize("text", [b"{", b"{}{}", b"{} x", b"[{}]", b"7", b'"{}"', b""])
 def test_one_record_stands_alone(people: Answerer, text: bytes):
-    assert people.json_of_json(text, JsonShape.ONE, 1) is None
+    assert people.answer_json(text, JsonShape.ONE, 1) is None
 
 
 def test_long_texts_have_the_answers_of_short_ones(people: Answerer):
@@ -137,8 +137,8 @@ def test_names_of_columns_that_json_must_escape_are_left_to_others():
     y = [one['a"b'] > 0 for one in records]
     model = unkernel.compile(make_pipeline(RecordEncoder(min_count=1), PolySVC(degree=2)).fit(records, y))
     answerer = answerer_of(model)
-    assert answerer.json_of_json(b'{"a"b": 1, "c": 2}', JsonShape.ONE, 1) is None
-    assert answerer.json_of_json(b'{"c": 2}', JsonShape.ONE, 1) is not None
+    assert answerer.answer_json(b'{"a"b": 1, "c": 2}', JsonShape.ONE, 1) is None
+    assert answerer.answer_json(b'{"c": 2}', JsonShape.ONE, 1) is not None
 
 
 def test_the_last_of_two_values_counts_and_keys_come_in_any_order(people: Answerer):
@@ -171,9 +171,9 @@ def test_json_of_answers_is_that_of_their_objects(kind: Any, labels: list[Any]):
     assert equal(quick(answerer, text), slow(answerer, text))
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in RECORDS)
     assert equal(quick(answerer, lines, lines=True), slow(answerer, text))
-    one = answerer.json_of_json(json.dumps(RECORDS[0]).encode(), JsonShape.ONE, 1)
+    one = answerer.answer_json(json.dumps(RECORDS[0]).encode(), JsonShape.ONE, 1)
     assert one is not None
-    assert equal([json.loads(one)], [answerer.one(RECORDS[0])])
+    assert equal([json.loads(one)], [answerer.answer_one(RECORDS[0])])
 
 
 @pytest.mark.parametrize("shape", [JsonShape.ONE, JsonShape.LIST, JsonShape.LINES])
@@ -184,4 +184,4 @@ def test_bytes_of_answers_do_not_depend_on_the_reader(kind: Any, shape: JsonShap
     records = RECORDS[:1] if shape == JsonShape.ONE else RECORDS
     lines = b"".join(json.dumps(one).encode() + b"\n" for one in records)
     text = {JsonShape.ONE: lines, JsonShape.LIST: json.dumps(records).encode(), JsonShape.LINES: lines}[shape]
-    assert answerer.json_of_json(text, shape, MOST) == answerer.json_of(records, shape)
+    assert answerer.answer_json(text, shape, MOST) == answerer.answer_items(records, shape)

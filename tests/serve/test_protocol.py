@@ -144,7 +144,7 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
         ({"inputs": [GOOD | {"datatype": "FP8"}]}, 400, "inputs[0].datatype must be one of BYTES, BOOL"),
         ({"inputs": [GOOD | {"shape": [2]}]}, 400, "has 2 values, and there are 1"),
         ({"inputs": [GOOD | {"shape": [-1]}]}, 400, "inputs[0].shape must be a list of sizes"),
-        ({"inputs": [GOOD | {"data": ["x"]}]}, 400, 'inputs[0].data: "x" is no FP64'),
+        ({"inputs": [GOOD | {"data": ["x"]}]}, 400, 'inputs[0].data: "x" is not of type FP64'),
         ({"inputs": [GOOD | {"data": [[1], 2]}]}, 400, "inputs[0].data is nested unevenly"),
         ({"inputs": [GOOD | {"datatype": "INT8", "data": [999]}]}, 400, "does not fit INT8"),
         ({"inputs": [GOOD, tensor("town", ["a", "b"])]}, 400, "different numbers of items"),
@@ -153,7 +153,7 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
         ({"inputs": [GOOD | {"shape": [1 << 60, 1 << 60]}]}, 400, "and there are 1"),
         ({"inputs": [GOOD | {"shape": [1 << 62, 1 << 62, 0], "data": []}]}, 400, "shape is too large"),
         ({"inputs": [GOOD | {"shape": [10**18, 0], "data": []}]}, 413, "items"),
-        ({"inputs": [GOOD | {"datatype": "INT64", "data": [1.5]}]}, 400, "1.5 is no INT64"),
+        ({"inputs": [GOOD | {"datatype": "INT64", "data": [1.5]}]}, 400, "1.5 is not of type INT64"),
         (
             {"inputs": [tensor("town", [["a", "b"]], "BYTES", [1, 2])]},
             400,

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from serve.serving import RECORDS, record_model, served
-from unkernel.serve import model_snapshots as depots
+from unkernel.serve import model_snapshots
 from unkernel.serve.errors import RequestError
-from unkernel.serve.model_snapshots import Depot, new_depot
-from unkernel.serve.served_models import Models
+from unkernel.serve.model_snapshots import ModelSnapshots, make_snapshot_folder
+from unkernel.serve.served_models import ServedModels
 from unkernel.serve.settings import Settings
 
 
@@ -36,17 +36,17 @@ def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pair(own: Path):
     """The depot of one model, and two workers that serve it."""
     names = {"people": str(own)}
-    with new_depot() as folder:
-        Depot(folder, names).take("people")
+    with make_snapshot_folder() as folder:
+        ModelSnapshots(folder, names).take_snapshot("people")
         settings = Settings(names, depot=str(folder))
-        workers = Models(settings), Models(settings)
+        workers = ServedModels(settings), ServedModels(settings)
         for worker in workers:
-            worker.take_up()
+            worker.load_snapshots()
         yield folder, *workers
 
 
-def score(models: Models) -> float:
-    answer = models.get("people").answerer.one(RECORDS[0])
+def score(models: ServedModels) -> float:
+    answer = models.get("people").answerer.answer_one(RECORDS[0])
     return float(answer["score"])
 
 
@@ -54,7 +54,7 @@ def test_a_model_has_answered_before_requests_come(pair, monkeypatch: pytest.Mon
     _, worker, _ = pair
     kind = type(worker.get("people").answerer)
     asked = []
-    monkeypatch.setattr(kind, "one", lambda self, item: asked.append((self, item)))
+    monkeypatch.setattr(kind, "answer_one", lambda self, item: asked.append((self, item)))
     worker.reload("people")
     served = worker.get("people").answerer
     assert asked == [(served, served.example)]
@@ -68,16 +68,16 @@ def test_all_workers_take_up_a_new_file(pair, own: Path, other: Path, replace):
     before = score(first)
     new = Path(shutil.copyfile(other, own.with_name("moved.uk")))
     new.replace(own) if replace is not shutil.copyfile else replace(other, own)
-    first.look()
+    first.check_files()
     assert first.get("people").version == "1"  # it may still be written
-    first.look()
+    first.check_files()
     assert first.get("people").version == "2"
     assert second.get("people").version == "1"
-    second.look()
+    second.check_files()
     assert second.get("people").version == "2"
     assert score(first) == score(second) != before
-    first.look()
-    second.look()
+    first.check_files()
+    second.check_files()
     assert first.get("people").version == second.get("people").version == "2"  # nobody copied it again
 
 
@@ -86,7 +86,7 @@ def test_a_request_keeps_the_version_that_it_has(pair, own: Path, other: Path):
     held, before = models.get("people"), score(models)
     shutil.copyfile(other, own)
     models.reload("people")
-    assert held.answerer.one(RECORDS[0])["score"] == before != score(models)
+    assert held.answerer.answer_one(RECORDS[0])["score"] == before != score(models)
 
 
 def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
@@ -95,8 +95,8 @@ def test_what_happens_to_the_file_does_not_touch_the_model(pair, own: Path):
     own.write_bytes(b"")  # under a mapping, this would end the process
     assert score(models) == before
     own.unlink()
-    models.look()
-    models.look()
+    models.check_files()
+    models.check_files()
     assert score(models) == before
     assert "No such file or directory" in models.describe("people")["refused"]
     with pytest.raises(RequestError, match="No such file or directory; version 1 stays in use"):
@@ -115,7 +115,7 @@ def test_a_damaged_file_is_refused(pair, own: Path, damage: str):
         first.reload("people")
     assert refused.value.status == 409
     assert str(folder) not in refused.value.reason
-    second.look()
+    second.check_files()
     assert second.describe("people")["refused"] is not None
     assert score(first) == score(second) == before
     assert sorted(path.name for path in folder.glob("*.uk")) == ["0.1.uk"]
@@ -124,12 +124,12 @@ def test_a_damaged_file_is_refused(pair, own: Path, damage: str):
 def test_a_good_file_after_a_damaged_one_is_taken_up(pair, own: Path, other: Path):
     _, models, _ = pair
     own.write_bytes(b"no model")
-    models.look()
-    models.look()
+    models.check_files()
+    models.check_files()
     assert models.describe("people")["refused"] is not None
     shutil.copyfile(other, own)
-    models.look()
-    models.look()
+    models.check_files()
+    models.check_files()
     assert (models.get("people").version, models.describe("people")["refused"]) == ("2", None)
 
 
@@ -141,12 +141,12 @@ def test_a_full_disk_is_told_and_tried_again(pair, own: Path, other: Path, monke
         raise OSError(28, "No space left on device", "the copy")
 
     with monkeypatch.context() as patched:
-        patched.setattr(depots.shutil, "copyfile", full)
-        models.look()
-        models.look()
+        patched.setattr(model_snapshots.shutil, "copyfile", full)
+        models.check_files()
+        models.check_files()
         with pytest.raises(RequestError, match="No space left on device; version 1 stays in use"):
             models.reload("people")
-    models.look()
+    models.check_files()
     assert models.get("people").version == "2"
 
 
@@ -159,11 +159,11 @@ def test_copies_are_private_and_old_ones_go(pair, own: Path):
 
 
 def test_depots_of_killed_servers_go(tmp_path: Path, monkeypatch):
-    monkeypatch.setattr(depots.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(model_snapshots.tempfile, "tempdir", str(tmp_path))
     left = tmp_path / "unkernel-serve-killed"
     left.mkdir()
     (left / "alive").touch()
-    with new_depot() as running, new_depot():
+    with make_snapshot_folder() as running, make_snapshot_folder():
         assert not left.exists()
         assert running.exists()
     assert list(tmp_path.iterdir()) == []

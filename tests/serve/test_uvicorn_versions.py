@@ -36,7 +36,7 @@ def test_connections_work_with(which: str, tmp_path: Path):
     subprocess.run([*pip, allowed()[which]], check=True)
     search = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = os.environ | {"PYTHONPATH": search}
-    code = "from unkernel.serve.connection import Connection, protocol; assert protocol() is Connection"
+    code = "from unkernel.serve import connection as c; assert c.choose_protocol() is c.Connection"
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
     tests = [f"tests/serve/test_{name}.py" for name in ("connection", "process", "hostile_clients")]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:xdist", *tests]
@@ -53,16 +53,16 @@ class _Other(connection.HttpToolsProtocol):  # type: ignore[misc]
 
 def test_other_internals_are_found():
     own = connection.RequestResponseCycle
-    assert connection.difference(connection.HttpToolsProtocol, own) == ""
-    assert connection.difference(_Other, own) == "no pipeline"
-    assert "another way" in connection.difference(object, own)
-    assert connection.difference(connection.HttpToolsProtocol, lambda: None) == "no keep_alive"
+    assert connection.find_difference(connection.HttpToolsProtocol, own) == ""
+    assert connection.find_difference(_Other, own) == "no pipeline"
+    assert "another way" in connection.find_difference(object, own)
+    assert connection.find_difference(connection.HttpToolsProtocol, lambda: None) == "no keep_alive"
 
 
 def test_other_internals_are_left_alone_and_told_once(monkeypatch):
     told: list[str] = []
     monkeypatch.setattr(connection, "HttpToolsProtocol", _Other)
     monkeypatch.setattr(connection, "log", lambda message, **facts: told.append(facts["reason"]))
-    assert connection.protocol() == "httptools"
+    assert connection.choose_protocol() == "httptools"
     (reason,) = told
     assert reason.endswith("has no pipeline")

@@ -1,6 +1,6 @@
-"""The ASGI application: routing, authentication, limits, request ids, metrics and errors of all requests.
+"""The ASGI application: routing, authentication, limits, request ids, metrics and errors.
 
-The endpoints of models are found in a table of paths; Starlette routes all others, which are rarer.
+A table of paths leads to the endpoints of models. Starlette routes all other requests, which are rarer.
 """
 
 from __future__ import annotations
@@ -17,48 +17,52 @@ from typing import Any
 from starlette.exceptions import HTTPException
 from starlette.routing import Router
 
-from unkernel.serve.connection_limits import Guard
+from unkernel.serve.connection_limits import ConnectionLimits
 from unkernel.serve.errors import RequestError
 from unkernel.serve.http_messages import JSON, Head, HeaderList, Receive, Reply, Route, Scope, Send
 from unkernel.serve.json_log import log
 from unkernel.serve.metrics import Metrics
-from unkernel.serve.model_endpoints import Asking
-from unkernel.serve.request_bodies import DisconnectedError, Headers, to_json
+from unkernel.serve.model_endpoints import ModelEndpoints
+from unkernel.serve.request_bodies import DisconnectedError, Headers, encode_json
 from unkernel.serve.settings import Settings
 
-_OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # to all, with a token or without
-_NEVER_FULL = re.compile(r"/(metrics|v2/health/(live|ready))")  # so that who is busy is not taken for dead
-_ID = re.compile(rb"[\x21-\x7e]{1,128}")
-_GONE = 499  # counted for those who did not wait for the answer
-_BEARER = b"bearer "
+_OPEN = re.compile(r"/(page/[a-z.]+|docs|v2/health/(live|ready))?")  # need no token
+_UNLIMITED_PATHS = re.compile(r"/(metrics|v2/health/(live|ready))")  # bypass the limit of concurrent requests
+_REQUEST_ID = re.compile(rb"[\x21-\x7e]{1,128}")
+_CLIENT_GONE_STATUS = 499  # counted when the client disconnects before the answer
+_BEARER_PREFIX = b"bearer "
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Application:
-    """An application of ASGI.
+    """ASGI application of one worker.
 
     Parameters
     ----------
     settings : Settings
     metrics : Metrics
-    asking : Asking
-        What models answer. All are POST.
-    pages : Router
-        All else.
-    guard : Guard
-        Limits of connections.
+    model_endpoints : ModelEndpoints
+        The endpoints that models answer, all with POST.
+    info_router : Router
+        All other endpoints.
+    connection_limits : ConnectionLimits
     """
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, asking: Asking, pages: Router, guard: Guard
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        model_endpoints: ModelEndpoints,
+        info_router: Router,
+        connection_limits: ConnectionLimits,
     ) -> None:
         self._settings = settings
-        self.guard = guard
+        self.connection_limits = connection_limits
         self._metrics = metrics
-        self._asking = asking
-        self._routes = routes = asking.routes()
-        self.short_ways = {path.encode(): route for path, route in routes.items() if route.endpoint.short}
-        self._pages = pages
+        self._model_endpoints = model_endpoints
+        self._routes = routes = model_endpoints.routes()
+        self.fast_routes = {path.encode(): route for path, route in routes.items() if route.endpoint.short}
+        self._info_router = info_router
         self._tokens = [token.encode() for token in settings.tokens]
         self._answering = 0
         self._ids = itertools.count()
@@ -67,83 +71,90 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
-            await self._pages(scope, receive, send)
+            await self._info_router(scope, receive, send)
             return
         began = time.perf_counter()
         route = self._routes.get(scope["path"]) if scope["method"] == "POST" else None
         headers = dict(scope["headers"])
-        answer = _Answer(send, self._id(headers))
+        writer = _ResponseWriter(send, self._choose_request_id(headers))
         self._answering += 1
         try:
-            self._check(scope["path"], headers)
+            self._check_request(scope["path"], headers)
             if route is None:
-                scope["app"] = self  # so that Starlette raises what is wrong, and does not answer it
-                await self._pages(scope, receive, answer.pass_on)
+                scope["app"] = self  # makes Starlette raise errors instead of answering them
+                await self._info_router(scope, receive, writer.forward)
             else:
                 head = Head(headers, scope["query_string"])
-                await answer.reply(await self._asking.answer(route, head, receive))
+                await writer.send_reply(await self._model_endpoints.answer(route, head, receive))
         except DisconnectedError:
-            answer.status = _GONE
+            writer.status = _CLIENT_GONE_STATUS
         except Exception as error:
-            if answer.status:  # a response that has begun can only be aborted
+            if writer.status:  # a response that has begun can only be aborted
                 raise
-            await answer.reply(_refusal_of(error, answer.id))
+            await writer.send_reply(_make_exception_reply(error, writer.request_id))
         finally:
             self._answering -= 1
             seconds = time.perf_counter() - began
-            self._count(
+            self._record_request(
                 route,
-                answer.status or _GONE,
+                writer.status or _CLIENT_GONE_STATUS,
                 seconds,
                 method=scope["method"],
                 path=scope["path"],
-                request_id=answer.id,
+                request_id=writer.request_id,
             )
 
     def answer_at_once(self, url: bytes, headers: HeaderList, body: bytes) -> Reply | None:
-        """The answer to a whole request at one of the `short_ways`; None if that takes longer."""
+        """Answer a complete request to one of the `fast_routes`; return None if a thread must answer it."""
         began = time.perf_counter()
-        route, given = self.short_ways[url], dict(headers)
-        request_id = self._id(given)
+        route, given = self.fast_routes[url], dict(headers)
+        request_id = self._choose_request_id(given)
         try:
-            self._check(url.decode(), given)
-            reply = self._asking.answer_at_once(route, Head(given), body)
+            self._check_request(url.decode(), given)
+            reply = self._model_endpoints.answer_at_once(route, Head(given), body)
         except Exception as error:
-            reply = _refusal_of(error, request_id)
+            reply = _make_exception_reply(error, request_id)
         if reply is None:
             return None
         seconds = time.perf_counter() - began
-        self._count(route, reply.status, seconds, method="POST", path=url.decode(), request_id=request_id)
+        self._record_request(
+            route, reply.status, seconds, method="POST", path=url.decode(), request_id=request_id
+        )
         return Reply(reply.body, reply.status, [*reply.headers, (b"x-request-id", request_id)])
 
-    def _check(self, path: str, headers: Headers) -> None:
-        """Raise a RequestError if the request must not be answered."""
+    def _check_request(self, path: str, headers: Headers) -> None:
+        """Raise a RequestError if the request is not allowed."""
         if self._tokens and not _OPEN.fullmatch(path):
             self._check_token(headers)
-        if self._answering > self._settings.limits.concurrency and not _NEVER_FULL.fullmatch(path):
-            raise RequestError(429, "too many requests are being answered: try again in a second")
+        if self._answering > self._settings.limits.concurrency and not _UNLIMITED_PATHS.fullmatch(path):
+            raise RequestError(429, "the server is busy with too many requests: try again in a second")
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise RequestError(415, "the body is compressed: send it without a content-encoding", close=True)
-        if b"upgrade" in headers and b"content-length" in headers:  # parsers of HTTP do not read its body
+        if b"upgrade" in headers and b"content-length" in headers:  # HTTP parsers skip its body
             words = "send the request without the header Upgrade; in Java, set HttpClient.Version.HTTP_1_1"
             raise RequestError(400, words, close=True)
 
     def _check_token(self, headers: Headers) -> None:
         given = headers.get(b"authorization", b"")
-        token = given[len(_BEARER) :] if given[: len(_BEARER)].lower() == _BEARER else b""
-        fits = [hmac.compare_digest(token, known) for known in self._tokens]  # all, in the same time
+        token = (
+            given[len(_BEARER_PREFIX) :] if given[: len(_BEARER_PREFIX)].lower() == _BEARER_PREFIX else b""
+        )
+        fits = [
+            hmac.compare_digest(token, known) for known in self._tokens
+        ]  # takes the same time for every token
         if not any(fits):
             raise RequestError(401, "send the header: Authorization: Bearer and one of the server's tokens")
 
-    def _id(self, headers: Headers) -> bytes:
+    def _choose_request_id(self, headers: Headers) -> bytes:
         given = headers.get(b"x-request-id")
-        return given if given and _ID.fullmatch(given) else b"%s-%x" % (self._prefix, next(self._ids))
+        return given if given and _REQUEST_ID.fullmatch(given) else b"%s-%x" % (self._prefix, next(self._ids))
 
-    def _count(
+    def _record_request(
         self, route: Route | None, status: int, seconds: float, *, method: str, path: str, request_id: bytes
     ) -> None:
+        """Count a request, and log it if the settings say so."""
         model, endpoint = (route.model, route.endpoint.name) if route else ("", "other")
-        self._metrics.answered(model, endpoint, status, seconds)
+        self._metrics.count_request(model, endpoint, status, seconds)
         if self._settings.log_requests:
             log(
                 "request",
@@ -155,19 +166,19 @@ class Application:
             )
 
 
-def _refusal_of(error: Exception, request_id: bytes) -> Reply:
-    """The error response of what was raised; an error of the server's own is logged."""
+def _make_exception_reply(error: Exception, request_id: bytes) -> Reply:
+    """Turn an exception into an error response, and log it if it is the server's fault."""
     if isinstance(error, RequestError):
-        return refusal(error)
+        return make_error_reply(error)
     if isinstance(error, HTTPException):
         words = f"{error.detail.lower()}; see /docs"
-        return refusal(RequestError(error.status_code, words), error.headers or {})
+        return make_error_reply(RequestError(error.status_code, words), error.headers or {})
     log("request failed", level="error", request=request_id.decode(), exc_info=error)
-    return refusal(RequestError(500, "the server failed; its log says why"))
+    return make_error_reply(RequestError(500, "the server failed; its log says why"))
 
 
-def refusal(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
-    """The error response of a request."""
+def make_error_reply(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Reply:
+    """Return the response to a request that is refused."""
     headers = [*JSON, *((name.lower().encode(), value.encode()) for name, value in others.items())]
     if error.close:
         headers.append((b"connection", b"close"))
@@ -175,33 +186,33 @@ def refusal(error: RequestError, others: Mapping[str, str] = _NO_HEADERS) -> Rep
         headers.append((b"retry-after", b"1"))
     if error.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
-    return Reply(to_json(error.to_json()), error.status, headers)
+    return Reply(encode_json(error.to_json()), error.status, headers)
 
 
-class _Answer:
-    """How the answer to one request is sent."""
+class _ResponseWriter:
+    """Sends the response to one request, with its id."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
-        self.id = request_id
-        self.status = 0  # until it begins
+        self.request_id = request_id
+        self.status = 0  # until the response begins
 
-    async def reply(self, reply: Reply) -> None:
-        """Send an answer, at once or as it comes."""
+    async def send_reply(self, reply: Reply) -> None:
+        """Send a reply, whole or as a stream."""
         if isinstance(reply.body, bytes):
             await self._start(reply.status, [*reply.headers, (b"content-length", b"%d" % len(reply.body))])
             await self._send({"type": "http.response.body", "body": reply.body})
             return
         async for part in reply.body:
-            if not self.status:  # only now, as what is wrong with the first part has a status of its own
+            if not self.status:  # not before: an error in the first part has its own status
                 await self._start(reply.status, reply.headers)
             await self._send({"type": "http.response.body", "body": part, "more_body": True})
         if not self.status:
             await self._start(reply.status, reply.headers)
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def pass_on(self, message: Any) -> None:
-        """Send what Starlette answers."""
+    async def forward(self, message: Any) -> None:
+        """Send a message of Starlette."""
         if message["type"] == "http.response.start":
             await self._start(message["status"], message["headers"])
         else:
@@ -212,6 +223,6 @@ class _Answer:
         start = {
             "type": "http.response.start",
             "status": status,
-            "headers": [*headers, (b"x-request-id", self.id)],
+            "headers": [*headers, (b"x-request-id", self.request_id)],
         }
         await self._send(start)

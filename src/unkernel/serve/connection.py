@@ -1,4 +1,4 @@
-"""Connections of the server: uvicorn's, with a shorter way for short requests."""
+"""Connections of the server: uvicorn's, with a fast path for short requests."""
 
 from __future__ import annotations
 
@@ -11,90 +11,90 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from unkernel.serve.app import Application, refusal
+from unkernel.serve.app import Application, make_error_reply
 from unkernel.serve.errors import RequestError
-from unkernel.serve.http_messages import SHORT, HeaderList, Reply
+from unkernel.serve.http_messages import SHORT_BODY_BYTES, HeaderList, Reply
 from unkernel.serve.json_log import log
 
 _STATUS_LINES = {
     int(status): f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
-_LARGEST_HEAD = 1 << 16  # bytes, beside those that come together with its last ones
-_LINGER = 5.0  # seconds
-_MOST_AHEAD = 1000  # requests of a connection that wait for the answers to earlier ones
-_LAST_REQUEST_SECONDS = 1.0  # in which a client may send one more request when the server ends
-_MOST_REFUSED = 100  # connections that wait for the client to read why
+_MAX_HEAD_BYTES = 1 << 16  # not counting bytes that arrive together with the end of the head
+_LINGER_SECONDS = 5.0
+_MAX_PIPELINED_REQUESTS = 1000  # per connection
+_LAST_REQUEST_SECONDS = 1.0  # a client may still send one request after shutdown begins
+_MAX_REFUSED_CONNECTIONS = 100  # open until their clients have read the error
 
 
 class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half typed
-    """Answer a request at once if its whole body has arrived with its head.
+    """HTTP connection that answers short requests without ASGI.
 
-    ASGI needs a task, an event and several coroutines for each request: they take longer than most models.
-    A request that need not wait for anything is answered without them, where uvicorn's parser has read it.
-    All others go the way of ASGI, as if this class were not there.
+    ASGI creates a task, an event and several coroutines per request, which takes longer than most models. If
+    the whole body has arrived and nothing has to be waited for, this class answers in the parser's callback.
+    All other requests go through ASGI, as in uvicorn.
     """
 
-    app: Application  # the only application that is served so
+    app: Application
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._held: bytearray | None = None  # the body so far of a request that ASGI has not been told of
-        self._is_done = False  # whether what still comes is read and forgotten
-        self._head: tuple[object, int] = (None, 0)  # the request whose head is not whole, and its bytes
+        self._short_body: bytearray | None = None  # the body so far of a request outside ASGI
+        self._ignores_input = False  # whether to discard everything that still arrives
+        self._head: tuple[object, int] = (None, 0)  # the request whose head is incomplete, and its bytes
 
     # --- Short requests -------------------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:
-        if self._is_done:
+        if self._ignores_input:
             return
         super().data_received(data)
-        if self._held is not None:
-            self._pass_on()
-        elif self.timeout_keep_alive_task is None and self.waits_for() is not None:
+        if self._short_body is not None:
+            self._pass_to_asgi()
+        elif self.timeout_keep_alive_task is None and self.pending_head() is not None:
             self._check_head(len(data))
 
     def on_headers_complete(self) -> None:
         if self._may_be_short():
-            self._held = bytearray()
+            self._short_body = bytearray()
         else:
             self._start_cycle()
 
     def on_body(self, body: bytes) -> None:
-        if self._held is None:
+        if self._short_body is None:
             super().on_body(body)
             return
-        self._held += body
-        if len(self._held) > SHORT:
-            self._pass_on()
+        self._short_body += body
+        if len(self._short_body) > SHORT_BODY_BYTES:
+            self._pass_to_asgi()
 
     def on_message_complete(self) -> None:
-        if self._held is not None:
-            reply = self.app.answer_at_once(self.url, self.headers, bytes(self._held))
+        if self._short_body is not None:
+            reply = self.app.answer_at_once(self.url, self.headers, bytes(self._short_body))
             if reply is not None:
-                self._held = None
+                self._short_body = None
                 self._send(reply)
                 return
-            self._pass_on()
+            self._pass_to_asgi()
         super().on_message_complete()
 
     def _may_be_short(self) -> bool:
-        """Whether nothing is to be waited for, as far as the head tells."""
+        """Whether the head allows an answer without ASGI."""
         return (
-            self.url in self.app.short_ways
+            self.url in self.app.fast_routes
             and self.parser.get_method() == b"POST"
-            and self._is_idle()  # else answers would overtake each other
+            and self._is_idle()  # responses must keep their order
             and self.parser.should_keep_alive()
-            and self.parser.get_http_version() == "1.1"  # others must be told that the connection stays
+            and self.parser.get_http_version() == "1.1"  # HTTP/1.0 needs a keep-alive header
             and not self.expect_100_continue
-            and not self.app.guard.is_ending  # others must be told that the connection ends
+            and not self.app.connection_limits.is_ending  # the last response announces the close
             and not self.flow.write_paused
             and not self.transport.is_closing()
         )
 
-    def _pass_on(self) -> None:
-        """Give what is held to ASGI."""
-        assert self._held is not None
-        body, self._held = bytes(self._held), None
+    def _pass_to_asgi(self) -> None:
+        """Give the request and its body so far to ASGI."""
+        assert self._short_body is not None
+        body, self._short_body = bytes(self._short_body), None
         self._start_cycle()
         if body:
             super().on_body(body)
@@ -116,22 +116,22 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
-        guard = self.app.guard
-        guard.connections = self.connections
-        if guard.is_ending:  # it waited to be accepted
+        limits = self.app.connection_limits
+        limits.connections = self.connections
+        if limits.is_ending:  # the connection was in the backlog
             self.shutdown()
-        if len(self.connections) > guard.most + _MOST_REFUSED:
+        if len(self.connections) > limits.max_connections + _MAX_REFUSED_CONNECTIONS:
             transport.abort()
-        elif len(self.connections) > guard.most:
+        elif len(self.connections) > limits.max_connections:
             self._refuse(503, "the server has too many connections: try again in a second")
 
     def shutdown(self) -> None:
-        """End the connection after the request that is being answered, or one that comes within a second.
+        """Close the connection after the running request, or after one that arrives within a second.
 
-        A request may be on its way to a connection that seems idle: it is answered, and the client told that
-        the connection ends.
+        A request may already be on its way to an idle connection. It is answered, and the response announces
+        the close.
         """
-        self.app.guard.is_ending = True
+        self.app.connection_limits.is_ending = True
         if self._is_idle():
             self.loop.call_later(_LAST_REQUEST_SECONDS, self._close_if_idle)
         else:
@@ -144,69 +144,69 @@ class Connection(HttpToolsProtocol):  # type: ignore[misc]  # uvicorn is half ty
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
-    def waits_for(self) -> object | None:
-        """The request whose head has not come, or None while one is answered or the client may rest."""
-        rests = self.timeout_keep_alive_task is not None or self._is_done
-        return (self.scope or self) if self._is_idle() and not rests else None
+    def pending_head(self) -> object | None:
+        """Return the request whose head is incomplete; None while answering, or if the client is idle."""
+        is_resting = self.timeout_keep_alive_task is not None or self._ignores_input
+        return (self.scope or self) if self._is_idle() and not is_resting else None
 
-    def give_up(self) -> None:
-        """Close a connection whose request did not come in time."""
-        if self.scope is None:  # nothing has come
+    def refuse_late_head(self) -> None:
+        """Close the connection because no request arrived in time."""
+        if self.scope is None:  # nothing has arrived
             self.transport.close()
         else:
-            self._refuse(408, "the head of the request did not come in time")
+            self._refuse(408, "the head of the request did not arrive in time")
 
     def _check_head(self, count: int) -> None:
-        """Refuse a head that takes too many bytes; those of whole heads are not counted."""
+        """Refuse a head of too many bytes; complete heads are not counted."""
         known, before = self._head
         self._head = (self.scope, count + (before if known is self.scope else 0))
-        if self._head[1] > _LARGEST_HEAD:
-            self._refuse(431, f"the head of a request may have {_LARGEST_HEAD:,} bytes")
+        if self._head[1] > _MAX_HEAD_BYTES:
+            self._refuse(431, f"the head of a request may have {_MAX_HEAD_BYTES:,} bytes")
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP, in JSON as all others."""
+        """Answer bytes that are not HTTP with an error in JSON, as all errors are."""
         self._refuse(400, "this is not a request of HTTP/1.1")
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Log nothing: a request for websockets is answered as if it had not asked for them."""
+        """Log nothing: requests to upgrade to websockets get an ordinary response."""
 
     def on_response_complete(self) -> None:
-        if self._is_done:
+        if self._ignores_input:
             self.server_state.total_requests += 1
         else:
             super().on_response_complete()
 
     def end(self) -> None:
-        """Close the connection, but let the client read the answer first.
+        """Close the connection after the client has had time to read the response.
 
-        If bytes arrive that nobody reads, the client's system throws the answer away. So the rest of what is
-        sent is read and forgotten, for some seconds at most.
+        Unread input would reset the connection, and the client would lose the response. So input is read and
+        discarded for some seconds.
         """
-        if self.transport.is_closing() or self._is_done:
+        if self.transport.is_closing() or self._ignores_input:
             return
-        self._is_done = True
+        self._ignores_input = True
         self._unset_keepalive_if_required()
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.flow.resume_reading()
-        self.loop.call_later(_LINGER, self.transport.close)
+        self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
     def _start_cycle(self) -> None:
-        if len(self.pipeline) >= _MOST_AHEAD:  # uvicorn queues them without limit
+        if len(self.pipeline) >= _MAX_PIPELINED_REQUESTS:  # uvicorn queues them without limit
             self.transport.abort()
             return
         super().on_headers_complete()
-        self.cycle.transport = _Lingering(self, self.cycle)
-        if self.app.guard.is_ending:
+        self.cycle.transport = _LingeringTransport(self, self.cycle)
+        if self.app.connection_limits.is_ending:
             self.cycle.keep_alive = False
 
     def _refuse(self, status: int, reason: str) -> None:
-        self._write(refusal(RequestError(status, reason, close=True)), [])
+        self._write(make_error_reply(RequestError(status, reason, close=True)), [])
         self.end()
 
 
-class _Lingering:
-    """The transport that uvicorn's answers are written to: one whose body is not read to its end lingers."""
+class _LingeringTransport:
+    """Transport of uvicorn's responses that closes slowly if the request was not read to its end."""
 
     def __init__(self, connection: Connection, cycle: Any) -> None:
         self._connection = connection
@@ -221,39 +221,40 @@ class _Lingering:
             self._connection.transport.close()
 
 
-_OF_PROTOCOL = (
+_PROTOCOL_ATTRIBUTES = (
     *("connections", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline"),
     *("on_response_complete", "scope", "send_400_response", "server_state", "shutdown"),
     *("timeout_keep_alive_task", "_unset_keepalive_if_required"),
 )
-_OF_CYCLE = ("keep_alive", "more_body", "response_complete", "transport")
+_CYCLE_ATTRIBUTES = ("keep_alive", "more_body", "response_complete", "transport")
 
 
-def protocol() -> type[asyncio.Protocol] | str:
-    """The class of connections for uvicorn: ours, or its own if it is not made as ours expects."""
-    differs = difference(HttpToolsProtocol, RequestResponseCycle)
+def choose_protocol() -> type[asyncio.Protocol] | str:
+    """Return our connection class, or the name of uvicorn's own if uvicorn's internals differ from ours."""
+    differs = find_difference(HttpToolsProtocol, RequestResponseCycle)
     if not differs:
         return Connection
     reason = f"uvicorn {uvicorn.__version__} has {differs}"
-    log("requests take the ordinary way", level="warning", reason=reason, remedy="install unkernel[serve]")
+    log("short requests take the slow path", level="warning", reason=reason, remedy="install unkernel[serve]")
     return "httptools"
 
 
-async def _never_asked(scope: Any, receive: Any, send: Any) -> None: ...
+async def _null_app(scope: Any, receive: Any, send: Any) -> None: ...
 
 
-def difference(connections: Any, cycles: Any) -> str:
-    """How uvicorn's classes differ from those that :class:`Connection` changes; empty if they do not."""
-    config = uvicorn.Config(_never_asked, http=connections, log_config=None, ws="none", lifespan="off")
+def find_difference(connections: Any, cycles: Any) -> str:
+    """Describe how uvicorn's classes differ from what :class:`Connection` expects; empty if they do not."""
+    config = uvicorn.Config(_null_app, http=connections, log_config=None, ws="none", lifespan="off")
     loop = asyncio.new_event_loop()
     try:
         config.load()
-        made = connections(config, ServerState(), {}, loop)
+        connection = connections(config, ServerState(), {}, loop)
         options = dict.fromkeys(inspect.signature(cycles).parameters)
-        parts = [(made, name) for name in _OF_PROTOCOL] + [(cycles(**options), name) for name in _OF_CYCLE]
+        cycle = cycles(**options)
     except Exception as error:
         return f"another way to make connections: {error}"
     finally:
         loop.close()
-    missing = next((name for part, name in parts if not hasattr(part, name)), None)
-    return "" if missing is None else f"no {missing}"
+    missing = [name for name in _PROTOCOL_ATTRIBUTES if not hasattr(connection, name)]
+    missing += [name for name in _CYCLE_ATTRIBUTES if not hasattr(cycle, name)]
+    return f"no {missing[0]}" if missing else ""

@@ -7,60 +7,60 @@ import time
 from collections.abc import Iterable
 from typing import Protocol
 
-_RESERVED_FILES = 200  # descriptors that models, logs and the event loop need
+_RESERVED_FILES = 200  # descriptors for models, logs and the event loop
 
 
-class Waiting(Protocol):
+class PendingConnection(Protocol):
     """A connection that may wait for the head of a request."""
 
-    def waits_for(self) -> object | None:
-        """What tells this wait from all others of the connection; None while it waits for nothing."""
+    def pending_head(self) -> object | None:
+        """Return an object that identifies the current wait; None while the connection waits for nothing."""
 
-    def give_up(self) -> None:
-        """Say that the request did not come, and close the connection."""
+    def refuse_late_head(self) -> None:
+        """Answer that the request did not arrive, and close the connection."""
 
 
-class Guard:
+class ConnectionLimits:
     """Limits of the connections of a worker.
 
     Parameters
     ----------
     seconds : float
-        How long the head of a request may take; connections are closed at most a quarter of it later.
+        Time to send the head of a request; connections close at most a quarter of it later.
     connections : int
-        How many connections there may be. Fewer, if the process may not open as many files.
+        Largest number of connections; fewer if the process may open fewer files.
     """
 
     def __init__(self, seconds: float, connections: int) -> None:
         self._seconds = seconds
-        self.most = min(connections, max(_open_files() - _RESERVED_FILES, 1))
-        self.connections: Iterable[Waiting] = ()
-        self.is_ending = False  # whether connections end after one more request
-        self._since: dict[Waiting, tuple[object, float]] = {}
+        self.max_connections = min(connections, max(_max_open_files() - _RESERVED_FILES, 1))
+        self.connections: Iterable[PendingConnection] = ()
+        self.is_ending = False  # whether connections close after one more request
+        self._since: dict[PendingConnection, tuple[object, float]] = {}
 
-    async def give_up(self) -> None:
-        """Close the connections that wait too long, in an endless loop."""
+    async def watch(self) -> None:
+        """Close overdue connections regularly, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
-            self.look(time.monotonic())
+            self.close_overdue(time.monotonic())
 
-    def look(self, now: float) -> None:
-        """Close the connections that have waited too long at this time."""
+    def close_overdue(self, now: float) -> None:
+        """Close the connections that have waited too long by now."""
         before, self._since = self._since, {}
         for connection in list(self.connections):
-            wait = connection.waits_for()
+            wait = connection.pending_head()
             if wait is None:
                 continue
             known, began = before.get(connection, (None, now))
             since = began if known is wait else now
             if now - since >= self._seconds:
-                connection.give_up()
+                connection.refuse_late_head()
             else:
                 self._since[connection] = (wait, since)
 
 
-def _open_files() -> int:
-    """How many files the process may open, after raising that to what it may be raised to."""
+def _max_open_files() -> int:
+    """Raise the limit of open files to its maximum, and return it."""
     try:
         import resource
     except ImportError:  # Windows sets no such limit

@@ -9,7 +9,7 @@ from unkernel.serve.answerers import FieldError
 
 _COLUMN = re.compile(r"column '((?:[^'\\]|\\.)*)'")
 _QUOTED = r"'(?:[^'\\]|\\.)*'"
-_PYTHON = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")  # what is quoted is the client's
+_PYTHON = re.compile(rf"{_QUOTED}|a value of type (\w+)|a (dict)\b")  # quotes hold the client's own words
 _JSON = {
     "dict": "an object",
     "list": "a list",
@@ -19,22 +19,22 @@ _JSON = {
     "bool": "true or false",
     "NoneType": "null",
 }
-_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # a place among several trees, of which there is one
+_TREE = re.compile(r"^trees\[\d+\]:(\d+):(\d+): ")  # one request has one tree: its index says nothing
 
 
 class RequestError(Exception):
-    """A request that cannot be answered.
+    """A request that is refused.
 
     Attributes
     ----------
     status : int
-        Of HTTP.
+        The HTTP status.
     reason : str
-        What was wrong, where, and what would be right.
+        The error, its place, and the expected input.
     field : str or None
-        Which part of the body, where that is known.
+        The invalid part of the body, if known.
     close : bool
-        Whether the rest of the request is not read, so that the connection ends.
+        Whether to close the connection without reading the rest of the request.
     """
 
     def __init__(self, status: int, reason: str, *, field: str | None = None, close: bool = False) -> None:
@@ -45,13 +45,13 @@ class RequestError(Exception):
         self.close = close
 
     def to_json(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """Return the body of the response."""
         return {"error": self.reason} | ({} if self.field is None else {"field": self.field})
 
 
-def bad_input(error: Exception, place: str = "") -> RequestError:
-    """The error of an input that a model refuses; `place` is its place in the body."""
-    reason = _TREE.sub(r"line \1, character \2: ", _PYTHON.sub(_in_json, str(error)))
+def make_input_error(error: Exception, place: str = "") -> RequestError:
+    """Turn a model's error into a RequestError; `place` is the input's place in the body."""
+    reason = _TREE.sub(r"line \1, character \2: ", _PYTHON.sub(_name_json_type, str(error)))
     column = _COLUMN.search(reason)
     known = error.field if isinstance(error, FieldError) else ""
     part = known or (column[1] if column else "")
@@ -59,6 +59,6 @@ def bad_input(error: Exception, place: str = "") -> RequestError:
     return RequestError(400, f"{place}: {reason}" if place else reason, field=field or None)
 
 
-def _in_json(found: re.Match[str]) -> str:
-    """A type of Python in the words of JSON."""
+def _name_json_type(found: re.Match[str]) -> str:
+    """Return the JSON name of a Python type."""
     return _JSON.get(found[1] or found[2] or "", found[0])

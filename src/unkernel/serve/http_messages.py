@@ -1,4 +1,4 @@
-"""Requests and answers, in the words of ASGI and in ours."""
+"""Types of requests, responses and endpoints."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from unkernel.serve.served_models import Served
+    from unkernel.serve.served_models import ServedModel
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 HeaderList = list[tuple[bytes, bytes]]
 
-SHORT = 1 << 14  # bytes of a body: longer ones seldom come in one piece, and are answered in a thread
+SHORT_BODY_BYTES = 1 << 14  # longer bodies seldom arrive in one piece, and go to a thread
 JSON: HeaderList = [(b"content-type", b"application/json")]
 
 
 class Reply(NamedTuple):
-    """The answer to a request: a body, or its parts as they come."""
+    """The response to a request: a whole body, or a stream of its parts."""
 
     body: bytes | AsyncIterator[bytes]
     status: int
@@ -33,7 +33,7 @@ class Head(NamedTuple):
     query: bytes = b""
 
 
-Answer = Callable[["Served", Head, bytes], Reply]
+Answer = Callable[["ServedModel", Head, bytes], Reply]
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Endpoint:
     ----------
     name : str
     answer : callable
-        Gives the answer of a model to a head and a body, in any thread.
+        Returns a model's reply to a head and a body; called on the event loop or in a thread.
     short : bool, default=True
-        Whether models that are quick answer short bodies within microseconds.
+        Whether quick models answer short bodies within microseconds, on the event loop.
     streams : bool, default=False
-        Whether a body may be JSON lines, which are answered as they come.
+        Whether the body may be JSON lines, answered as they arrive.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Route:
-    """A model and an endpoint of it."""
+    """An endpoint of a model."""
 
     model: str
     endpoint: Endpoint

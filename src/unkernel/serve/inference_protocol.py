@@ -1,8 +1,7 @@
-"""The Open Inference Protocol, version 2: how tensors stand in requests and answers.
+"""The Open Inference Protocol, version 2: tensors in requests and responses.
 
-The specification is that of KServe (`open-inference-protocol`, REST). Tensors are JSON, or, as in its
-extension for binary data, bytes after the JSON, whose length the header `Inference-Header-Content-Length`
-tells.
+The specification is KServe's (`open-inference-protocol`, REST). Tensors are JSON or, as in its extension for
+binary data, bytes after the JSON. The header `Inference-Header-Content-Length` gives the length of the JSON.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 from unkernel._version import __version__
 from unkernel.serve.answerers import Answerer, Json, Tensor
 from unkernel.serve.errors import RequestError
-from unkernel.serve.request_bodies import from_json, to_json
-from unkernel.serve.served_models import Served
+from unkernel.serve.request_bodies import decode_json, encode_json
+from unkernel.serve.served_models import ServedModel
 
 JSON_LENGTH = b"inference-header-content-length"
 EXTENSIONS = ["binary_tensor_data", "model_repository"]
@@ -41,11 +40,11 @@ _NUMPY: dict[str, Any] = {
     "FP64": np.float64,
 }
 _JSON_TYPES: dict[str, tuple[type, ...]] = {_BYTES: (str,), "BOOL": (bool,)}
-_MOST_AXES = 8
+_MAX_AXES = 8
 
 
-def metadata(served: Served) -> Json:
-    """The metadata of a model: its inputs and outputs."""
+def model_metadata(served: ServedModel) -> Json:
+    """Return the metadata of a model: its name, version, inputs and outputs."""
     return {
         "name": served.name,
         "versions": [served.version],
@@ -59,84 +58,84 @@ def metadata(served: Served) -> Json:
 
 
 class Request:
-    """A request to infer.
+    """A request to the endpoint infer.
 
     Parameters
     ----------
     body : bytes
     json_length : int or None
-        Where the JSON ends and the bytes of tensors begin; None where all is JSON.
+        Length of the JSON before the bytes of tensors; None if the whole body is JSON.
     """
 
     def __init__(self, body: bytes, json_length: int | None) -> None:
         if json_length is not None and not 0 <= json_length <= len(body):
             raise RequestError(400, f"{JSON_LENGTH.decode()} is not a length within the body")
         self._binary = memoryview(b"" if json_length is None else body[json_length:])
-        self._json = from_json(body if json_length is None else body[:json_length])
+        self._json = decode_json(body if json_length is None else body[:json_length])
         if not isinstance(self._json, dict):
             raise RequestError(400, 'expected an object with "inputs"')
-        self.id = _checked(self._json, "id", str, "", default=None)
-        self.inputs = self._inputs()
+        self.id = _get_typed(self._json, "id", str, "", default=None)
+        self.inputs = self._read_inputs()
 
-    def _inputs(self) -> dict[str, NDArray[Any]]:
+    def _read_inputs(self) -> dict[str, NDArray[Any]]:
         found: dict[str, NDArray[Any]] = {}
-        for number, given in enumerate(_checked(self._json, "inputs", list, "")):
+        for number, given in enumerate(_get_typed(self._json, "inputs", list, "")):
             place = f"inputs[{number}]"
             if not isinstance(given, dict):
                 raise RequestError(400, f"{place} must be an object", field=place)
-            name = _checked(given, "name", str, place)
+            name = _get_typed(given, "name", str, place)
             if name in found:
                 raise RequestError(400, f"{place}: a second input {name!r}", field=f"{place}.name")
-            found[name] = self._tensor(given, place)
+            found[name] = self._read_tensor(given, place)
         if self._binary:
             raise RequestError(400, f"there are {len(self._binary)} bytes after the last tensor")
         return found
 
-    def _tensor(self, given: Json, place: str) -> NDArray[Any]:
-        datatype = _checked(given, "datatype", str, place)
+    def _read_tensor(self, given: Json, place: str) -> NDArray[Any]:
+        datatype = _get_typed(given, "datatype", str, place)
         if datatype != _BYTES and datatype not in _NUMPY:
             known = ", ".join([_BYTES, *_NUMPY])
             raise RequestError(
                 400, f"{place}.datatype must be one of {known}, got {datatype!r}", field=f"{place}.datatype"
             )
-        shape = _shape(given, place)
-        size = _checked(given, "parameters", dict, place, default={}).get("binary_data_size")
+        shape = _read_shape(given, place)
+        size = _get_typed(given, "parameters", dict, place, default={}).get("binary_data_size")
         values = (
-            _from_data(_checked(given, "data", list, place), datatype, place)
+            _parse_data(_get_typed(given, "data", list, place), datatype, place)
             if size is None
-            else _from_bytes(self._taken(size, place), datatype, place)
+            else _parse_bytes(self._take_bytes(size, place), datatype, place)
         )
         if len(values) != math.prod(shape):
             reason = f"{place}: the shape {shape} has {math.prod(shape)} values, and there are {len(values)}"
             raise RequestError(400, reason, field=f"{place}.shape")
         try:
             return values.reshape(shape)
-        except (ValueError, OverflowError):  # axes beyond all bounds, beside one of length 0
+        except (ValueError, OverflowError):  # huge axes beside one of length 0
             raise RequestError(400, f"{place}.shape is too large", field=f"{place}.shape") from None
 
-    def _taken(self, size: Any, place: str) -> memoryview:
+    def _take_bytes(self, size: Any, place: str) -> memoryview:
         if type(size) is not int or not 0 <= size <= len(self._binary):
-            reason = f"{place}: binary_data_size must be at most the {len(self._binary)} bytes that are left"
+            reason = f"{place}: binary_data_size must be at most the {len(self._binary)} remaining bytes"
             raise RequestError(400, reason, field=f"{place}.parameters.binary_data_size")
         taken, self._binary = self._binary[:size], self._binary[size:]
         return taken
 
-    def wanted(self, answerer: Answerer) -> list[tuple[Tensor, bool]]:
-        """The outputs that are asked for, and whether each is to be bytes."""
+    def select_outputs(self, answerer: Answerer) -> list[tuple[Tensor, bool]]:
+        """Return the requested outputs, and whether each is to be sent as bytes."""
         known = {tensor.name: tensor for tensor in answerer.outputs}
-        always = _checked(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
+        always = _get_typed(self._json, "parameters", dict, "", default={}).get("binary_data_output") is True
         if "outputs" not in self._json:
             return [(tensor, always) for tensor in known.values()]
         found = []
-        for number, asked in enumerate(_checked(self._json, "outputs", list, "")):
+        for number, asked in enumerate(_get_typed(self._json, "outputs", list, "")):
             place = f"outputs[{number}]"
             if not isinstance(asked, dict):
                 raise RequestError(400, f"{place} must be an object", field=place)
-            name = _checked(asked, "name", str, place)
+            name = _get_typed(asked, "name", str, place)
             if name not in known:
                 reason = f"{place}: the model has no output {name!r}; it has: {', '.join(known)}"
                 raise RequestError(400, reason, field=f"{place}.name")
-            parameters = _checked(asked, "parameters", dict, place, default={})
+            parameters = _get_typed(asked, "parameters", dict, place, default={})
             found.append((known[name], parameters.get("binary_data", always) is True))
         return found
 
@@ -145,8 +144,8 @@ _MISSING = object()
 _KINDS: dict[type, str] = {str: "a string", list: "a list", dict: "an object"}
 
 
-def _checked(given: Json, key: str, kind: type, place: str, *, default: Any = _MISSING) -> Any:
-    """The value of a key; a RequestError where it is missing or of another type."""
+def _get_typed(given: Json, key: str, kind: type, place: str, *, default: Any = _MISSING) -> Any:
+    """Return the value of a key; raise a RequestError if it is missing or of another type."""
     value = given.get(key, default)
     field = f"{place}.{key}" if place else key
     if value is _MISSING:
@@ -156,15 +155,15 @@ def _checked(given: Json, key: str, kind: type, place: str, *, default: Any = _M
     return value
 
 
-def _shape(given: Json, place: str) -> tuple[int, ...]:
-    shape = _checked(given, "shape", list, place)
-    if not 1 <= len(shape) <= _MOST_AXES or not all(type(size) is int and size >= 0 for size in shape):
+def _read_shape(given: Json, place: str) -> tuple[int, ...]:
+    shape = _get_typed(given, "shape", list, place)
+    if not 1 <= len(shape) <= _MAX_AXES or not all(type(size) is int and size >= 0 for size in shape):
         raise RequestError(400, f"{place}.shape must be a list of sizes, got {shape}", field=f"{place}.shape")
     return tuple(shape)
 
 
-def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
-    """Values from JSON, flat or nested as the shape is."""
+def _parse_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
+    """Convert values from JSON, flat or nested, to a flat array."""
     while data and isinstance(data[0], list):
         if not all(isinstance(part, list) for part in data):
             raise RequestError(400, f"{place}.data is nested unevenly", field=f"{place}.data")
@@ -172,7 +171,7 @@ def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
     kinds = _JSON_TYPES.get(datatype, (int, float) if datatype.startswith("FP") else (int,))
     for value in data:
         if type(value) not in kinds and value is not None:
-            reason = f"{place}.data: {_shown(value)} is no {datatype}"
+            reason = f"{place}.data: {_abbreviate(value)} is not of type {datatype}"
             raise RequestError(400, reason, field=f"{place}.data")
     if datatype == _BYTES or None in data:
         found = np.empty(len(data), dtype=object)
@@ -186,16 +185,18 @@ def _from_data(data: list[Any], datatype: str, place: str) -> NDArray[Any]:
         ) from None
 
 
-def _shown(value: Any) -> str:
-    """The beginning of a value, in the words of JSON."""
+def _abbreviate(value: Any) -> str:
+    """Return the beginning of a value as JSON."""
     return json.dumps(value)[:60]
 
 
-def _from_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
+def _parse_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
     if datatype != _BYTES:
         kind = np.dtype(_NUMPY[datatype])
         if len(data) % kind.itemsize:
-            raise RequestError(400, f"{place}: {len(data)} bytes are no values of {datatype}", field=place)
+            raise RequestError(
+                400, f"{place}: {len(data)} bytes are not a whole number of {datatype} values", field=place
+            )
         return np.frombuffer(data, dtype=kind)
     texts, begin = [], 0
     while begin < len(data):
@@ -214,7 +215,7 @@ def _from_bytes(data: memoryview, datatype: str, place: str) -> NDArray[Any]:
 
 
 def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: int) -> None:
-    """Raise a RequestError if inputs are not those of a model, or too many at once."""
+    """Raise a RequestError if the inputs do not fit the model, or are too many."""
     known = [tensor.name for tensor in answerer.inputs]
     unknown = next((name for name in given if name not in known), None)
     if unknown is not None:
@@ -237,34 +238,34 @@ def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: in
             )
 
 
-# --- Answers ------------------------------------------------------------------------------------------
+# --- Responses ----------------------------------------------------------------------------------------
 
 
-def answer(
-    served: Served, request: Request, found: Mapping[str, Any]
+def encode_answer(
+    served: ServedModel, request: Request, found: Mapping[str, Any]
 ) -> tuple[bytes, list[tuple[bytes, bytes]]]:
-    """The body of an answer, and its headers."""
+    """Return the body of a response, and its headers."""
     outputs: list[Json] = []
     binary: list[bytes] = []
-    for tensor, as_bytes in request.wanted(served.answerer):
+    for tensor, as_bytes in request.select_outputs(served.answerer):
         values = np.asarray(found[tensor.name])
         output: Json = {"name": tensor.name, "datatype": tensor.datatype, "shape": list(values.shape)}
         if as_bytes:
-            data = _to_bytes(values, tensor.datatype)
+            data = _encode_bytes(values, tensor.datatype)
             output["parameters"] = {"binary_data_size": len(data)}
             binary.append(data)
         else:
             output["data"] = values.reshape(-1).tolist()
         outputs.append(output)
-    told = {"model_name": served.name, "model_version": served.version, "outputs": outputs}
-    head = to_json(told if request.id is None else told | {"id": request.id})
+    answer = {"model_name": served.name, "model_version": served.version, "outputs": outputs}
+    head = encode_json(answer if request.id is None else answer | {"id": request.id})
     if not binary:
         return head, [(b"content-type", b"application/json")]
     headers = [(b"content-type", b"application/octet-stream"), (JSON_LENGTH, b"%d" % len(head))]
     return b"".join([head, *binary]), headers
 
 
-def _to_bytes(values: NDArray[Any], datatype: str) -> bytes:
+def _encode_bytes(values: NDArray[Any], datatype: str) -> bytes:
     if datatype != _BYTES:
         return np.ascontiguousarray(values, dtype=_NUMPY[datatype]).tobytes()
     texts = [str(value).encode() for value in values.reshape(-1).tolist()]

@@ -1,4 +1,4 @@
-"""All other endpoints: models, health, metrics, documentation and the page."""
+"""The endpoints about models and the server: descriptions, health, metrics, documentation and the page."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 
 from unkernel.serve import inference_protocol
-from unkernel.serve.connection_limits import Guard
+from unkernel.serve.connection_limits import ConnectionLimits
 from unkernel.serve.errors import RequestError
 from unkernel.serve.http_messages import Head
 from unkernel.serve.http_messages import Route as ModelRoute
 from unkernel.serve.metrics import Metrics
-from unkernel.serve.model_endpoints import Asking
-from unkernel.serve.openapi import document
-from unkernel.serve.request_bodies import to_json
-from unkernel.serve.served_models import Models
+from unkernel.serve.model_endpoints import ModelEndpoints
+from unkernel.serve.openapi import make_document
+from unkernel.serve.request_bodies import encode_json
+from unkernel.serve.served_models import ServedModels
 from unkernel.serve.watchdog import Watchdog
 
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 _POLICY = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
 
 
-class Pages:
-    """The other endpoints.
+class InfoEndpoints:
+    """Handlers of all endpoints that models do not answer.
 
     Parameters
     ----------
-    models : Models
-    asking : Asking
+    models : ServedModels
+    model_endpoints : ModelEndpoints
     metrics : Metrics
-    guard : Guard
+    connection_limits : ConnectionLimits
     watchdog : Watchdog or None
     """
 
     def __init__(
         self,
-        models: Models,
-        asking: Asking,
+        models: ServedModels,
+        model_endpoints: ModelEndpoints,
         metrics: Metrics,
-        guard: Guard,
+        connection_limits: ConnectionLimits,
         watchdog: Watchdog | None = None,
     ) -> None:
         self._models = models
-        self._guard = guard
+        self._connection_limits = connection_limits
         self._watchdog = watchdog
-        self._asking = asking
+        self._model_endpoints = model_endpoints
         self._metrics = metrics
         self._files = {
             entry.name: entry.read_bytes()
@@ -60,29 +60,29 @@ class Pages:
         }
 
     def router(self) -> Router:
-        """The router of all these endpoints; it raises errors, which the application answers."""
+        """Return a router of the endpoints; it raises errors, and the application answers them."""
         version = "/v2/models/{name}/versions/{version}"
         return Router(
             routes=[
-                Route("/", self._file("index.html")),
-                Route("/docs", self._file("docs.html")),
-                Route("/page/{file}", self.file),
-                Route("/openapi.json", self.openapi),
-                Route("/metrics", self.metrics),
-                Route("/models", self.listed),
-                Route("/models/{name}", self.described),
+                Route("/", self._make_file_endpoint("index.html")),
+                Route("/docs", self._make_file_endpoint("docs.html")),
+                Route("/page/{file}", self.send_file),
+                Route("/openapi.json", self.send_openapi),
+                Route("/metrics", self.send_metrics),
+                Route("/models", self.list_models),
+                Route("/models/{name}", self.describe_model),
                 Route("/models/{name}/load", self.load, methods=["POST"]),
-                Route("/models/{name}/{endpoint}", self.unknown, methods=["POST"]),
-                Route("/v2", self.server),
-                Route("/v2/health/live", self.live),
-                Route("/v2/health/ready", self.ready),
-                Route("/v2/models/{name}", self.metadata),
-                Route("/v2/models/{name}/ready", self.model_ready),
-                Route("/v2/models/{name}/infer", self.unknown, methods=["POST"]),
-                Route(version, self.metadata),
-                Route(f"{version}/ready", self.model_ready),
+                Route("/models/{name}/{endpoint}", self.refuse_path, methods=["POST"]),
+                Route("/v2", self.describe_server),
+                Route("/v2/health/live", self.check_live),
+                Route("/v2/health/ready", self.check_ready),
+                Route("/v2/models/{name}", self.describe_tensors),
+                Route("/v2/models/{name}/ready", self.check_model_ready),
+                Route("/v2/models/{name}/infer", self.refuse_path, methods=["POST"]),
+                Route(version, self.describe_tensors),
+                Route(f"{version}/ready", self.check_model_ready),
                 Route(f"{version}/infer", self.infer, methods=["POST"]),
-                Route("/v2/repository/index", self.index, methods=["POST"]),
+                Route("/v2/repository/index", self.list_repository, methods=["POST"]),
                 Route("/v2/repository/models/{name}/load", self.load, methods=["POST"]),
             ],
             redirect_slashes=False,
@@ -91,7 +91,11 @@ class Pages:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: object) -> AsyncIterator[None]:
-        works = [self._models.watch(), self._asking.patience.give_up(), self._guard.give_up()]
+        works = [
+            self._models.watch(),
+            self._model_endpoints.body_timeouts.watch(),
+            self._connection_limits.watch(),
+        ]
         if self._watchdog is not None:
             works.append(self._watchdog.beat())
         tasks = [asyncio.create_task(work) for work in works]
@@ -100,82 +104,86 @@ class Pages:
         finally:
             for task in tasks:
                 task.cancel()
-            self._asking.close()
+            self._model_endpoints.close()
 
     # --- Models ---------------------------------------------------------------------------------------
 
-    async def listed(self, _: Request) -> Response:
-        return _json({"models": [self._models.describe(name) for name in self._models.names]})
+    async def list_models(self, _: Request) -> Response:
+        return _json_response({"models": [self._models.describe(name) for name in self._models.names]})
 
-    async def described(self, request: Request) -> Response:
-        return _json(self._models.describe(request.path_params["name"]))
+    async def describe_model(self, request: Request) -> Response:
+        return _json_response(self._models.describe(request.path_params["name"]))
 
     async def load(self, request: Request) -> Response:
         served = await asyncio.to_thread(self._models.reload, request.path_params["name"])
-        return _json({"name": served.name, "version": served.version, "load_seconds": served.load_seconds})
+        return _json_response(
+            {"name": served.name, "version": served.version, "load_seconds": served.load_seconds}
+        )
 
-    async def unknown(self, request: Request) -> Response:
+    async def refuse_path(self, request: Request) -> Response:
         self._models.get(request.path_params["name"])
         raise RequestError(404, f"there is nothing at {request.url.path}; see /docs")
 
     # --- The Open Inference Protocol ------------------------------------------------------------------
 
-    async def server(self, _: Request) -> Response:
-        return _json(inference_protocol.SERVER)
+    async def describe_server(self, _: Request) -> Response:
+        return _json_response(inference_protocol.SERVER)
 
-    async def live(self, _: Request) -> Response:
-        return _json({"live": True})
+    async def check_live(self, _: Request) -> Response:
+        return _json_response({"live": True})
 
-    async def ready(self, _: Request) -> Response:
+    async def check_ready(self, _: Request) -> Response:
         for name in self._models.names:
             self._models.get(name)
-        return _json({"ready": True})
+        return _json_response({"ready": True})
 
-    async def metadata(self, request: Request) -> Response:
-        return _json(inference_protocol.metadata(self._models.get(**request.path_params)))
+    async def describe_tensors(self, request: Request) -> Response:
+        return _json_response(inference_protocol.model_metadata(self._models.get(**request.path_params)))
 
-    async def model_ready(self, request: Request) -> Response:
+    async def check_model_ready(self, request: Request) -> Response:
         served = self._models.get(**request.path_params)
-        return _json({"name": served.name, "ready": True})
+        return _json_response({"name": served.name, "ready": True})
 
     async def infer(self, request: Request) -> Response:
         name, version = request.path_params["name"], request.path_params["version"]
-        route, head = ModelRoute(name, self._asking.infer), Head(dict(request.headers.raw))
-        reply = await self._asking.answer(route, head, request.receive, version)
+        route, head = ModelRoute(name, self._model_endpoints.infer), Head(dict(request.headers.raw))
+        reply = await self._model_endpoints.answer(route, head, request.receive, version)
         assert isinstance(reply.body, bytes)
         response = Response(reply.body)
         response.raw_headers[:] = [*reply.headers, (b"content-length", b"%d" % len(reply.body))]
         return response
 
-    async def index(self, _: Request) -> Response:
+    async def list_repository(self, _: Request) -> Response:
         served = [self._models.get(name) for name in self._models.names]
-        return _json([{"name": one.name, "version": one.version, "state": "READY"} for one in served])
+        return _json_response(
+            [{"name": one.name, "version": one.version, "state": "READY"} for one in served]
+        )
 
     # --- For people, and for Prometheus ---------------------------------------------------------------
 
-    async def metrics(self, _: Request) -> Response:
-        text, kind = await asyncio.to_thread(self._metrics.text)
+    async def send_metrics(self, _: Request) -> Response:
+        text, kind = await asyncio.to_thread(self._metrics.render)
         return Response(text, headers={"content-type": kind})
 
-    async def openapi(self, _: Request) -> Response:
-        return _json(document([self._models.get(name) for name in self._models.names]))
+    async def send_openapi(self, _: Request) -> Response:
+        return _json_response(make_document([self._models.get(name) for name in self._models.names]))
 
-    async def file(self, request: Request) -> Response:
-        return self._response(request.path_params["file"])
+    async def send_file(self, request: Request) -> Response:
+        return self._make_file_response(request.path_params["file"])
 
-    def _file(self, name: str) -> Callable[[Request], Any]:
+    def _make_file_endpoint(self, name: str) -> Callable[[Request], Any]:
         async def endpoint(_: Request) -> Response:
-            return self._response(name)
+            return self._make_file_response(name)
 
         return endpoint
 
-    def _response(self, name: str) -> Response:
-        """A file of the page: those were read when the server started, and no other is ever opened."""
+    def _make_file_response(self, name: str) -> Response:
+        """Return a file of the page. All were read at startup, so requests never open files."""
         if name not in self._files or name.rpartition(".")[2] not in _TYPES:
             raise RequestError(404, f"there is no {name!r}")
         headers = {"content-security-policy": _POLICY, "cache-control": "no-cache"}
         return Response(self._files[name], media_type=_TYPES[name.rpartition(".")[2]], headers=headers)
 
 
-def _json(value: Any) -> Response:
-    return Response(to_json(value), media_type="application/json")
+def _json_response(value: Any) -> Response:
+    return Response(encode_json(value), media_type="application/json")

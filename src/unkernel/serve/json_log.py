@@ -1,4 +1,4 @@
-"""The log: one JSON object per line, on stderr."""
+"""Log of the server: one JSON object per line, on stderr."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class _JsonLines(logging.Formatter):
 
 
 def log(message: str, *, level: str = "info", exc_info: Any = None, **facts: Any) -> None:
-    """Write a line."""
+    """Write a line to the log."""
     _LOGGER.log(
         logging.getLevelNamesMapping()[level.upper()], message, extra={"facts": facts}, exc_info=exc_info
     )
 
 
 def start_log(*, quiet: bool = False) -> None:
-    """Make this process log to stderr. A disk that is full costs lines, and never a request.
+    """Log to stderr; with `quiet`, log errors and warnings only.
 
-    With `quiet`, it logs errors and warnings only.
+    If a line cannot be written (the disk is full, say), it is lost, and no request fails.
     """
     logging.raiseExceptions = False
     handler = logging.StreamHandler(sys.stderr)

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, their time, errors and loaded models, over all workers."""
+"""Metrics for Prometheus: requests, times, errors and loaded models of all workers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from unkernel.serve.served_models import Served
+    from unkernel.serve.served_models import ServedModel
 
-_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the workers of a server keep what they count
-_SECONDS = (
+_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"  # names the folder of the workers' counts
+_BUCKET_SECONDS = (
     0.0001,
     0.00025,
     0.0005,
@@ -32,35 +32,35 @@ _SECONDS = (
 
 
 def share_counts(depot: Path) -> None:
-    """Let all workers count together; before the first of them counts."""
+    """Make all workers count together. Call this before the first worker starts."""
     folder = depot / "metrics"
     folder.mkdir(exist_ok=True)
-    os.environ[_FOLDER] = str(folder)
+    os.environ[_FOLDER_VARIABLE] = str(folder)
 
 
 class Metrics:
     """The metrics of a worker."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # reads _FOLDER
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # reads _FOLDER_VARIABLE
 
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "unkernel_request_seconds",
-            "Requests, by the time from their head to the end of the answer.",
+            "Time from the head of a request to the end of its response.",
             ["model", "endpoint", "status"],
-            buckets=_SECONDS,
+            buckets=_BUCKET_SECONDS,
             registry=self._registry,
         )
         self._loads = Counter(
             "unkernel_model_loads",
-            "Files loaded, or refused.",
+            "Model files that were loaded or refused.",
             ["model", "result"],
             registry=self._registry,
         )
         self._load_seconds = Gauge(
             "unkernel_model_load_seconds",
-            "Of the version that is served.",
+            "Time to load the version that is served.",
             ["model"],
             multiprocess_mode="livemax",
             registry=self._registry,
@@ -74,39 +74,39 @@ class Metrics:
         )
         self._children: dict[tuple[str, str, int], Histogram] = {}
 
-    def answered(self, model: str, endpoint: str, status: int, seconds: float) -> None:
-        """Count a request."""
+    def count_request(self, model: str, endpoint: str, status: int, seconds: float) -> None:
+        """Count a request and its time."""
         key = (model, endpoint, status)
         child = self._children.get(key)
-        if child is None:  # labels are looked up once: that takes longer than counting
+        if child is None:  # labels are looked up once: the lookup takes longer than counting
             child = self._children[key] = self._seconds.labels(model, endpoint, str(status))
         child.observe(seconds)
 
-    def loaded(self, served: Served) -> None:
-        """Count a version that was loaded."""
+    def count_load(self, served: ServedModel) -> None:
+        """Count a loaded version."""
         self._loads.labels(served.name, "loaded").inc()
         self._load_seconds.labels(served.name).set(served.load_seconds)
         self._version.labels(served.name).set(float(served.version))
 
-    def refused(self, model: str) -> None:
-        """Count a file that was refused."""
+    def count_refusal(self, model: str) -> None:
+        """Count a refused file."""
         self._loads.labels(model, "refused").inc()
 
-    def text(self) -> tuple[bytes, str]:
-        """All that the workers have counted, and its content type."""
+    def render(self) -> tuple[bytes, str]:
+        """Return the metrics of all workers, and their content type."""
         from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
         from prometheus_client.multiprocess import MultiProcessCollector
 
-        if _FOLDER not in os.environ:
+        if _FOLDER_VARIABLE not in os.environ:
             return generate_latest(self._registry), CONTENT_TYPE_LATEST
-        _forget_dead_workers(Path(os.environ[_FOLDER]))
-        everyone = CollectorRegistry()
-        MultiProcessCollector(everyone)
-        return generate_latest(everyone), CONTENT_TYPE_LATEST
+        _forget_dead_workers(Path(os.environ[_FOLDER_VARIABLE]))
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)
+        return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
 def _forget_dead_workers(folder: Path) -> None:
-    """Remove the gauges of workers that have ended; their counters stay."""
+    """Remove the gauges of workers that have ended; keep their counters."""
     from prometheus_client.multiprocess import mark_process_dead
 
     for path in folder.glob("gauge_live*_*.db"):

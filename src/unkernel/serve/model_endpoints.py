@@ -1,4 +1,8 @@
-"""The endpoints that models answer: predict, explain and infer."""
+"""The endpoints that models answer: predict, explain and infer.
+
+Each endpoint is one function from a model, a head and a body to a reply. It runs on the event loop if the
+answer takes microseconds, and in a thread otherwise.
+"""
 
 from __future__ import annotations
 
@@ -15,40 +19,49 @@ import numpy as np
 from unkernel._core import JsonShape, TimeLimit
 from unkernel.serve import inference_protocol
 from unkernel.serve.answerers import Answerer, ItemError
-from unkernel.serve.errors import RequestError, bad_input
-from unkernel.serve.http_messages import JSON, SHORT, Endpoint, Head, HeaderList, Receive, Reply, Route
+from unkernel.serve.errors import RequestError, make_input_error
+from unkernel.serve.http_messages import (
+    JSON,
+    SHORT_BODY_BYTES,
+    Endpoint,
+    Head,
+    HeaderList,
+    Receive,
+    Reply,
+    Route,
+)
 from unkernel.serve.json_log import log
-from unkernel.serve.request_bodies import Patience, from_json, lines_of, to_json, whole_body
-from unkernel.serve.served_models import Models, Served
+from unkernel.serve.request_bodies import BodyTimeouts, decode_json, encode_json, read_body, read_lines
+from unkernel.serve.served_models import ServedModel, ServedModels
 from unkernel.serve.settings import Limits
 from unkernel.serve.thread_pool import AbandonableThreads
 
 _Answer = TypeVar("_Answer")
 _LINES = (b"application/x-ndjson", b"application/jsonl", b"application/jsonlines")
 _LINES_HEADERS: HeaderList = [(b"content-type", b"application/x-ndjson")]
-_TOP, _MOST_TOP = 10, 1000
-_LEAST_SECONDS = 1e-3
-_GRACE_SECONDS = 5.0  # beyond the time that a request may take
-_MOST_DIGITS = 18  # of a number of bytes
+_DEFAULT_TOP, _MAX_TOP = 10, 1000
+_MIN_SECONDS = 1e-3
+_GRACE_SECONDS = 5.0  # after the timeout of a request
+_MAX_LENGTH_DIGITS = 18
 _decode = msgspec.json.Decoder().decode
 
 
-class Asking:
+class ModelEndpoints:
     """Handlers of the endpoints predict, explain and infer.
 
     Parameters
     ----------
-    models : Models
+    models : ServedModels
     limits : Limits
     threads : int
-        Of requests that take longer than others should wait.
+        Number of threads for slow requests.
     on_stuck : callable, optional
-        Called when a request does not end some seconds after it was given up.
+        Called when work continues for some seconds after its request has timed out.
     """
 
     def __init__(
         self,
-        models: Models,
+        models: ServedModels,
         limits: Limits,
         threads: int,
         on_stuck: Callable[[], object] = lambda: None,
@@ -56,12 +69,12 @@ class Asking:
         self._models = models
         self._on_stuck = on_stuck
         self._limits = limits
-        self.patience = Patience(limits.seconds)
+        self.body_timeouts = BodyTimeouts(limits.seconds)
         self._pool = AbandonableThreads(threads)
         self.infer = Endpoint("infer", self._infer)
 
     def routes(self) -> dict[str, Route]:
-        """What models answer, by path."""
+        """Return the routes of all models, by path."""
         predict = Endpoint("predict", self._predict, streams=True)
         explain = Endpoint("explain", _explain, short=False)
         found: dict[str, Route] = {}
@@ -72,30 +85,32 @@ class Asking:
         return found
 
     def close(self) -> None:
-        """Stop the threads; running computations are not waited for."""
+        """Stop the threads without waiting for running work."""
         self._pool.shutdown(wait=False)
 
-    # --- Where requests are answered ------------------------------------------------------------------
+    # --- Event loop, thread or stream -----------------------------------------------------------------
 
     async def answer(self, route: Route, head: Head, receive: Receive, version: str | None = None) -> Reply:
-        """Answer a request: here if others can wait for that, and in a thread otherwise."""
+        """Answer a request: on the event loop if that is quick, and in a thread otherwise."""
         served = self._models.get(route.model, version)
         if _is_stream(route.endpoint, head):
-            return Reply(self._streamed(served, receive), 200, [*_LINES_HEADERS, _of_version(served)])
-        body = await self.patience.wait_for(whole_body(receive, head.headers, self._limits.body))
-        if _takes_microseconds(served, route.endpoint, body):
+            return Reply(
+                self._stream_answers(served, receive), 200, [*_LINES_HEADERS, _version_header(served)]
+            )
+        body = await self.body_timeouts.wait_for(read_body(receive, head.headers, self._limits.body))
+        if _is_fast(served, route.endpoint, body):
             return route.endpoint.answer(served, head, body)
-        return await self._in_thread(lambda: route.endpoint.answer(served, head, body))
+        return await self._run_in_thread(lambda: route.endpoint.answer(served, head, body))
 
     def answer_at_once(self, route: Route, head: Head, body: bytes) -> Reply | None:
-        """Answer a request whose body is there; None if others should not wait for that."""
+        """Answer a request whose body has arrived; return None if that needs a thread or a stream."""
         served = self._models.get(route.model)
-        if _is_stream(route.endpoint, head) or not _takes_microseconds(served, route.endpoint, body):
+        if _is_stream(route.endpoint, head) or not _is_fast(served, route.endpoint, body):
             return None
         return route.endpoint.answer(served, head, body)
 
-    async def _in_thread(self, work: Callable[[], _Answer]) -> _Answer:
-        future = self._pool.submit(_limited, work, time.monotonic() + self._limits.seconds)
+    async def _run_in_thread(self, work: Callable[[], _Answer]) -> _Answer:
+        future = self._pool.submit(_call_with_limit, work, time.monotonic() + self._limits.seconds)
         try:
             return await asyncio.wait_for(asyncio.wrap_future(future), self._limits.seconds)
         except TimeoutError:
@@ -103,128 +118,128 @@ class Asking:
             raise RequestError(504, f"there was no answer within {self._limits.seconds:g} s") from None
 
     def _check_ended(self, future: Future[Any]) -> None:
-        """Tell of work that goes on after it was given up: it keeps a thread and a processor busy."""
+        """Report work that continues after its timeout: it keeps a thread and a processor busy."""
         if future.running():
             log("request does not end", level="error", seconds=self._limits.seconds + _GRACE_SECONDS)
             self._on_stuck()
 
-    async def _streamed(self, served: Served, receive: Receive) -> AsyncIterator[bytes]:
-        """The answers to JSON lines. The answer to an invalid line is an error object.
+    async def _stream_answers(self, served: ServedModel, receive: Receive) -> AsyncIterator[bytes]:
+        """Yield the answers to JSON lines; an invalid line gets an error object.
 
-        What ends a stream is its last answer, unless there was none before: then it has a status of its own.
+        An error that ends the stream is its last line. If no line came before it, the response has the status
+        of the error.
         """
         answerer, line = served.answerer, 1
-        parts = lines_of(receive, self._limits.body)
+        parts = read_lines(receive, self._limits.body)
         try:
-            while (lines := await self.patience.wait_for(anext(parts, None))) is not None:
+            while (lines := await self.body_timeouts.wait_for(anext(parts, None))) is not None:
                 if answerer.quick:
                     yield _answer_lines(answerer, lines, line)
-                    await asyncio.sleep(0)  # others have their turn
+                    await asyncio.sleep(0)  # lets other requests run
                 else:
-                    yield await self._in_thread(lambda: _answer_lines(answerer, lines, line))  # noqa: B023
-                line += _line_ends(lines)
+                    yield await self._run_in_thread(lambda: _answer_lines(answerer, lines, line))  # noqa: B023
+                line += _count_lines(lines)
         except RequestError as error:
             if line == 1:
                 raise
-            yield _encode_line(error, line)
+            yield _encode_error_line(error, line)
 
-    # --- How they are answered ------------------------------------------------------------------------
+    # --- The endpoints --------------------------------------------------------------------------------
 
-    def _predict(self, served: Served, _: Head, body: bytes) -> Reply:
-        """The answer to one input, or to a list of them."""
+    def _predict(self, served: ServedModel, _: Head, body: bytes) -> Reply:
+        """Answer one input, or a list of them."""
         began = time.perf_counter()
         answerer, limit = served.answerer, self._limits.batch
         shape = JsonShape.LIST if body.startswith(b"[") else JsonShape.ONE
-        answer = answerer.json_of_json(body, shape, limit)
+        answer = answerer.answer_json(body, shape, limit)
         if answer is None:
-            items, shape = _items(answerer, body)
+            items, shape = _read_items(answerer, body)
             if len(items) > limit:
-                words = f"{len(items):,} are too many at once: the server's limit is {limit:,}"
-                raise RequestError(413, words)
-            answer = _asked(lambda: answerer.json_of(items, shape), named=shape is JsonShape.LIST)
-        return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
+                raise RequestError(413, f"{len(items):,} inputs exceed the server's limit of {limit:,}")
+            answer = _call_model(lambda: answerer.answer_items(items, shape), named=shape is JsonShape.LIST)
+        return Reply(answer, 200, [*JSON, _version_header(served), _timing_header(began)])
 
-    def _infer(self, served: Served, head: Head, body: bytes) -> Reply:
-        """The endpoint infer of the Open Inference Protocol."""
+    def _infer(self, served: ServedModel, head: Head, body: bytes) -> Reply:
+        """Answer the tensors of the Open Inference Protocol."""
         began = time.perf_counter()
         length = head.headers.get(inference_protocol.JSON_LENGTH, b"")
-        if length and not (length.isdigit() and len(length) <= _MOST_DIGITS):
+        if length and not (length.isdigit() and len(length) <= _MAX_LENGTH_DIGITS):
             raise RequestError(400, f"{inference_protocol.JSON_LENGTH.decode()} is not a number")
         request = inference_protocol.Request(body, int(length) if length else None)
         inference_protocol.check_inputs(request.inputs, served.answerer, self._limits.batch)
-        found = _asked(lambda: served.answerer.infer(request.inputs))
-        answer, own = inference_protocol.answer(served, request, found)
-        return Reply(answer, 200, [*own, _of_version(served), _timed(began)])
+        found = _call_model(lambda: served.answerer.infer(request.inputs))
+        answer, own = inference_protocol.encode_answer(served, request, found)
+        return Reply(answer, 200, [*own, _version_header(served), _timing_header(began)])
 
 
-def _limited(work: Callable[[], _Answer], latest: float) -> _Answer:
-    """Call a function whose native work ends at a time; then there is a TimeoutError."""
-    with TimeLimit(max(latest - time.monotonic(), _LEAST_SECONDS)):
+def _call_with_limit(work: Callable[[], _Answer], latest: float) -> _Answer:
+    """Call a function; its native work ends with a TimeoutError after the time `latest`."""
+    with TimeLimit(max(latest - time.monotonic(), _MIN_SECONDS)):
         return work()
 
 
-def _explain(served: Served, head: Head, body: bytes) -> Reply:
-    """What decided for one input."""
+def _explain(served: ServedModel, head: Head, body: bytes) -> Reply:
+    """Explain the answer to one input."""
     began = time.perf_counter()
     top, of = _explain_options(head.query)
-    item = _one_input(served, body)
-    answer = to_json(_asked(lambda: served.answerer.explain(item, top, of), named=False))
-    return Reply(answer, 200, [*JSON, _of_version(served), _timed(began)])
+    item = _read_one_item(served, body)
+    answer = encode_json(_call_model(lambda: served.answerer.explain(item, top, of), named=False))
+    return Reply(answer, 200, [*JSON, _version_header(served), _timing_header(began)])
 
 
-def _asked(ask: Callable[[], _Answer], *, named: bool = True) -> _Answer:
-    """Call a model; errors of its input become a RequestError, which names one of several if `named`."""
+def _call_model(ask: Callable[[], _Answer], *, named: bool = True) -> _Answer:
+    """Call a model; raise a RequestError for invalid input, with the input's number if `named`."""
     try:
         return ask()
     except RequestError:
         raise
     except (ValueError, TypeError) as error:
         place = f"[{error.number}]" if named and isinstance(error, ItemError) else ""
-        raise bad_input(error, place) from error
+        raise make_input_error(error, place) from error
     except RecursionError:
         raise RequestError(400, "the input is nested too deeply") from None
 
 
-def _items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
-    """The inputs in a body, and whether they are a list there."""
-    given = from_json(body)
+def _read_items(answerer: Answerer, body: bytes) -> tuple[list[Any], JsonShape]:
+    """Decode the inputs in a body, and tell whether they are a list."""
+    given = decode_json(body)
     if isinstance(given, list) and (answerer.input != "row" or _are_rows(given)):
         return given, JsonShape.LIST
     return [given], JsonShape.ONE
 
 
 def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
-    """The answers to whole lines: all at once, or one by one if something is wrong with one of them."""
-    quickly = answerer.json_of_json(lines, JsonShape.LINES, len(lines))
-    if quickly is not None:
-        return quickly
+    """Answer complete lines: all at once, or one by one if one of them is invalid."""
+    answers = answerer.answer_json(lines, JsonShape.LINES, len(lines))
+    if answers is not None:
+        return answers
     given = [(number, text) for number, text in enumerate(lines.split(b"\n"), first) if text.strip()]
     try:
-        return answerer.json_of([_decode(text) for _, text in given], JsonShape.LINES)
+        return answerer.answer_items([_decode(text) for _, text in given], JsonShape.LINES)
     except (ValueError, TypeError, RecursionError):
         return b"".join(_answer_line(answerer, text, number) for number, text in given)
 
 
 def _answer_line(answerer: Answerer, text: bytes, number: int) -> bytes:
     try:
-        item = from_json(text)
-        return _asked(lambda: answerer.json_of([item], JsonShape.LINES), named=False)
+        item = decode_json(text)
+        return _call_model(lambda: answerer.answer_items([item], JsonShape.LINES), named=False)
     except RequestError as error:
-        return _encode_line(error, number)
+        return _encode_error_line(error, number)
 
 
-def _encode_line(error: RequestError, number: int) -> bytes:
-    return to_json(error.to_json() | {"line": number}) + b"\n"
+def _encode_error_line(error: RequestError, number: int) -> bytes:
+    return encode_json(error.to_json() | {"line": number}) + b"\n"
 
 
-def _line_ends(lines: bytes) -> int:
-    """How many there are; ``bytes.count`` takes as long for that as a model for its answers."""
+def _count_lines(lines: bytes) -> int:
+    """Count newlines; ``bytes.count`` would take as long as the model."""
     return int(np.count_nonzero(np.frombuffer(lines, np.uint8) == ord("\n")))
 
 
-def _are_rows(asked: list[Any]) -> bool:
-    """Whether a list has rows, and is not itself one."""
-    return not asked or isinstance(asked[0], list | dict)
+def _are_rows(given: list[Any]) -> bool:
+    """Whether a list holds rows, and is not itself a row."""
+    return not given or isinstance(given[0], list | dict)
 
 
 def _is_stream(endpoint: Endpoint, head: Head) -> bool:
@@ -235,32 +250,32 @@ def _is_stream(endpoint: Endpoint, head: Head) -> bool:
 def _explain_options(query: bytes) -> tuple[int, str | None]:
     given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     if unknown := sorted(given.keys() - {"top", "of"}):
-        raise RequestError(400, f"unknown parameter {unknown[0]!r}: there are top and of", field=unknown[0])
-    top = given.get("top", str(_TOP))
-    if not top.isascii() or not top.isdigit() or len(top) > 4 or int(top) > _MOST_TOP:
-        raise RequestError(400, f"top must be a number up to {_MOST_TOP}, got {top!r}", field="top")
+        raise RequestError(400, f"unknown parameter {unknown[0]!r}: expected top or of", field=unknown[0])
+    top = given.get("top", str(_DEFAULT_TOP))
+    if not top.isascii() or not top.isdigit() or len(top) > 4 or int(top) > _MAX_TOP:
+        raise RequestError(400, f"top must be a number up to {_MAX_TOP}, got {top!r}", field="top")
     return int(top), given.get("of")
 
 
-def _takes_microseconds(served: Served, endpoint: Endpoint, body: bytes) -> bool:
-    """Whether other requests can wait for the answer to a body."""
-    return endpoint.short and served.answerer.quick and len(body) <= SHORT
+def _is_fast(served: ServedModel, endpoint: Endpoint, body: bytes) -> bool:
+    """Whether a body is answered within microseconds."""
+    return endpoint.short and served.answerer.quick and len(body) <= SHORT_BODY_BYTES
 
 
-def _one_input(served: Served, body: bytes) -> Any:
-    asked = from_json(body)
-    if isinstance(asked, list) and (
-        served.answerer.input not in ("record", "row")  # which may be lists of values
-        or any(isinstance(one, list | dict) for one in asked)
+def _read_one_item(served: ServedModel, body: bytes) -> Any:
+    item = decode_json(body)
+    if isinstance(item, list) and (
+        served.answerer.input not in ("record", "row")  # those may be lists of values
+        or any(isinstance(part, list | dict) for part in item)
     ):
         raise RequestError(400, "explain takes one input, and the body is a list of them")
-    return asked
+    return item
 
 
-def _of_version(served: Served) -> tuple[bytes, bytes]:
+def _version_header(served: ServedModel) -> tuple[bytes, bytes]:
     return (b"x-model-version", served.version.encode())
 
 
-def _timed(began: float) -> tuple[bytes, bytes]:
-    """How long the model took, in milliseconds, as browsers show it."""
+def _timing_header(began: float) -> tuple[bytes, bytes]:
+    """Return the time since `began` in milliseconds, in the header that browsers show."""
     return (b"server-timing", b"model;dur=%.4f" % ((time.perf_counter() - began) * 1e3))

@@ -1,8 +1,8 @@
-"""The server's own copies of model files, which nobody else can change, and which all workers map.
+"""The server's private copies of model files, which all workers map into memory.
 
-A model that is copied over a file would otherwise change under those who have it mapped. All workers look at
-the files; whichever sees a new one first copies and checks it, and notes that in a table that all others
-read. So there is one copy per machine, and one check per file.
+Copying a new model over a mapped file would change it under its readers. So the workers map copies. All of
+them watch the files. The first that sees a new one copies and checks it, and writes it into a table that the
+others read: one copy and one check per machine.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ _ATTEMPTS = 5  # to copy a file that changes meanwhile
 
 
 @dataclass(frozen=True)
-class Entry:
+class Snapshot:
     """The entry of a model in the table.
 
     Attributes
     ----------
     version : int
-        Counted from 1; 0 before there is any.
+        Counted from 1; 0 before the first copy.
     file : str
-        The copy, in the depot.
-    seen : tuple of int
-        What the file looked like when it was copied, or refused.
-    refused : str or None
-        Why the newest file was refused, if it was.
+        Name of the copy in the folder.
+    source_identity : tuple of int
+        Identity of the file when it was copied or refused.
+    refusal : str or None
+        Why the newest file was refused; None if it was not.
     loaded_at : float
         Seconds since 1970.
     """
 
     version: int = 0
     file: str = ""
-    seen: tuple[int, ...] = ()
-    refused: str | None = None
+    source_identity: tuple[int, ...] = ()
+    refusal: str | None = None
     loaded_at: float = 0.0
 
 
-class Depot:
-    """A folder of copies.
+class ModelSnapshots:
+    """The folder of copies and their table.
 
     Parameters
     ----------
@@ -66,76 +66,76 @@ class Depot:
     def __init__(self, folder: Path, models: dict[str, str]) -> None:
         self._folder = folder
         self._sources = {name: Path(path) for name, path in models.items()}
-        self._decoder = msgspec.json.Decoder(dict[str, Entry])
+        self._decoder = msgspec.json.Decoder(dict[str, Snapshot])
 
-    def table(self) -> dict[str, Entry]:
-        """The entries of all models, by name."""
+    def read_table(self) -> dict[str, Snapshot]:
+        """Read the entries of all models, by name."""
         try:
-            table: dict[str, Entry] = self._decoder.decode((self._folder / _TABLE).read_bytes())
+            table: dict[str, Snapshot] = self._decoder.decode((self._folder / _TABLE).read_bytes())
             return table
         except FileNotFoundError:
             return {}
 
-    def mark(self) -> tuple[int, ...]:
-        """What changes when the table does."""
-        return identity(self._folder / _TABLE)
+    def identify_table(self) -> tuple[int, ...]:
+        """Return a value that changes whenever the table does."""
+        return identify_file(self._folder / _TABLE)
 
-    def copy_of(self, entry: Entry) -> Path:
-        """Where the copy of a model is."""
+    def path_of(self, entry: Snapshot) -> Path:
+        """Return the path of a copy."""
         return self._folder / entry.file
 
-    def is_new(self, name: str, entry: Entry) -> bool:
-        """Whether the file has changed since it was copied; False where there is none."""
+    def has_changed(self, name: str, entry: Snapshot) -> bool:
+        """Whether the file has changed since it was copied; False if it is gone."""
         try:
-            return identity(self._sources[name]) != entry.seen
+            return identify_file(self._sources[name]) != entry.source_identity
         except OSError:
             return False
 
-    def take(self, name: str, *, again: bool = False) -> Entry:
-        """Copy a file that has changed, unless another worker has; with `again`, also one that has not.
+    def take_snapshot(self, name: str, *, again: bool = False) -> Snapshot:
+        """Copy and check a file if it has changed and no other worker has copied it; with `again`, always.
 
         Returns
         -------
-        Entry
-            As the table now has it; `refused` says why the file was not loaded.
+        Snapshot
+            The new entry of the table; `refusal` says why the file was refused.
 
         Raises
         ------
         OSError
             If the file cannot be read, or the copy cannot be written.
         """
-        with self._locked():
-            table = self.table()
-            entry = table.get(name, Entry())
-            if not again and not self.is_new(name, entry):
+        with self._lock_table():
+            table = self.read_table()
+            entry = table.get(name, Snapshot())
+            if not again and not self.has_changed(name, entry):
                 return entry
-            taken = self._taken(name, entry)
+            taken = self._copy_and_check(name, entry)
             self._write_table(table | {name: taken})
         if entry.file and taken.file != entry.file:
-            self.copy_of(entry).unlink(missing_ok=True)  # those who have it mapped keep it
+            self.path_of(entry).unlink(missing_ok=True)  # workers keep their mappings
         return taken
 
-    def _taken(self, name: str, entry: Entry) -> Entry:
+    def _copy_and_check(self, name: str, entry: Snapshot) -> Snapshot:
         source = self._sources[name]
         file = f"{list(self._sources).index(name)}.{entry.version + 1}.uk"
         copy = self._folder / file
         try:
-            seen = _copy_whole(source, copy)
-            refused = _fault_of(copy)
+            identity = _copy_whole(source, copy)
+            refusal = _find_fault(copy)
         except BaseException:
             copy.unlink(missing_ok=True)
             raise
-        if refused is None:
-            return Entry(entry.version + 1, file, seen, None, time.time())
+        if refusal is None:
+            return Snapshot(entry.version + 1, file, identity, None, time.time())
         copy.unlink(missing_ok=True)
-        return replace(entry, seen=seen, refused=refused.replace(str(copy), str(source)))
+        return replace(entry, source_identity=identity, refusal=refusal.replace(str(copy), str(source)))
 
-    def _write_table(self, table: dict[str, Entry]) -> None:
+    def _write_table(self, table: dict[str, Snapshot]) -> None:
         with replace_file(self._folder / _TABLE) as file:
             file.write(msgspec.json.encode(table))
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _lock_table(self) -> Iterator[None]:
         import fcntl
 
         with (self._folder / _LOCK).open("a") as lock:
@@ -143,25 +143,25 @@ class Depot:
             yield
 
 
-def identity(path: Path) -> tuple[int, ...]:
-    """What tells a file from what was there before under the same name."""
-    facts = path.stat()
-    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+def identify_file(path: Path) -> tuple[int, ...]:
+    """Return numbers that change when a file is replaced or written."""
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _copy_whole(source: Path, copy: Path) -> tuple[int, ...]:
-    """Copy a file that may be replaced, or still be written, at the same time; what it looked like."""
+    """Copy a file that may be replaced or written meanwhile; return its identity."""
     for attempt in range(_ATTEMPTS):
-        before = identity(source)
+        before = identify_file(source)
         shutil.copyfile(source, copy)
-        if identity(source) == before:
+        if identify_file(source) == before:
             break
         time.sleep(0.01 * 2**attempt)
     return before
 
 
-def _fault_of(copy: Path) -> str | None:
-    """Why a file is no model that can be served; None where it is one."""
+def _find_fault(copy: Path) -> str | None:
+    """Return why a file cannot be served, or None if it can."""
     try:
         check_servable(load(copy, verify=True))
     except ValueError as error:
@@ -170,33 +170,33 @@ def _fault_of(copy: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def new_depot() -> Iterator[Path]:
-    """A private folder that is there as long as the server is; those of servers that were killed go, too.
+def make_snapshot_folder() -> Iterator[Path]:
+    """Make a private folder that lasts as long as the server; remove those of killed servers.
 
     Raises
     ------
     OSError
-        If the system has no locks of files, as Windows.
+        If the system has no file locks, as on Windows.
     """
     try:
         import fcntl
     except ImportError:
         raise OSError(
             errno.ENOSYS,
-            "serving models needs a POSIX system, such as Linux or macOS (on Windows: WSL, or a container)",
+            "serving models needs a POSIX system such as Linux or macOS (on Windows, use WSL or a container)",
         ) from None
-    _sweep()
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # of mode 700
+    _remove_orphans()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))  # with mode 700
     try:
         with (folder / _LOCK).open("a") as alive:
             fcntl.flock(alive, fcntl.LOCK_EX)
-            (folder / _LOCK).rename(folder / _ALIVE)  # locked before a sweep can find it
+            (folder / _LOCK).rename(folder / _ALIVE)  # locked before another server can find it
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sweep() -> None:
+def _remove_orphans() -> None:
     import fcntl
 
     for folder in Path(tempfile.gettempdir()).glob(_PREFIX + "*"):

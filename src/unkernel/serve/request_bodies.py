@@ -1,4 +1,4 @@
-"""Bodies of requests: how they are received, and read as JSON."""
+"""Bodies of requests: receive them, with timeouts, and decode JSON."""
 
 from __future__ import annotations
 
@@ -22,84 +22,84 @@ class DisconnectedError(Exception):
     """The client has closed the connection."""
 
 
-class Patience:
-    """How long the parts of bodies are waited for.
+class BodyTimeouts:
+    """Timeouts for the parts of bodies.
 
-    A timer for each request takes longer than many a model. So requests that wait are noted, and every now
-    and then those are given up that have waited for too long.
+    A timer per request would take longer than many models. So waiting requests are registered, and one loop
+    cancels those that are overdue.
 
     Parameters
     ----------
     seconds : float
-        Waits end after this time, and at most a quarter of it later.
+        The timeout; waits end at most a quarter of it later.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._waiting: dict[asyncio.Task[Any], float] = {}
-        self._given_up: set[asyncio.Task[Any]] = set()
+        self._cancelled: set[asyncio.Task[Any]] = set()
 
     async def wait_for(self, part: Awaitable[_Part]) -> _Part:
-        """What is waited for; a RequestError if it does not come."""
+        """Return the next part of a body; raise a RequestError after the timeout."""
         task = asyncio.current_task()
         assert task is not None
         self._waiting[task] = time.monotonic()
         try:
             return await part
         except asyncio.CancelledError:
-            if task not in self._given_up:
+            if task not in self._cancelled:
                 raise
             task.uncancel()
-            words = f"the rest of the body did not come within {self._seconds:g} s"
+            words = f"the rest of the body did not arrive within {self._seconds:g} s"
             raise RequestError(408, words, close=True) from None
         finally:
             del self._waiting[task]
-            self._given_up.discard(task)
+            self._cancelled.discard(task)
 
-    async def give_up(self) -> None:
-        """Cancel the requests that wait too long, in an endless loop."""
+    async def watch(self) -> None:
+        """Cancel overdue requests regularly, in an endless loop."""
         while True:
             await asyncio.sleep(self._seconds / 4)
             latest = time.monotonic() - self._seconds
             for task, began in self._waiting.items():
-                if began < latest and task not in self._given_up:
-                    self._given_up.add(task)
+                if began < latest and task not in self._cancelled:
+                    self._cancelled.add(task)
                     task.cancel()
 
 
-async def whole_body(receive: Receive, headers: Headers, most: int) -> bytes:
-    """All of a body; a RequestError if it is too long."""
+async def read_body(receive: Receive, headers: Headers, most: int) -> bytes:
+    """Read a whole body; raise a RequestError if it is too long."""
     if int(headers.get(b"content-length", 0)) > most:
-        raise _too_long(most)
-    message = await _next_part(receive)
+        raise _make_size_error(most)
+    message = await _receive_part(receive)
     if not message.get("more_body"):
         body: bytes = message["body"]
         if len(body) > most:
-            raise _too_long(most)
+            raise _make_size_error(most)
         return body
     parts, size = [message["body"]], len(message["body"])
     while message.get("more_body"):
-        message = await _next_part(receive)
+        message = await _receive_part(receive)
         parts.append(message["body"])
         size += len(message["body"])
         if size > most:
-            raise _too_long(most)
+            raise _make_size_error(most)
     return b"".join(parts)
 
 
-async def _next_part(receive: Receive) -> Any:
+async def _receive_part(receive: Receive) -> Any:
     message = await receive()
     if message["type"] != "http.request":
         raise DisconnectedError
     return message
 
 
-async def lines_of(receive: Receive, most: int) -> AsyncIterator[bytes]:
-    """A stream's lines, as many at a time as have come; a RequestError if one is too long."""
-    held: list[bytes] = []  # parts of a line that has not ended
+async def read_lines(receive: Receive, most: int) -> AsyncIterator[bytes]:
+    """Yield the lines of a stream as they arrive; raise a RequestError if one is too long."""
+    held: list[bytes] = []  # parts of an incomplete line
     size, more = 0, True
     while more:
-        message = await _next_part(receive)
+        message = await _receive_part(receive)
         part, more = message["body"], message.get("more_body", False)
         end = part.rfind(b"\n") + 1 if more else len(part)
         if end or not more:
@@ -108,46 +108,48 @@ async def lines_of(receive: Receive, most: int) -> AsyncIterator[bytes]:
         held.append(part)
         size += len(part)
         if size > most:
-            raise _too_long(most, "a line")
+            raise _make_size_error(most, "a line")
 
 
-def _too_long(most: int, what: str = "the body") -> RequestError:
+def _make_size_error(most: int, what: str = "the body") -> RequestError:
     return RequestError(413, f"{what} has more than {most:,} bytes, the server's limit", close=True)
 
 
-def from_json(body: bytes) -> Any:
-    """Decode a JSON body; a RequestError if it is invalid."""
+def decode_json(body: bytes) -> Any:
+    """Decode a JSON body; raise a RequestError if it is invalid."""
     if not body:
         raise RequestError(400, "the body is empty: send one input, or a list of them")
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
-        if (found := _with_surrogates(body)) is not None:
+        if (found := _decode_surrogates(body)) is not None:
             return found
-        hint = "" if body.lstrip()[:1] in (b"{", b"[") else "; a text is sent in double quotes"
+        hint = "" if body.lstrip()[:1] in (b"{", b"[") else "; send a text in double quotes"
         raise RequestError(400, f"the body is not JSON: {error}{hint}") from None
     except UnicodeDecodeError:
-        raise RequestError(400, f"the body is not UTF-8: byte {_first_fault(body)} is invalid") from None
+        raise RequestError(
+            400, f"the body is not UTF-8: byte {_find_invalid_byte(body)} is invalid"
+        ) from None
     except RecursionError:
         raise RequestError(400, "the body is nested too deeply") from None
 
 
-def _with_surrogates(body: bytes) -> Any:
-    """JSON whose strings have lone surrogates, which models refuse by column; None for any other fault."""
+def _decode_surrogates(body: bytes) -> Any:
+    """Decode JSON with lone surrogates, which models refuse by column; return None for other faults."""
     if b"\\u" not in body:
         return None
     try:
-        return json.loads(body, parse_constant=_refuse)
+        return json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
 
 
-def _refuse(word: str) -> None:
+def _refuse_constant(word: str) -> None:
     raise ValueError(word)
 
 
-def _first_fault(body: bytes) -> int:
-    """The first byte that is not UTF-8; decoders of JSON count from where a string begins."""
+def _find_invalid_byte(body: bytes) -> int:
+    """Find the first byte that is not UTF-8; JSON decoders count from the start of a string."""
     try:
         body.decode()
     except UnicodeDecodeError as error:
@@ -155,4 +157,4 @@ def _first_fault(body: bytes) -> int:
     return len(body)
 
 
-to_json: Callable[[Any], bytes] = msgspec.json.Encoder().encode
+encode_json: Callable[[Any], bytes] = msgspec.json.Encoder().encode

@@ -1,4 +1,4 @@
-"""Starting a server and ending it."""
+"""The server: copies the models, opens the socket and runs the workers."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
     http://127.0.0.1:8080
     """
     from unkernel.serve.json_log import start_log
-    from unkernel.serve.model_snapshots import Depot, new_depot
+    from unkernel.serve.model_snapshots import ModelSnapshots, make_snapshot_folder
     from unkernel.serve.supervisor import Supervisor
 
-    with new_depot() as folder:
-        depot = Depot(folder, settings.models)
+    with make_snapshot_folder() as folder:
+        snapshots = ModelSnapshots(folder, settings.models)
         for name, path in settings.models.items():
-            if (entry := depot.take(name, again=True)).refused:
-                raise FormatError(path, 0, 0, entry.refused.removeprefix(f"{path}: "))
+            if refusal := snapshots.take_snapshot(name, again=True).refusal:
+                raise FormatError(path, 0, 0, refusal.removeprefix(f"{path}: "))
         listening = _listen(settings.host, settings.port)
         stored = folder / "settings.json"
         dataclasses.replace(settings, depot=str(folder)).write(stored)
@@ -59,7 +59,7 @@ def serve(settings: Settings, on_start: Callable[[str], object] = lambda _: None
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; an OSError that says which port is taken."""
+    """Return a listening socket; the OSError of a port in use names the port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

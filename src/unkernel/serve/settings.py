@@ -1,4 +1,4 @@
-"""Settings of a server. The defaults are here alone: the command line reads them."""
+"""Settings of a server. The command line takes its defaults from here."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-STORED = "UNKERNEL_SERVE_SETTINGS"  # the environment variable that names the file of a server's settings
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of models, as addresses have them
+SETTINGS_VARIABLE = "UNKERNEL_SERVE_SETTINGS"  # environment variable: path of the settings file
+_MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a part of addresses
 _SUFFIX = ".uk"
-BACKLOG = 2048  # connections that wait to be accepted
+BACKLOG = 2048  # connections waiting to be accepted
 
 
 @dataclass(frozen=True)
@@ -135,14 +135,14 @@ class Settings:
         return cls(**stored | {"limits": Limits(**stored["limits"])})
 
 
-def named_models(given: Iterable[str]) -> dict[str, str]:
-    """Files by name, from such as ``income.uk`` and ``people=models/income-7.uk``."""
+def parse_model_files(given: Iterable[str]) -> dict[str, str]:
+    """Return files by name, given as ``income.uk`` or ``people=models/income-7.uk``."""
     found: dict[str, str] = {}
     for word in given:
         name, equals, path = word.partition("=")
         if not equals or "/" in name:
             name, path = Path(word).name.removesuffix(_SUFFIX), word
-        _check_name(name, word, f": write name={path}")
+        _check_name(name, word, f"; write name={path}")
         if name in found:
             raise ValueError(f"two models are called {name!r}: give one another name, as in other={path}")
         found[name] = path
@@ -152,15 +152,15 @@ def named_models(given: Iterable[str]) -> dict[str, str]:
 
 
 def _check_name(name: str, given: str, advice: str = "") -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    if not isinstance(name, str) or not _MODEL_NAME.fullmatch(name):
         raise ValueError(
-            f"{given}: a model's name has letters, digits, '.', '-' and '_' only, and does not begin with a "
-            f"sign{advice}"
+            f"{given}: a model's name may have letters, digits, '.', '-' and '_', and begins with a letter "
+            f"or digit{advice}"
         )
 
 
 def read_tokens(path: Path) -> tuple[str, ...]:
-    """The tokens in a file, one per line; empty lines and those that begin with # are none."""
+    """Read tokens from a file, one per line; skip empty lines and those that begin with #."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     except UnicodeDecodeError as error:
@@ -168,9 +168,9 @@ def read_tokens(path: Path) -> tuple[str, ...]:
     found = tuple(line for line in lines if line and not line.startswith("#"))
     if not found:
         raise ValueError(
-            f"{path}: has no token; put one on a line, such as the output of: openssl rand -hex 32"
+            f"{path}: has no token; write one per line, such as the output of: openssl rand -hex 32"
         )
     for token in found:
         if not token.isascii() or not token.isprintable() or " " in token:
-            raise ValueError(f"{path}: a token has printable ASCII characters and no blanks")
+            raise ValueError(f"{path}: a token must have printable ASCII characters and no blanks")
     return found

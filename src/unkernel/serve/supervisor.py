@@ -1,4 +1,4 @@
-"""The process that starts the workers, replaces those that end, and ends them."""
+"""The process that starts, replaces and stops the workers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from queue import SimpleQueue
 from threading import Thread, current_thread, main_thread
 
 from unkernel.serve.json_log import log
-from unkernel.serve.settings import STORED, Settings
+from unkernel.serve.settings import SETTINGS_VARIABLE, Settings
 from unkernel.serve.watchdog import take_report
 
-READY = b"ready\n"  # a worker writes it to its stdout when it answers
-_RESTART_SECONDS = 1.0  # before a worker is replaced that ended before it was ready
-_HANDSHAKE_SECONDS = 0.1  # connections that are being opened when the server ends are opened, and answered
-_PATIENCE_SECONDS = 10.0  # workers end so much later than running requests must, or are killed
+READY = b"ready\n"  # a worker writes this to stdout when it accepts requests
+_RESTART_SECONDS = 1.0  # delay before replacing a worker that was never ready
+_HANDSHAKE_SECONDS = 0.1  # lets half-open connections complete at shutdown
+_KILL_DELAY_SECONDS = 10.0  # after the drain time, workers that still run are killed
 
 
 @dataclass(eq=False)
@@ -35,8 +35,8 @@ class _Worker:
 class Supervisor:
     """Workers that share a socket.
 
-    Every worker is a process of its own, also if there is only one: native code that does not return holds
-    up all of its process, and the supervisor replaces it.
+    Every worker is a process, even if there is only one: native code that does not return blocks its whole
+    process, which the supervisor replaces.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Supervisor:
     stored : Path
         The file of the settings.
     listening : socket
-        It is closed when the workers end.
+        Closed when the workers stop.
     """
 
     def __init__(self, settings: Settings, stored: Path, listening: socket.socket) -> None:
@@ -55,39 +55,39 @@ class Supervisor:
         self._events: SimpleQueue[_Worker | None] = SimpleQueue()  # workers that ended; None for a signal
 
     def run(self) -> None:
-        """Run the workers until SIGTERM or Ctrl-C; a ChildProcessError if one cannot start."""
+        """Run the workers until SIGTERM or Ctrl-C; raise a ChildProcessError if one cannot start."""
         signals = (signal.SIGTERM, signal.SIGINT) if current_thread() is main_thread() else ()
         before = {number: signal.signal(number, lambda *_: self._events.put(None)) for number in signals}
         try:
             for _ in range(self._settings.workers):
-                self._start()
+                self._start_worker()
             while (ended := self._events.get()) is not None:
-                self._replace(ended)
+                self._replace_worker(ended)
         finally:
-            self._end()
+            self._stop_workers()
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _start(self) -> None:
-        """Start a worker. Its stdin ends when this process does, however that is."""
+    def _start_worker(self) -> None:
+        """Start a worker. Its stdin closes when this process ends, however that happens."""
         descriptor = self._listening.fileno()
         process = subprocess.Popen(
             [sys.executable, "-m", "unkernel.serve.worker", str(descriptor)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=[descriptor],
-            process_group=0,  # Ctrl-C is for the supervisor, which tells the workers
-            env=self._environment(),
+            process_group=0,  # Ctrl-C reaches the supervisor alone
+            env=self._make_environment(),
         )
         worker = _Worker(process)
         self._workers.append(worker)
-        Thread(target=self._wait_for, args=(worker,), daemon=True).start()
+        Thread(target=self._await_exit, args=(worker,), daemon=True).start()
 
-    def _environment(self) -> Mapping[str, str]:
+    def _make_environment(self) -> Mapping[str, str]:
         path = os.pathsep.join(filter(None, sys.path))
-        return os.environ | {STORED: str(self._stored), "PYTHONPATH": path}
+        return os.environ | {SETTINGS_VARIABLE: str(self._stored), "PYTHONPATH": path}
 
-    def _wait_for(self, worker: _Worker) -> None:
+    def _await_exit(self, worker: _Worker) -> None:
         assert worker.process.stdout is not None
         worker.is_ready = worker.process.stdout.readline() == READY
         worker.process.wait()
@@ -95,7 +95,7 @@ class Supervisor:
             time.sleep(_RESTART_SECONDS)
         self._events.put(worker)
 
-    def _replace(self, worker: _Worker) -> None:
+    def _replace_worker(self, worker: _Worker) -> None:
         self._workers.remove(worker)
         code, number = worker.process.returncode, worker.process.pid
         if code > 0 and not worker.is_ready:
@@ -104,16 +104,16 @@ class Supervisor:
         if stack:
             log("worker did not answer", level="error", worker=number, stack=stack)
         log("worker replaced", level="warning", worker=number, code=code)
-        self._start()
+        self._start_worker()
 
-    def _end(self) -> None:
-        """End the workers: those that do not end in time are killed, and all after another signal."""
-        turn_away(self._listening)
+    def _stop_workers(self) -> None:
+        """Stop the workers; kill those that are late, and all after another signal."""
+        refuse_connections(self._listening)
         time.sleep(_HANDSHAKE_SECONDS)
         self._listening.close()
         for worker in self._workers:
             worker.process.terminate()
-        latest = time.monotonic() + self._settings.drain + _PATIENCE_SECONDS
+        latest = time.monotonic() + self._settings.drain + _KILL_DELAY_SECONDS
         while any(worker.process.poll() is None for worker in self._workers):
             if time.monotonic() > latest or (not self._events.empty() and self._events.get() is None):
                 for worker in self._workers:
@@ -121,19 +121,19 @@ class Supervisor:
             time.sleep(0.02)
 
 
-def turn_away(listening: socket.socket) -> None:
-    """Let a socket take no new connection, and keep those that it has.
+def refuse_connections(listening: socket.socket) -> None:
+    """Make a socket refuse new connections, but keep those in its backlog.
 
-    Connections that wait to be accepted when a socket is closed are reset. On Linux, a filter drops the
-    packets that ask for a new connection (SYN without ACK), so that no more come while the workers accept
-    those that wait; their senders try again, and find the port closed. Elsewhere nothing is done.
+    Closing a socket resets the connections in its backlog. On Linux, a filter drops packets that ask for a
+    new connection (SYN without ACK) while the workers accept the backlog. Their senders try again, and find
+    the port closed. On other systems, do nothing.
     """
     if not sys.platform.startswith("linux"):
         return
     load_flags, mask, is_equal, take, drop = (
         (0x30, 0, 0, 13),  # A = the byte of TCP's flags
         (0x54, 0, 0, 0x12),  # A &= SYN | ACK
-        (0x15, 1, 0, 0x02),  # over the next if A == SYN
+        (0x15, 1, 0, 0x02),  # skip the next step if A == SYN
         (0x06, 0, 0, 0xFFFFFFFF),
         (0x06, 0, 0, 0),
     )
@@ -143,5 +143,5 @@ def turn_away(listening: socket.socket) -> None:
     so_attach_filter = 26
     try:
         listening.setsockopt(socket.SOL_SOCKET, so_attach_filter, program)
-    except OSError as error:  # a system that does not allow it
-        log("connections that wait may be reset", level="warning", reason=str(error))
+    except OSError as error:  # such as a sandbox
+        log("waiting connections may be reset", level="warning", reason=str(error))

@@ -1,4 +1,4 @@
-"""Threads for requests that take longer than others should wait."""
+"""Threads for slow requests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _Work = tuple[Future[Any], Callable[[], Any]]
 
 
 class AbandonableThreads(Executor):
-    """A pool of threads that does not keep the process from ending.
+    """A pool of daemon threads, which do not keep the process alive.
 
-    Python waits for the threads of a ``ThreadPoolExecutor`` before it ends. A request that has been given up
-    (504) may still be computed, and a server that has been told to end must not wait for it.
+    Python waits for the threads of a ``ThreadPoolExecutor`` at exit. A server that stops must not wait for
+    work whose request has timed out (504).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class AbandonableThreads(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads once they have nothing to do; calls that have begun are not waited for."""
+        """End the threads when the queue is empty, without waiting for running calls."""
         for _ in self._threads:
             self._waiting.put(None)
 
@@ -53,4 +53,4 @@ class AbandonableThreads(Executor):
                 future.set_exception(error)
             else:
                 future.set_result(result)
-            del work, future, call  # nothing is kept while the thread waits
+            del work, future, call  # frees the memory while the thread waits

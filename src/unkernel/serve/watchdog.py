@@ -1,4 +1,4 @@
-"""Ends a worker whose event loop stands still."""
+"""A watchdog that ends a worker whose event loop is blocked."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ import asyncio
 import faulthandler
 from pathlib import Path
 
-_LONGEST_BEAT_SECONDS = 1.0
-_GRACE_SECONDS = 5.0  # beyond the time that a request may take
+_MAX_BEAT_SECONDS = 1.0
+_GRACE_SECONDS = 5.0  # after the timeout of a request
 
 
 class Watchdog:
-    """Ends this process if its event loop stands still for longer than a request may take.
+    """Ends this process if its event loop is blocked for longer than the timeout of requests.
 
-    Native code that holds Python's lock and does not return can be ended in no other way. The watchdog is
-    that of ``faulthandler``: a native thread, which needs no lock. It leaves a report of what every thread
-    was doing, for the supervisor to log.
+    There is no other way to end native code that holds Python's lock and does not return. The watchdog is
+    that of ``faulthandler``: a native thread, which needs no lock. It writes the stacks of all threads to a
+    report, which the supervisor logs.
 
     Parameters
     ----------
     seconds : float
-        How long a request may take.
+        The timeout of requests.
     folder : path
-        Where the report goes.
+        The folder of the report.
     process : int
-        The number of this process.
+        The id of this process.
     """
 
     def __init__(self, seconds: float, folder: Path, process: int) -> None:
         self._seconds = seconds + _GRACE_SECONDS
-        self._report = _report_of(folder, process)
+        self._report = _report_path(folder, process)
 
     async def beat(self) -> None:
-        """Show that the event loop goes on, in an endless loop."""
+        """Restart the watchdog's timer regularly, in an endless loop."""
         with self._report.open("wb") as report:
             try:
                 while True:
                     faulthandler.dump_traceback_later(self._seconds, exit=True, file=report)
-                    await asyncio.sleep(min(_LONGEST_BEAT_SECONDS, self._seconds / 4))
+                    await asyncio.sleep(min(_MAX_BEAT_SECONDS, self._seconds / 4))
             finally:
                 faulthandler.cancel_dump_traceback_later()
 
 
 def take_report(folder: Path, process: int) -> str:
-    """Return the report of a process that the watchdog ended, and remove it; empty if there is none."""
-    path = _report_of(folder, process)
+    """Return and remove the watchdog's report of a process; return an empty string if there is none."""
+    path = _report_path(folder, process)
     try:
         found = path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -53,5 +53,5 @@ def take_report(folder: Path, process: int) -> str:
     return found
 
 
-def _report_of(folder: Path, process: int) -> Path:
+def _report_path(folder: Path, process: int) -> Path:
     return folder / f"stuck.{process}.txt"

@@ -1,4 +1,4 @@
-"""One process that answers."""
+"""A worker process, which answers requests."""
 
 from __future__ import annotations
 
@@ -17,46 +17,46 @@ import uvicorn
 
 from unkernel.data.threads import thread_count
 from unkernel.serve.app import Application
-from unkernel.serve.connection import protocol
-from unkernel.serve.connection_limits import Guard
-from unkernel.serve.info_endpoints import Pages
+from unkernel.serve.connection import choose_protocol
+from unkernel.serve.connection_limits import ConnectionLimits
+from unkernel.serve.info_endpoints import InfoEndpoints
 from unkernel.serve.json_log import start_log
 from unkernel.serve.metrics import Metrics
-from unkernel.serve.model_endpoints import Asking
-from unkernel.serve.served_models import Models
-from unkernel.serve.settings import BACKLOG, STORED, Settings
+from unkernel.serve.model_endpoints import ModelEndpoints
+from unkernel.serve.served_models import ServedModels
+from unkernel.serve.settings import BACKLOG, SETTINGS_VARIABLE, Settings
 from unkernel.serve.supervisor import READY
 from unkernel.serve.watchdog import Watchdog
 
 _THREADS = 4
-_KEEP_ALIVE_SECONDS = 75  # longer than those of the usual proxies
+_KEEP_ALIVE_SECONDS = 75  # longer than common proxies keep theirs
 
 
 def main() -> None:
-    """Answer at the socket that the supervisor has opened, until SIGTERM."""
-    settings = Settings.read(Path(os.environ[STORED]))
+    """Answer requests on the supervisor's socket until SIGTERM."""
+    settings = Settings.read(Path(os.environ[SETTINGS_VARIABLE]))
     start_log(quiet=settings.quiet)
-    Thread(target=_end_with_the_supervisor, daemon=True).start()
-    warnings.simplefilter("ignore")  # what requests hold is no fault of the server, and its log is JSON
+    Thread(target=_stop_with_supervisor, daemon=True).start()
+    warnings.simplefilter("ignore")  # clients' data must not write to the JSON log
     watchdog = Watchdog(settings.limits.seconds, Path(settings.depot), os.getpid())
-    app = application_of(settings, watchdog, on_stuck=_end)
+    app = make_application(settings, watchdog, on_stuck=_stop)
     gc.collect()
-    gc.freeze()  # what there is now stays, and need not be looked through again and again
-    _Server(_config(settings, app)).run([socket.socket(fileno=int(sys.argv[1]))])
+    gc.freeze()  # later collections skip the loaded models and modules
+    _Server(_make_config(settings, app)).run([socket.socket(fileno=int(sys.argv[1]))])
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc]  # uvicorn is half typed
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell the supervisor once requests are answered."""
+        """Start, and tell the supervisor."""
         await super().startup(sockets)
         os.write(sys.stdout.fileno(), READY)
 
 
-def _config(settings: Settings, app: Application) -> uvicorn.Config:
+def _make_config(settings: Settings, app: Application) -> uvicorn.Config:
     options: dict[str, Any] = {"ws": "none", "lifespan": "on", "log_config": None, "access_log": False}
     return uvicorn.Config(
         app,
-        http=protocol(),
+        http=choose_protocol(),
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
@@ -66,30 +66,30 @@ def _config(settings: Settings, app: Application) -> uvicorn.Config:
     )
 
 
-def _end_with_the_supervisor() -> None:
-    """A worker whose supervisor was killed has nobody left who would end it."""
+def _stop_with_supervisor() -> None:
+    """Stop when stdin closes: the supervisor has ended, perhaps killed."""
     sys.stdin.buffer.read()
-    _end()
+    _stop()
 
 
-def _end() -> None:
-    """Answer what has been asked, and end."""
+def _stop() -> None:
+    """Answer the running requests, and end the process."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def application_of(
+def make_application(
     settings: Settings,
     watchdog: Watchdog | None = None,
     on_stuck: Callable[[], object] = lambda: None,
 ) -> Application:
-    """The application of these settings, with all models loaded."""
+    """Return the application, with all models loaded."""
     metrics = Metrics()
-    models = Models(settings, metrics.loaded, metrics.refused)
-    models.take_up()
-    asking = Asking(models, settings.limits, min(_THREADS, thread_count(-1)), on_stuck)
-    guard = Guard(settings.limits.seconds, settings.limits.connections)
-    pages = Pages(models, asking, metrics, guard, watchdog)
-    return Application(settings, metrics, asking, pages.router(), guard)
+    models = ServedModels(settings, metrics.count_load, metrics.count_refusal)
+    models.load_snapshots()
+    model_endpoints = ModelEndpoints(models, settings.limits, min(_THREADS, thread_count(-1)), on_stuck)
+    connection_limits = ConnectionLimits(settings.limits.seconds, settings.limits.connections)
+    info_endpoints = InfoEndpoints(models, model_endpoints, metrics, connection_limits, watchdog)
+    return Application(settings, metrics, model_endpoints, info_endpoints.router(), connection_limits)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from unkernel.cli.options.help_text import flowing
 from unkernel.cli.terminal.console import note
 from unkernel.data.memory import parse_bytes
 from unkernel.serve.server import serve as run
-from unkernel.serve.settings import Limits, Settings, named_models, read_tokens
+from unkernel.serve.settings import Limits, Settings, parse_model_files, read_tokens
 
 _default = Settings({})
 _MOST_WORKERS = 256
@@ -115,7 +115,7 @@ def serve(
     [dim]$[/dim] curl -T new.jsonl -X POST -H 'Content-Type: application/x-ndjson' localhost:8080/models/income/predict
     """  # noqa: D301, E501 (Click keeps the lines after a backspace as they are)
     settings = Settings(
-        named_models(models),
+        parse_model_files(models),
         host=host,
         port=port,
         workers=workers,

@@ -1,4 +1,4 @@
-"""How each kind of model answers requests."""
+"""Adapters from each kind of model to the server's requests."""
 
 from typing import Any
 
@@ -10,21 +10,19 @@ from unkernel.serve.answerers.trees import TreeAnswerer
 
 
 def answerer_of(model: Any) -> Answerer:
-    """The answerer of a model; a ValueError for models that cannot be served."""
+    """Return the answerer of a model; raise a ValueError if it cannot be served."""
     if isinstance(model, RecordClassifier):
         return record_answerer(model)
     if isinstance(model, CompiledClassifier):
         return RowAnswerer(model)
     if isinstance(model, TreeClassifier):
         return TreeAnswerer(model)
-    from unkernel.serve.answerers.sentences import (
-        SentenceAnswerer,
-        is_sentence_model,
-    )  # not all serve parsers
+    # Imported here because most servers have no parsers.
+    from unkernel.serve.answerers.sentences import SentenceAnswerer, is_sentence_model
 
     if is_sentence_model(model):
         return SentenceAnswerer(model)
-    raise ValueError(f"a {type(model).__name__} answers nothing: serve classifiers and parsers")
+    raise ValueError(f"a {type(model).__name__} cannot be served: expected a classifier or a parser")
 
 
 def check_servable(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""The interface between the server and all kinds of models."""
+"""The interface between the server and its models."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Tensor:
     ----------
     name : str
     datatype : str
-        Of the protocol, such as ``"FP64"`` or ``"BYTES"``.
+        The protocol's name, such as ``"FP64"`` or ``"BYTES"``.
     shape : tuple of int
-        -1 where any number may stand.
+        -1 stands for any number.
     """
 
     name: str
@@ -37,15 +37,14 @@ class Tensor:
 
 
 class Answerer(ABC):
-    """A loaded model, as requests see it.
+    """A loaded model that answers requests.
 
     Attributes
     ----------
     input : str
-        What one input is, for people and for the page: ``"record"``, ``"row"``, ``"tree"``, ``"text"``,
-        ``"sentences"``.
+        The kind of an input: ``"record"``, ``"row"``, ``"tree"``, ``"text"`` or ``"sentences"``.
     quick : bool
-        Whether an input is answered in microseconds, so that no other thread is needed for a few.
+        Whether an answer takes microseconds, so that a few inputs need no thread.
     """
 
     input: str
@@ -53,52 +52,52 @@ class Answerer(ABC):
 
     @abstractmethod
     def describe(self) -> Json:
-        """A description of the model, for ``GET /models/{name}``."""
+        """Describe the model for ``GET /models/{name}``."""
 
     @property
     @abstractmethod
     def item_schema(self) -> Json:
-        """What one input is, as a schema of OpenAPI."""
+        """OpenAPI schema of an input."""
 
     @property
     @abstractmethod
     def answer_schema(self) -> Json:
-        """What one answer is, as a schema of OpenAPI."""
+        """OpenAPI schema of an answer."""
 
     @property
     @abstractmethod
     def example(self) -> Any:
-        """An input that can be answered."""
+        """A valid input."""
 
     @abstractmethod
-    def one(self, item: Any) -> Json:
-        """The answer to one input; a ValueError or TypeError says what is wrong with it."""
+    def answer_one(self, item: Any) -> Json:
+        """Answer one input; raise a ValueError or TypeError if it is invalid."""
 
-    def many(self, items: Sequence[Any]) -> list[Json]:
-        """The answers to several inputs; an :class:`ItemError` names the one that is wrong."""
+    def answer_many(self, items: Sequence[Any]) -> list[Json]:
+        """Answer several inputs; raise an :class:`ItemError` for the first invalid one."""
         found = []
         for number, item in enumerate(items):
             try:
-                found.append(self.one(item))
+                found.append(self.answer_one(item))
             except (ValueError, TypeError) as error:
                 raise ItemError(number, error) from error
         return found
 
-    def json_of(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        """The answers to inputs as JSON of a shape; an :class:`ItemError` names the input that is wrong."""
-        return encode_answers(self.many(items), shape)
+    def answer_items(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        """Answer inputs as JSON of a shape; raise an :class:`ItemError` for the first invalid one."""
+        return encode_answers(self.answer_many(items), shape)
 
-    def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
-        """The same of inputs as JSON: no objects are made in between.
+    def answer_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
+        """Answer inputs in JSON without creating Python objects.
 
-        None where that is not possible, or if there are more than `most`: then :meth:`json_of` gives the
-        same answers to the objects, or says what is wrong.
+        Return None if that is not possible, if an input is invalid, or if there are more than `most`. Then
+        :meth:`answer_items` gives the same answers to the decoded inputs, or the error.
         """
         return None
 
     @abstractmethod
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        """What decided for one input."""
+        """Explain the score of class `of`, or of the predicted class, by its `top` contributions."""
 
     # --- The Open Inference Protocol ------------------------------------------------------------------
 
@@ -114,7 +113,7 @@ class Answerer(ABC):
 
     @abstractmethod
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The outputs for inputs, both by name: arrays, with the items along the first axis."""
+        """Return the outputs for inputs, both arrays by name with the items along the first axis."""
 
 
 def check_characters(text: str) -> None:
@@ -127,7 +126,7 @@ def check_characters(text: str) -> None:
 
 
 def encode_answers(answers: Sequence[Json], shape: JsonShape) -> bytes:
-    """Answers as JSON of a shape."""
+    """Encode answers as JSON of a shape."""
     if shape is JsonShape.LINES:
         return _ENCODER.encode_lines(answers)
     return _ENCODER.encode(answers if shape is JsonShape.LIST else answers[0])

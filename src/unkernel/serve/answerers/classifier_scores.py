@@ -1,4 +1,4 @@
-"""From the scores of classifiers to answers."""
+"""Answers made from the scores of classifiers."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _encode: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _DATATYPES = {"i": "INT64", "u": "INT64", "f": "FP64", "b": "BOOL"}
 
 
-class Answers:
-    """How a model's scores become answers.
+class AnswerFormat:
+    """Conversion of a model's scores into answers.
 
     Parameters
     ----------
@@ -38,8 +38,8 @@ class Answers:
     def has_probabilities(self) -> bool:
         return self._decision.probability is not None
 
-    def of_rows(self, raw: NDArray[np.float64]) -> list[Json]:
-        """The answers to (inputs, scores)."""
+    def make_answers(self, raw: NDArray[np.float64]) -> list[Json]:
+        """Return the answers for raw scores of shape (inputs, scores)."""
         chosen = self._decision.choose(raw).tolist()
         scores = self._decision.decide(raw).tolist()
         if not self.has_probabilities:
@@ -52,15 +52,15 @@ class Answers:
             for label, score, shares in zip(chosen, scores, probabilities, strict=True)
         ]
 
-    def to_json(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
-        """The same as JSON of a shape."""
+    def encode(self, raw: NDArray[np.float64], shape: JsonShape) -> bytes:
+        """Return the answers as JSON of a shape."""
         if self.json_writer is None:
-            return encode_answers(self.of_rows(raw), shape)
+            return encode_answers(self.make_answers(raw), shape)
         return self.json_writer.write(raw[:, 0], shape)
 
     @cached_property
     def json_writer(self) -> JsonAnswers | None:
-        """The compiled writer of answers that the sign of a score decides; None for other classifiers."""
+        """Compiled writer of answers that the sign of a score decides; None for other classifiers."""
         decision = self._decision
         if not decision.chooses_by_sign or (self.has_probabilities and self._sigmoid is None):
             return None
@@ -76,7 +76,7 @@ class Answers:
 
     @cached_property
     def _sigmoid(self) -> tuple[float, float, bool] | None:
-        """How the score of two classes becomes probabilities, if by a sigmoid: a, b, whether log-linear."""
+        """Sigmoid from the score to the probabilities of two classes, if any: a, b, whether log-linear."""
         given = self._decision.probability
         if isinstance(given, Softmax):
             return (-1.0, 0.0, True)
@@ -84,7 +84,7 @@ class Answers:
         return (curve.a, curve.b, False) if isinstance(curve, Sigmoid) else None
 
     def describe(self) -> Json:
-        """A description of the answers."""
+        """Describe the answers."""
         return {
             "scheme": self._decision.scheme,
             "classes": self._decision.classes.tolist(),
@@ -93,7 +93,7 @@ class Answers:
 
     @property
     def schema(self) -> Json:
-        """An answer, for OpenAPI."""
+        """OpenAPI schema of an answer."""
         properties: Json = {
             "prediction": _label_schema(self._decision),
             "score": {"type": "number"}
@@ -111,7 +111,7 @@ class Answers:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """The tensors of answers."""
+        """The output tensors."""
         decision, count = self._decision, len(self._names)
         shape = np.shape(decision.decide(np.zeros((1, decision.n_scores))))[1:]
         kind = "f" if decision.scheme == "regression" else decision.classes.dtype.kind
@@ -121,8 +121,8 @@ class Answers:
         ]
         return [*found, Tensor("probabilities", "FP64", (-1, count))] if self.has_probabilities else found
 
-    def tensors(self, raw: NDArray[np.float64]) -> Mapping[str, Any]:
-        """The tensors of the answers to (inputs, scores)."""
+    def make_tensors(self, raw: NDArray[np.float64]) -> Mapping[str, Any]:
+        """Return the output tensors for raw scores of shape (inputs, scores)."""
         found: dict[str, Any] = {
             "predict": self._decision.choose(raw),
             "scores": self._decision.decide(raw),
@@ -131,10 +131,10 @@ class Answers:
             {"probabilities": self._decision.probabilities(raw)} if self.has_probabilities else {}
         )
 
-    # --- Why ------------------------------------------------------------------------------------------
+    # --- Explanations ---------------------------------------------------------------------------------
 
-    def class_called(self, label: str | None) -> Any:
-        """The class that an address names."""
+    def find_class(self, label: str | None) -> Any:
+        """Return the class that a query names; None if it names none."""
         if label is None:
             return None
         for known in self._decision.classes.tolist():
@@ -144,74 +144,75 @@ class Answers:
 
 
 class ScoreAnswerer(Answerer):
-    """A model whose answers are made of scores."""
+    """A model whose answers are made from scores."""
 
-    _answers: Answers
+    _format: AnswerFormat
 
     @abstractmethod
-    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
-        """(inputs, scores); a ValueError or TypeError if one of the inputs is wrong."""
+    def _compute_scores(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        """Return scores of shape (inputs, scores); raise a ValueError or TypeError for an invalid input."""
 
-    def one(self, item: Any) -> Json:
-        return self._answers.of_rows(self._raw([item]))[0]
+    def answer_one(self, item: Any) -> Json:
+        return self._format.make_answers(self._compute_scores([item]))[0]
 
-    def many(self, items: Sequence[Any]) -> list[Json]:
-        return self._answers.of_rows(self._raw_of_many(items))
+    def answer_many(self, items: Sequence[Any]) -> list[Json]:
+        return self._format.make_answers(self._score_items(items))
 
-    def json_of(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+    def answer_items(self, items: Sequence[Any], shape: JsonShape) -> bytes:
         try:
-            return self._json(items, shape)
+            return self._encode_answers(items, shape)
         except (ValueError, TypeError):
-            self._raw_of_many(items)  # which says where
+            self._score_items(items)  # raises an ItemError
             raise
 
-    def _json(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        """The answers to inputs as JSON; a ValueError or TypeError if one of the inputs is wrong."""
-        return self._answers.to_json(self._raw(items), shape)
+    def _encode_answers(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        """Answer inputs as JSON; raise a ValueError or TypeError for an invalid input."""
+        return self._format.encode(self._compute_scores(items), shape)
 
-    def _raw_of_many(self, items: Sequence[Any]) -> NDArray[np.float64]:
+    def _score_items(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        """Return scores of shape (inputs, scores); raise an ItemError for the first invalid input."""
         try:
-            return self._raw(items)
+            return self._compute_scores(items)
         except (ValueError, TypeError):
             for number, item in enumerate(items):
                 try:
-                    self._raw([item])
+                    self._compute_scores([item])
                 except (ValueError, TypeError) as error:
                     raise ItemError(number, error) from error
             raise
 
     @property
     def answer_schema(self) -> Json:
-        return self._answers.schema
+        return self._format.schema
 
     @property
     def outputs(self) -> list[Tensor]:
-        return self._answers.outputs
+        return self._format.outputs
 
 
-def explained(found: Explanation, answer: Json) -> Json:
-    """An explanation, with the answer that it is of."""
-    shown = found.comparison.numbers
+def explanation_to_json(found: Explanation, answer: Json) -> Json:
+    """Return an answer together with its explanation."""
+    read = found.comparison.numbers
     return answer | {
         "for_class": found.for_class,
         "against": found.against,
-        "intercept": _difference(shown(found.intercept)),
+        "intercept": _subtract_runner_up(read(found.intercept)),
         "contributions": [
             {
                 "label": AND.join(part.names),
                 "names": list(part.names),
-                "value": _difference(shown(part.value)),
+                "value": _subtract_runner_up(read(part.value)),
             }
             for part in found.contributions
         ],
-        "rest": _difference(shown(found.rest)),
-        "total": _difference(shown(found.score)),
+        "rest": _subtract_runner_up(read(found.rest)),
+        "total": _subtract_runner_up(read(found.score)),
         "conjunctions": found.n_conjunctions,
     }
 
 
-def _difference(numbers: Sequence[float]) -> float:
-    """What speaks for the winner: its number, or the difference to the runner-up's."""
+def _subtract_runner_up(numbers: Sequence[float]) -> float:
+    """Return the winner's number, minus the runner-up's if there is one."""
     return float(numbers[0] - numbers[1]) if len(numbers) > 1 else float(numbers[0])
 
 

@@ -1,4 +1,4 @@
-"""Models of records."""
+"""Answerers for models of records."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from unkernel.engines import RecordClassifier
 from unkernel.records.files.columns import column_kinds, column_types
 from unkernel.records.plan import Plan
 from unkernel.serve.answerers.base import Json, Tensor
-from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer, explained
+from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
 
-_MOST_CHOICES = 1000  # categories of a column that are listed
-_TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # of JSON
+_MAX_LISTED_CHOICES = 1000  # per column
+_TYPES = {"number": "number", "binned": "number", "strings": "array", "dict": "object"}  # JSON types of kinds
 
 
 class RecordAnswerer(ScoreAnswerer):
-    """A model of records with columns."""
+    """A model of records that have columns."""
 
     input = "record"
     quick = True
@@ -30,15 +30,15 @@ class RecordAnswerer(ScoreAnswerer):
     def __init__(self, model: RecordClassifier) -> None:
         self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
         self._model = RecordClassifier(self._plan, model.classifier)
-        self._answers = Answers(model.decision)
+        self._format = AnswerFormat(model.decision)
         self._scorer = self._model._record_scorer
         self._score = self._scorer.score
         self._n_scores = model.decision.n_scores
 
     @cached_property
     def columns(self) -> list[Json]:
-        """Each column: its name, its kind and the categories that the model knows."""
-        types, choices = column_types(self._plan), _choices(self._plan)
+        """Name, kind, JSON type and known categories of each column."""
+        types, choices = column_types(self._plan), _list_choices(self._plan)
         return [
             {
                 "name": name,
@@ -54,7 +54,7 @@ class RecordAnswerer(ScoreAnswerer):
             "description": "a classifier of records",
             "engine": self._model.engine,
             "columns": self.columns,
-        } | self._answers.describe()
+        } | self._format.describe()
 
     @property
     def item_schema(self) -> Json:
@@ -69,27 +69,27 @@ class RecordAnswerer(ScoreAnswerer):
 
     @property
     def example(self) -> Any:
-        known = _middles(self._plan) | dict(self._plan.example)
-        return {column["name"]: known.get(column["name"], _example_of(column)) for column in self.columns}
+        known = _find_middle_values(self._plan) | dict(self._plan.example)
+        return {column["name"]: known.get(column["name"], _make_example(column)) for column in self.columns}
 
-    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
+    def _compute_scores(self, items: Sequence[Any]) -> NDArray[np.float64]:
         scores = [self._score(item) for item in items]
         return np.array(scores, dtype=np.float64).reshape(len(items), self._n_scores)
 
-    def _json(self, items: Sequence[Any], shape: JsonShape) -> bytes:
-        if (writer := self._answers.json_writer) is None:
-            return super()._json(items, shape)
+    def _encode_answers(self, items: Sequence[Any], shape: JsonShape) -> bytes:
+        if (writer := self._format.json_writer) is None:
+            return super()._encode_answers(items, shape)
         return self._scorer.answer_records(list(items), writer, shape)
 
-    def json_of_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
-        if (writer := self._answers.json_writer) is not None:
+    def answer_json(self, text: bytes, shape: JsonShape, most: int) -> bytes | None:
+        if (writer := self._format.json_writer) is not None:
             return self._scorer.answer_json(text, writer, shape, most)
         raw = self._scorer.score_json(text, shape, most)
-        return None if raw is None else self._answers.to_json(np.asarray(raw), shape)
+        return None if raw is None else self._format.encode(np.asarray(raw), shape)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        found = self._model.explain_one(item, top, of=self._answers.class_called(of))
-        return explained(found, self.one(item))
+        found = self._model.explain_one(item, top, of=self._format.find_class(of))
+        return explanation_to_json(found, self.answer_one(item))
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -100,11 +100,11 @@ class RecordAnswerer(ScoreAnswerer):
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         columns = {name: values.reshape(-1).tolist() for name, values in given.items()}
-        return self._answers.tensors(self._model.classifier.score_csr(self._plan.encode(columns), 1))
+        return self._format.make_tensors(self._model.classifier.score_csr(self._plan.encode(columns), 1))
 
 
-class WholeAnswerer(RecordAnswerer):
-    """A model whose records are texts: of a pipeline that begins with a vectorizer, say."""
+class TextAnswerer(RecordAnswerer):
+    """A model whose records are texts, such as a pipeline that begins with a vectorizer."""
 
     input = "text"
 
@@ -112,7 +112,7 @@ class WholeAnswerer(RecordAnswerer):
         return {
             "description": "a classifier of texts",
             "engine": self._model.engine,
-        } | self._answers.describe()
+        } | self._format.describe()
 
     @property
     def item_schema(self) -> Json:
@@ -128,11 +128,12 @@ class WholeAnswerer(RecordAnswerer):
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         texts = given["text"].reshape(-1).tolist()
-        return self._answers.tensors(self._model.classifier.score_csr(self._plan.encode(texts), 1))
+        return self._format.make_tensors(self._model.classifier.score_csr(self._plan.encode(texts), 1))
 
 
 def record_answerer(model: RecordClassifier) -> RecordAnswerer:
-    return WholeAnswerer(model) if model.plan.whole else RecordAnswerer(model)
+    """Return the answerer of a model of records or texts."""
+    return TextAnswerer(model) if model.plan.whole else RecordAnswerer(model)
 
 
 def _column_schema(column: Json) -> Json:
@@ -144,7 +145,7 @@ def _column_schema(column: Json) -> Json:
     return found | ({"examples": column["choices"][:5]} if column["choices"] else {})
 
 
-def _example_of(column: Json) -> Any:
+def _make_example(column: Json) -> Any:
     if column["choices"]:
         return column["choices"][0]
     if column["kind"] == "date":
@@ -152,8 +153,8 @@ def _example_of(column: Json) -> Any:
     return {"number": 0, "array": [], "object": {}}.get(column["type"], "")
 
 
-def _middles(plan: Plan) -> dict[str, float]:
-    """A number in the middle of the intervals of each column that has some."""
+def _find_middle_values(plan: Plan) -> dict[str, float]:
+    """Return a number from the middle interval of each binned column."""
     found: dict[str, float] = {}
     for step in plan.steps:
         if step.kind != "bins" or plan.steps[int(step.table["input"])].kind != "numbers":
@@ -163,27 +164,27 @@ def _middles(plan: Plan) -> dict[str, float]:
         for place, column in enumerate(numbers["columns"].tolist()):
             own = edges[begins[place] : begins[place + 1]]
             if own:
-                found[plan.columns[column]] = _plausible(own[len(own) // 2], own)
+                found[plan.columns[column]] = _round_edge(own[len(own) // 2], own)
     return found
 
 
-def _plausible(edge: float, edges: list[float]) -> float:
-    """A number at an edge; a whole one where edges lie between whole numbers: nobody is 43.5 years old."""
+def _round_edge(edge: float, edges: list[float]) -> float:
+    """Round an edge up to a whole number if all edges are halves: nobody is 43.5 years old."""
     return math.ceil(edge) if all((2 * other).is_integer() for other in edges) else edge
 
 
-def _choices(plan: Plan) -> dict[str, list[Any]]:
-    """The categories of columns, by name, as far as they are not too many to choose from."""
+def _list_choices(plan: Plan) -> dict[str, list[Any]]:
+    """Return the categories of columns by name; none for columns with too many."""
     found: dict[str, list[Any]] = {}
     for step in plan.steps:
         for place, table in enumerate(step.table.get("categories", ())):
             name = plan.columns[int(step.table["columns"][place])]
             count = len(table["string_ends"]) + len(table["numbers"])
-            found[name] = _categories(table) if count <= _MOST_CHOICES else []
+            found[name] = _decode_categories(table) if count <= _MAX_LISTED_CHOICES else []
     return found
 
 
-def _categories(table: Mapping[str, Any]) -> list[Any]:
+def _decode_categories(table: Mapping[str, Any]) -> list[Any]:
     data, begin = table["strings"].tobytes(), 0
     found: list[Any] = []
     for end in table["string_ends"].tolist():

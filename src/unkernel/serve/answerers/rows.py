@@ -1,4 +1,4 @@
-"""Models of rows."""
+"""Answerers for models of rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from unkernel.engines import CompiledClassifier
 from unkernel.engines.explain.explanation import get_feature_names
 from unkernel.models.model_rows import check_width
 from unkernel.serve.answerers.base import FieldError, Json, Tensor
-from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer, explained
+from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer, explanation_to_json
 
-_LARGEST_COLUMN = np.iinfo(np.int32).max
+_MAX_COLUMN = np.iinfo(np.int32).max
 _SPARSE = {"ids", "values"}
 
 
 class RowAnswerer(ScoreAnswerer):
-    """A model of rows of numbers. A row is a list of all its values, or of the columns that it has.
+    """A model of rows of numbers.
 
-    ``[0, 1.5, 0]`` and ``{"ids": [1], "values": [1.5]}`` are the same row; without values, all are 1.
+    A row is a list of all values, or the columns that are not 0: ``[0, 1.5, 0]`` and
+    ``{"ids": [1], "values": [1.5]}`` are the same row. Without values, all are 1.
     """
 
     input = "row"
@@ -30,7 +31,7 @@ class RowAnswerer(ScoreAnswerer):
 
     def __init__(self, model: CompiledClassifier) -> None:
         self._model = model
-        self._answers = Answers(model.decision)
+        self._format = AnswerFormat(model.decision)
 
     def describe(self) -> Json:
         names = get_feature_names(self._model.model)
@@ -39,7 +40,7 @@ class RowAnswerer(ScoreAnswerer):
             "engine": self._model.engine,
             "features": self._model.n_features_in_,
             "feature_names": None if names is None else list(names),
-        } | self._answers.describe()
+        } | self._format.describe()
 
     @property
     def item_schema(self) -> Json:
@@ -57,8 +58,8 @@ class RowAnswerer(ScoreAnswerer):
     def example(self) -> Any:
         return {"ids": list(range(min(3, self._model.n_features_in_)))}
 
-    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
-        given = [self._row(item) for item in items]
+    def _compute_scores(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        given = [self._read_row(item) for item in items]
         offsets = np.cumsum([0, *(len(ids) for ids, _ in given)], dtype=np.int64)
         ids = np.concatenate([np.empty(0, np.int32), *(ids for ids, _ in given)])
         values = np.concatenate([np.empty(0), *(values for _, values in given)])
@@ -67,10 +68,10 @@ class RowAnswerer(ScoreAnswerer):
         return self._model.score_csr(rows, 1)
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        ids, values = self._row(item)
+        ids, values = self._read_row(item)
         row = dict(zip(ids.tolist(), values.tolist(), strict=True))
-        found = self._model.explain(row, top, of=self._answers.class_called(of))
-        return explained(found, self.one(item))
+        found = self._model.explain(row, top, of=self._format.find_class(of))
+        return explanation_to_json(found, self.answer_one(item))
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -78,29 +79,29 @@ class RowAnswerer(ScoreAnswerer):
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         rows = np.asarray(given["rows"], dtype=np.float64)
-        return self._answers.tensors(self._model.score_csr(self._model._check_rows(rows), 1))
+        return self._format.make_tensors(self._model.score_csr(self._model._check_rows(rows), 1))
 
     def _width(self, ids: Any) -> int:
         return max(self._model.n_features_in_, int(ids.max(initial=-1)) + 1)
 
-    def _row(self, item: Any) -> tuple[Any, Any]:
-        """The columns of a row, ascending, and their values."""
+    def _read_row(self, item: Any) -> tuple[Any, Any]:
+        """Return the columns of a row, ascending, and their values."""
         if isinstance(item, list):
-            return self._dense(item)
+            return self._read_dense(item)
         if not isinstance(item, dict) or "ids" not in item or item.keys() - _SPARSE:
             raise ValueError(
                 'a row is a list of numbers, or an object such as {"ids": [3, 7], "values": [1, 0.5]}'
             )
         ids, values = item["ids"], item.get("values")
-        if not isinstance(ids, list) or not all(
-            type(one) is int and 0 <= one < _LARGEST_COLUMN for one in ids
-        ):
-            raise FieldError("ids", "ids must be a list of column numbers, which are integers from 0 on")
-        numbers = _numbers([1.0] * len(ids) if values is None else values, "values")
+        if not isinstance(ids, list) or not all(type(one) is int and 0 <= one < _MAX_COLUMN for one in ids):
+            raise FieldError("ids", "ids must be a list of column numbers, counted from 0")
+        numbers = _check_numbers([1.0] * len(ids) if values is None else values, "values")
         if len(numbers) != len(ids):
-            raise FieldError("values", f"there are {len(ids)} ids, and {len(numbers)} values")
+            raise FieldError(
+                "values", f"expected one value per id, got {len(ids)} ids and {len(numbers)} values"
+            )
         if len(set(ids)) < len(ids):
-            raise FieldError("ids", "a column is twice among ids")
+            raise FieldError("ids", "ids has a column twice")
         self._check_columns(ids)
         order = np.argsort(np.array(ids, np.int64))
         return np.array(ids, np.int32)[order], numbers[order]
@@ -110,17 +111,17 @@ class RowAnswerer(ScoreAnswerer):
         if self._model.model.fixed_width and ids and max(ids) >= width:
             raise FieldError("ids", f"there is no column {max(ids)}: the model has {width}, counted from 0")
 
-    def _dense(self, item: list[Any]) -> tuple[Any, Any]:
-        numbers = _numbers(item, "the row")
+    def _read_dense(self, item: list[Any]) -> tuple[Any, Any]:
+        numbers = _check_numbers(item, "the row")
         if self._model.model.fixed_width and len(numbers) != self._model.n_features_in_:
             raise ValueError(
-                f"the row has {len(numbers)} values, and the model {self._model.n_features_in_} columns"
+                f"the row has {len(numbers)} values, but the model has {self._model.n_features_in_} columns"
             )
         present = np.flatnonzero(numbers)
         return present.astype(np.int32), numbers[present]
 
 
-def _numbers(given: Any, what: str) -> Any:
+def _check_numbers(given: Any, what: str) -> Any:
     if not isinstance(given, list) or not all(type(one) in (int, float) for one in given):
         raise ValueError(f"{what} must be a list of numbers")
     return np.array(given, np.float64)

@@ -25,7 +25,7 @@ _WORDS = "1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t_
 
 
 class SentenceAnswerer(Answerer):
-    """A parser: an input is a raw text, or sentences as its files have them."""
+    """A parser, tagger, chunker or tokenizer; an input is a raw text, or sentences in its file format."""
 
     def __init__(self, model: SavedModel) -> None:
         self._model = model
@@ -52,8 +52,8 @@ class SentenceAnswerer(Answerer):
     def example(self) -> Any:
         return _EXAMPLES.get(self.input) or _EXAMPLES.get(self._model.kind, _WORDS)
 
-    def one(self, item: Any) -> Json:
-        parts = list(self._parsed(item))
+    def answer_one(self, item: Any) -> Json:
+        parts = list(self._parse(item))
         return {
             "sentences": [_to_json(sentence) for part in parts for sentence in part.corpus],
             "output": b"".join(part.data for part in parts).decode(),
@@ -61,17 +61,15 @@ class SentenceAnswerer(Answerer):
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
         if of is not None:
-            raise FieldError("of", "of is for classifiers, and this is a parser")
-        parts = list(self._parsed(item))
+            raise FieldError("of", "of is for classifiers, but this is a parser")
+        parts = list(self._parse(item))
         return {
-            "sentences": [
-                _to_json(sentence) | _drawn(sentence) for part in parts for sentence in part.corpus
-            ],
+            "sentences": [_to_json(sentence) | _draw(sentence) for part in parts for sentence in part.corpus],
             "output": b"".join(part.data for part in parts).decode(),
             "decisions": [decision for part in parts for decision in self._decisions(part, top)],
         }
 
-    def _parsed(self, item: Any) -> Iterator[Parsed]:
+    def _parse(self, item: Any) -> Iterator[Parsed]:
         if not isinstance(item, str):
             raise ValueError(
                 f"expected a string: {'a text' if self.input == 'text' else 'sentences in columns'}"
@@ -86,8 +84,7 @@ class SentenceAnswerer(Answerer):
         corpus: Any = part.corpus
         for number in range(len(corpus)):
             for one in model.explain(corpus[number : number + 1], top=top):
-                told = dataclasses.asdict(one) | {"sentence": number, "question": one.question}
-                yield told
+                yield dataclasses.asdict(one) | {"sentence": number, "question": one.question}
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -98,11 +95,15 @@ class SentenceAnswerer(Answerer):
         return [Tensor("output", "BYTES", (-1,))]
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"output": [answer["output"] for answer in self.many(given[self.input].reshape(-1).tolist())]}
+        return {
+            "output": [
+                answer["output"] for answer in self.answer_many(given[self.input].reshape(-1).tolist())
+            ]
+        }
 
 
 class _Body(io.BytesIO):
-    """A text that messages call what it is."""
+    """A body with the name that error messages print."""
 
     name = "the input"
 
@@ -116,7 +117,7 @@ def _to_json(sentence: Any) -> Json:
     return {"text": sentence.text, "bunsetsu": list(sentence.surfaces), "heads": list(sentence.heads)}
 
 
-def _drawn(sentence: Any) -> Json:
+def _draw(sentence: Any) -> Json:
     if isinstance(sentence, ChunkSentence):
         return {"drawn": sentence.draw()}
     has_heads = isinstance(sentence, BunsetsuSentence) or any(sentence.heads)
@@ -124,5 +125,5 @@ def _drawn(sentence: Any) -> Json:
 
 
 def is_sentence_model(model: Any) -> bool:
-    """Whether it is a parser, tagger, chunker or tokenizer."""
+    """Whether a model is a parser, tagger, chunker or tokenizer."""
     return isinstance(model, ParserModel | TextParserModel | TokenizerModel | ChunkModel)

@@ -1,4 +1,4 @@
-"""Models of trees."""
+"""Answerers for models of trees."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from unkernel.engines import TreeClassifier
 from unkernel.serve.answerers.base import Json, Tensor, check_characters
-from unkernel.serve.answerers.classifier_scores import Answers, ScoreAnswerer
+from unkernel.serve.answerers.classifier_scores import AnswerFormat, ScoreAnswerer
 
-_MOST_NODES = 10_000  # kernels take time with the square of nodes: no request may hold up all others
+_MAX_TREE_NODES = 10_000  # the time of tree kernels grows with the square of the nodes
 
 
 class TreeAnswerer(ScoreAnswerer):
-    """A model of trees in brackets: one tree, or several by the names of the model's channels."""
+    """A model of trees in brackets."""
 
     input = "tree"
 
     def __init__(self, model: TreeClassifier) -> None:
         self._model = model
-        self._answers = Answers(model.decision)
+        self._format = AnswerFormat(model.decision)
         self._channels = list(model.model.support.trees)
 
     def describe(self) -> Json:
@@ -31,7 +31,7 @@ class TreeAnswerer(ScoreAnswerer):
             "engine": self._model.engine,
             "kernel": self._model.model.kernel.words(),
             "channels": self._channels,
-        } | self._answers.describe()
+        } | self._format.describe()
 
     @property
     def item_schema(self) -> Json:
@@ -41,12 +41,12 @@ class TreeAnswerer(ScoreAnswerer):
     def example(self) -> Any:
         return "(S (NP (N dogs)) (VP (V bark)))"
 
-    def _raw(self, items: Sequence[Any]) -> NDArray[np.float64]:
-        return self._model.raw_scores([_tree(item) for item in items])
+    def _compute_scores(self, items: Sequence[Any]) -> NDArray[np.float64]:
+        return self._model.raw_scores([_check_tree(item) for item in items])
 
     def explain(self, item: Any, top: int, of: str | None) -> Json:
-        found = self._model.explain(_tree(item), max(top, 1), of=self._answers.class_called(of))
-        return self.one(item) | {
+        found = self._model.explain(_check_tree(item), max(top, 1), of=self._format.find_class(of))
+        return self.answer_one(item) | {
             "for_class": found.for_class,
             "against": found.against,
             "intercept": float(found.intercept),
@@ -64,13 +64,13 @@ class TreeAnswerer(ScoreAnswerer):
         return [Tensor("tree", "BYTES", (-1,))]
 
     def infer(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._answers.tensors(self._raw_of_many(given["tree"].reshape(-1).tolist()))
+        return self._format.make_tensors(self._score_items(given["tree"].reshape(-1).tolist()))
 
 
-def _tree(item: Any) -> str:
+def _check_tree(item: Any) -> str:
     if not isinstance(item, str):
         raise ValueError('a tree is a string of brackets, such as "(S (NP dogs) (VP bark))"')
     check_characters(item)
-    if item.count("(") > _MOST_NODES:
-        raise ValueError(f"a tree has more than {_MOST_NODES:,} nodes, the server's limit")
+    if item.count("(") > _MAX_TREE_NODES:
+        raise ValueError(f"a tree has more than {_MAX_TREE_NODES:,} nodes, the server's limit")
     return item
