@@ -27,7 +27,7 @@ from scipy import sparse
 from campaigns.children import run
 from reference.kernels import make_kernel_model, polynomial
 from unkernel import CuttingPlaneSVC, PolySVC, compile, write_svmlight
-from unkernel.cli.inputs.rows import bytes_out_of_core
+from unkernel.cli.inputs.rows import estimate_bytes
 from unkernel.poly import _base
 
 FACTOR = 1.2
@@ -116,7 +116,7 @@ def out_of_core(scale: float, folder: Path) -> Iterator[tuple[str, Work, float]]
     path = folder / "rows.svm"
     write_svmlight(path, X, y)
     learner = CuttingPlaneSVC(C=1e-3, max_cuts=100, tol=1e-3)
-    budget = bytes_out_of_core(X.shape[0], X.shape[1], learner.max_cuts)
+    budget = estimate_bytes(X.shape[0], X.shape[1], learner.max_cuts)
     yield f"out of core, {budget / 1e6:.0f} MB", partial(learner.fit, path), budget
 
 

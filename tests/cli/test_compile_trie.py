@@ -83,7 +83,7 @@ def test_without_a_limit_tries_are_measured(run, golden, rows_file, tmp_path):
 
 
 def test_a_trie_that_was_left_out_is_told(run, golden, rows_file, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "trie_of", lambda _: None)
+    monkeypatch.setattr(sys.modules["unkernel.cli.commands.compile"], "describe_trie", lambda _: None)
     ran = run("compile", golden / MODEL, "-o", tmp_path / "m.uk", "--trie", rows_file)
     assert re.search(r"trie +none: it would not be faster", ran.out)
 
@@ -181,7 +181,7 @@ def test_the_rows_are_not_overwritten(run, golden, tmp_path):
     [("1M", 10**6), ("300k", 300_000), ("1000000", 10**6), ("1.5M", 1_500_000), ("2 K", 2000), ("1.0", 1)],
 )
 def test_how_nodes_are_written(words, nodes):
-    assert _options.node_count(words) == nodes
+    assert _options.parse_nodes(words) == nodes
 
 
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")

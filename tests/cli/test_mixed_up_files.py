@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reference.parse_corpora import bunsetsu, chunks, treebank
-from unkernel.cli.inputs.file_contents import data_in
+from unkernel.cli.inputs.file_contents import detect_content
 from unkernel.data import Treebank
 from unkernel.parsing import ArcEagerParser, WordClusters
 
@@ -153,11 +153,11 @@ def test_rows_for_a_parser(run, files, command):
 
 def test_what_a_file_holds():
     for text, words, _ in DATA.values():
-        assert words.endswith(data_in(text.encode()))
-        assert words.endswith(data_in(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
-    assert data_in(b"# remark\n\n2\n-1 qid:3 1:0.5 # a row\n1e-3 7:1\n") == "rows"
+        assert words.endswith(detect_content(text.encode()))
+        assert words.endswith(detect_content(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()))
+    assert detect_content(b"# remark\n\n2\n-1 qid:3 1:0.5 # a row\n1e-3 7:1\n") == "rows"
     for no_data in (b"", b"1\n2\n", b"a letter: to you\n", b"svm_type c_svc\n1 1:1\n", b"\x00\xff\x00\n"):
-        assert data_in(no_data) is None
+        assert detect_content(no_data) is None
 
 
 # --- Models that are cut short ------------------------------------------------------------------------

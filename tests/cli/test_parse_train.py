@@ -9,8 +9,8 @@ import pytest
 
 import unkernel
 from reference.parse_corpora import MAKERS, bunsetsu, chunks, treebank
-from unkernel.cli.inputs.sentences import TASKS, guess
-from unkernel.cli.options.estimator_options import derived_options, flag
+from unkernel.cli.inputs.sentences import TASKS, guess_task
+from unkernel.cli.options.estimator_options import derive_options, flag
 from unkernel.data import read_conllu
 from unkernel.engines import load as load_classifier
 from unkernel.models import registry
@@ -169,7 +169,7 @@ def test_options_of_each_kind_reach_the_parser(run, files, tmp_path, number):
 def test_every_parameter_is_an_option(run, kind, estimator):
     """But for those that make no sense on a command line."""
     shown = run("train", kind, "--help").out
-    options = derived_options(estimator)
+    options = derive_options(estimator)
     for option in options:
         assert flag(option.name) in shown
         assert option.help, f"{estimator.__name__} does not describe {option.parameter}"
@@ -364,13 +364,13 @@ def test_places_that_cannot_be_written(run, bank, tmp_path):
 
 def test_guessing():
     for task, make in MAKERS.items():
-        assert guess(make(3, 0).encode()).name == task
-        assert guess(b"\xef\xbb\xbf" + make(3, 0).replace("\n", "\r\n").encode()).name == task
-        assert guess(make(200, 0).encode()[:3000]).name == task
-    assert guess(b"1-2\tdon't" + 8 * b"\t_" + b"\n").name == "trees"
-    assert guess(b"# words and tags\nword TAG\nother TAG\n") is None
-    assert guess(b"# one here\n# two here\n") is None
-    assert guess(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # a word like others
+        assert guess_task(make(3, 0).encode()).name == task
+        assert guess_task(b"\xef\xbb\xbf" + make(3, 0).replace("\n", "\r\n").encode()).name == task
+        assert guess_task(make(200, 0).encode()[:3000]).name == task
+    assert guess_task(b"1-2\tdon't" + 8 * b"\t_" + b"\n").name == "trees"
+    assert guess_task(b"# words and tags\nword TAG\nother TAG\n") is None
+    assert guess_task(b"# one here\n# two here\n") is None
+    assert guess_task(b"# # B-NP\n5 CD I-NP\n") is TASKS["chunks"]  # a word like others
 
 
 # --- What a file is -----------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from reference.processes import run_python
-from unkernel.cli.batch_files import Cluster, Part, _asking
-from unkernel.cli.cluster import connected
+from unkernel.cli.batch_files import Cluster, Part, _open_runner
+from unkernel.cli.cluster import connect
 
 JOURNAL = "predict.journal"
 
@@ -83,14 +83,14 @@ def test_a_worker_that_is_killed_costs_no_part(tmp_path):
 
     (tmp_path / "out").mkdir()
     parts = [Part(name, str(tmp_path / "out" / name)) for name in "abcd"]
-    with _asking(ask, Cluster("local", 2)) as asking:
+    with _open_runner(ask, Cluster("local", 2)) as asking:
         assert {part.data: result["rows"] for part, result in asking(parts)} == dict.fromkeys("abcd", 1)
     assert contents(tmp_path / "out") == {name: name.encode() for name in "abcd"}
 
 
 def test_local_workers_keep_memory() -> None:
     pytest.importorskip("distributed")
-    with connected("local", 1) as client:
+    with connect("local", 1) as client:
         assert set(client.run(os.getenv, "MALLOC_MMAP_THRESHOLD_").values()) == {str(1 << 30)}
 
 
@@ -168,7 +168,7 @@ def test_a_scheduler_that_is_lost_is_named(monkeypatch):
 
         with (
             pytest.raises(ValueError, match=r"the scheduler was lost.*the same command"),
-            _asking(ask, Cluster(address, 1)) as asking,
+            _open_runner(ask, Cluster(address, 1)) as asking,
         ):
             list(asking([Part(name, name) for name in "abc"]))
 

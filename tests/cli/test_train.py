@@ -20,7 +20,7 @@ from unkernel import (
     read_svmlight,
     write_svmlight,
 )
-from unkernel.cli.options.estimator_options import derived_options, flag
+from unkernel.cli.options.estimator_options import derive_options, flag
 from unkernel.cli.quality import CLASS_MEASURES
 from unkernel.cli.terminal.progress import share_done
 
@@ -193,7 +193,7 @@ def test_every_parameter_of_an_estimator_is_an_option_or_left_out_on_purpose(run
     estimator, left_out = ESTIMATORS[kind]
     monkeypatch.setenv("COLUMNS", "250")
     text = run("train", kind, "--help").out
-    options = {option.parameter: option for option in derived_options(estimator)}
+    options = {option.parameter: option for option in derive_options(estimator)}
     parameters = inspect.signature(estimator).parameters
     assert set(parameters) - set(options) <= left_out | {"n_jobs", "verbose"}
     for name, option in options.items():

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from unkernel import PolyLogisticRegression, PolySVC, load, read_svmlight, write_svmlight
-from unkernel.cli.options.estimator_options import derived_options
+from unkernel.cli.options.estimator_options import derive_options
 
 
 @pytest.fixture
@@ -156,5 +156,5 @@ def test_labels_that_are_no_classes(run, tmp_path, model, text, reason):
 
 @pytest.mark.parametrize("estimator", [PolySVC, PolyLogisticRegression])
 def test_the_choices_are_those_of_the_estimators(estimator):
-    (penalty,) = (option for option in derived_options(estimator) if option.name == "penalty")
+    (penalty,) = (option for option in derive_options(estimator) if option.name == "penalty")
     assert {choice.value for choice in penalty.kind} == estimator._parameter_constraints["penalty"][0].options

@@ -13,7 +13,7 @@ import pytest
 from unkernel import TreeSVC, load, read_model, read_trees
 from unkernel.cli import main
 from unkernel.cli.inputs import trees as _trees
-from unkernel.cli.options.estimator_options import derived_options
+from unkernel.cli.options.estimator_options import derive_options
 from unkernel.models.tree import COMBINATIONS, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 
 FAST = ("--seconds", "0.01")
@@ -218,10 +218,10 @@ def test_a_kelp_file(run, tmp_path):
 def test_files_of_trees_are_told_from_others(content, name, trees, tmp_path):
     for compress in (bytes, gzip.compress):
         (tmp_path / name).write_bytes(compress(content))
-        assert _trees.holds_trees(str(tmp_path / name)) is trees
-    assert not _trees.holds_trees(str(tmp_path / "missing"))
-    assert not _trees.holds_trees(str(tmp_path))
-    assert not _trees.holds_trees("-")
+        assert _trees.is_tree_file(str(tmp_path / name)) is trees
+    assert not _trees.is_tree_file(str(tmp_path / "missing"))
+    assert not _trees.is_tree_file(str(tmp_path))
+    assert not _trees.is_tree_file("-")
 
 
 def test_from_stdin(run, stdin, tree_files, tmp_path):
@@ -307,7 +307,7 @@ def test_progress(run, tree_files, tmp_path):
 
 
 def test_the_options_are_those_of_the_estimator(run, monkeypatch):
-    kinds = {option.name: option.kind for option in derived_options(TreeSVC)}
+    kinds = {option.name: option.kind for option in derive_options(TreeSVC)}
     assert {name.value for name in kinds["kernel"]} == set(TREE_KERNELS)
     assert {name.value for name in kinds["tree_pairing"]} == set(PAIRINGS)
     assert {name.value for name in kinds["combine"]} == {"auto", *COMBINATIONS}

@@ -15,14 +15,14 @@ from reference.parse_corpora import MAKERS
 from unkernel import PolySVC, load, read_svmlight, write_svmlight
 from unkernel.cli.inputs.sentences import TASKS
 from unkernel.cli.learners import LEARNERS, cross_validation
-from unkernel.cli.learners.cross_validation import paths_of
+from unkernel.cli.learners.cross_validation import group_paths
 from unkernel.cli.learners.parameter_search import Search
 from unkernel.cli.learners.parser_search import PARSER_LEARNERS
-from unkernel.cli.options.estimator_options import derived_options
-from unkernel.cli.options.value_grids import product_of, values_of
+from unkernel.cli.options.estimator_options import derive_options
+from unkernel.cli.options.value_grids import expand_grid, parse_values
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker
 
-OPTIONS = {option.name: option for option in derived_options(PolySVC)}
+OPTIONS = {option.name: option for option in derive_options(PolySVC)}
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ OPTIONS = {option.name: option for option in derived_options(PolySVC)}
     ],
 )
 def test_values(option, text, values):
-    assert values_of(OPTIONS[option], text) == values
+    assert parse_values(OPTIONS[option], text) == values
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,21 @@ def test_values(option, text, values):
 )
 def test_values_that_are_refused(option, text):
     with pytest.raises(ValueError, match=f"--{option} must be"):
-        values_of(OPTIONS[option], text)
+        parse_values(OPTIONS[option], text)
 
 
 def test_combinations():
-    assert len(product_of({"degree": [1, 2], "C": [1.0, 2.0, 3.0]})) == 6
+    assert len(expand_grid({"degree": [1, 2], "C": [1.0, 2.0, 3.0]})) == 6
     with pytest.raises(ValueError, match="at most 1,000 settings"):
-        product_of({"degree": list(range(50)), "C": list(range(50))})
+        expand_grid({"degree": list(range(50)), "C": list(range(50))})
 
 
 def test_paths_ascend_in_cost_and_share_all_else():
     settings = [{"degree": d, "C": c} for c in (10.0, 0.1, 1.0) for d in (1, 2)]
-    paths = paths_of(settings, warm=True)
+    paths = group_paths(settings, warm=True)
     assert [[one["C"] for one in path] for path in paths] == [[0.1, 1.0, 10.0]] * 2
     assert [{one["degree"] for one in path} for path in paths] == [{1}, {2}]
-    assert paths_of(settings, warm=False) == [[one] for one in settings]
+    assert group_paths(settings, warm=False) == [[one] for one in settings]
 
 
 def test_what_is_measured_is_what_scikit_learn_measures(run, train_file):
@@ -332,7 +332,7 @@ def test_an_interrupt_before_all_fits_have_begun_stops_those_that_have(monkeypat
 
     monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        cross_validation._in_threads(lambda _: stopped.wait(), [(1,), (2,)], 2, stopped)
+        cross_validation._run_in_threads(lambda _: stopped.wait(), [(1,), (2,)], 2, stopped)
     was_stopped = stopped.is_set()
     stopped.set()
     assert was_stopped

@@ -136,7 +136,7 @@ def test_what_has_no_keys_is_refused() -> None:
 def test_files_with_unknown_columns_are_refused_by_the_command_line(tmp_path: Path) -> None:
     pytest.importorskip("typer")
     pytest.importorskip("pyarrow")
-    from unkernel.cli.inputs.records import asked_blocks, open_record_model
+    from unkernel.cli.inputs.records import open_record_model, read_blocks
     from unkernel.records.files import open_records
 
     model = tmp_path / "m.uk"
@@ -152,5 +152,5 @@ def test_files_with_unknown_columns_are_refused_by_the_command_line(tmp_path: Pa
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(ValueError, match=message):
-            for block in asked_blocks(opened, open_records(tmp_path / name), 1):
+            for block in read_blocks(opened, open_records(tmp_path / name), 1):
                 block.encode(opened.classifier.plan)

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"unkernel: ended by {ended.signal.name}", file=sys.stderr)
         return 128 + ended.signal
     except ImportError:  # of what `pip install --no-deps unkernel` left out
-        if not (lacking := _missing_requirements()):
+        if not (lacking := _list_missing_requirements()):
             raise
         names = ", ".join(lacking)
         verb = "is" if len(lacking) == 1 else "are"
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _missing_requirements() -> list[str]:
+def _list_missing_requirements() -> list[str]:
     """List the packages that unkernel requires, extras apart, and that are not installed."""
     import re
     from importlib.metadata import PackageNotFoundError, requires, version

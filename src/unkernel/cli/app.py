@@ -18,7 +18,7 @@ from unkernel._version import __version__
 from unkernel.cli.commands import COMMANDS
 from unkernel.cli.exit_codes import BAD_INPUT, BROKEN_PIPE, INTERRUPTED
 from unkernel.cli.options.command_groups import add_commands, new_group
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.removed_commands import new_spelling
 
 _NO_KIND = ("Missing command", "No such command")
@@ -30,7 +30,7 @@ _CommandLineError: Any = typer.BadParameter.__mro__[2]
 def build(arguments: Sequence[str]) -> typer.Typer:
     """Build the application: load the command that a command line names, and list the others."""
     app = new_group()
-    app.callback(invoke_without_command=True, help=flowing(unkernel.__doc__))(unkernel)
+    app.callback(invoke_without_command=True, help=reflow(unkernel.__doc__))(unkernel)
 
     def load(name: str) -> None:
         module = importlib.import_module(f"unkernel.cli.commands.{name}")
@@ -82,12 +82,12 @@ def run(arguments: Sequence[str]) -> int:
     try:
         if spelled := new_spelling(arguments):
             raise ValueError(spelled)
-        code = _run(arguments)
+        code = _run_command(arguments)
     except _CommandLineError as error:
-        _report(f"{_command_line_words(error)} ({_where_help_is(error)})")
+        _report(f"{_describe_usage_error(error)} ({_point_to_help(error)})")
         return BAD_INPUT
     except BrokenPipeError:
-        _forget(sys.stdout)
+        _discard(sys.stdout)
         return BROKEN_PIPE
     except MemoryError as error:
         _report(f"not enough memory. {error}")
@@ -96,18 +96,18 @@ def run(arguments: Sequence[str]) -> int:
         _report("something in a file is nested too deeply")
         return BAD_INPUT
     except (OSError, ValueError) as error:
-        _report(_words_of(error))
-        _settle(sys.stdout)
+        _report(_describe_error(error))
+        _flush(sys.stdout)
         return BAD_INPUT
     if code == INTERRUPTED:
         from unkernel.cli.terminal.console import report_interrupt
 
         report_interrupt()
-    _settle(sys.stderr)  # a full disk for a log does not change how a command ended
+    _flush(sys.stderr)  # a full disk for a log does not change how a command ended
     return code
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run_command(arguments: Sequence[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -131,7 +131,7 @@ def _report(reason: str) -> None:
     report_error(reason)
 
 
-def _command_line_words(error: Any) -> str:
+def _describe_usage_error(error: Any) -> str:
     """What is wrong with a command line; of ``train`` and ``tune`` without a kind, which kinds there are."""
     words = str(error.format_message())
     context = getattr(error, "ctx", None)
@@ -144,20 +144,20 @@ def _command_line_words(error: Any) -> str:
     )
 
 
-def _where_help_is(error: Any) -> str:
+def _point_to_help(error: Any) -> str:
     context = getattr(error, "ctx", None)
     return f"see {context.command_path if context else 'unkernel'} --help"
 
 
-def _words_of(error: OSError | ValueError) -> str:
+def _describe_error(error: OSError | ValueError) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
-        return _words_about(os.fsdecode(error.filename), error)
+        return _describe_file_error(os.fsdecode(error.filename), error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)
 
 
-def _words_about(file: str, error: OSError) -> str:
+def _describe_file_error(file: str, error: OSError) -> str:
     """What the system says of a file, with a remedy where there is one."""
     if isinstance(error, IsADirectoryError) and error.strerror == os.strerror(errno.EISDIR):
         return f"{file}: is a folder; name a file in it"
@@ -186,14 +186,14 @@ def _buffer_stdout() -> None:
         )
 
 
-def _settle(stream: TextIO) -> None:
+def _flush(stream: TextIO) -> None:
     """Write what can still be written; what cannot must not fail once more at exit."""
     try:
         stream.flush()
     except OSError:
-        _forget(stream)
+        _discard(stream)
 
 
-def _forget(stream: TextIO) -> None:
+def _discard(stream: TextIO) -> None:
     """Nobody reads any more; what is still in the buffer must not fail once more at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

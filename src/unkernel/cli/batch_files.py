@@ -19,7 +19,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.cluster import check_address, connected
+from unkernel.cli.cluster import check_address, connect
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
@@ -60,7 +60,7 @@ class Cluster:
         """Workers have one thread each; here, one part has all threads."""
         return 1 if self.address else self.workers
 
-    def name_of(self, path: str | Path) -> str:
+    def path_on_worker(self, path: str | Path) -> str:
         """What a file is called where parts are answered: workers may be in another folder."""
         return str(path) if self.address is None else os.path.abspath(path)  # noqa: PTH100 (a pattern is no path)
 
@@ -84,7 +84,7 @@ def check_pattern(names: Sequence[str], address: str | None) -> bool:
     return several
 
 
-def folder_of_answers(pattern: str, output: str | None) -> Path:
+def check_folder(pattern: str, output: str | None) -> Path:
     """The folder that several files are answered in; it need not exist yet."""
     if output is None or output == STANDARD_STREAM or Path(output).is_file():
         raise ValueError(f"{pattern}: the answers to several files need a folder: name it with --output")
@@ -94,7 +94,7 @@ def folder_of_answers(pattern: str, output: str | None) -> Path:
     return folder
 
 
-def parts_of(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
+def list_parts(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
     """The files that a pattern names, in order, each with a place of its own for its answers."""
     places: dict[str, str] = {}
     for path in source_paths(pattern):
@@ -145,7 +145,7 @@ def answer_parts(
     left = [part for part in parts if not journal.has(part, stamps[part])]
     journal.begin(left)
     counts = Counter({"parts": len(parts), "done_before": len(parts) - len(left)})
-    with display.counting(work.verb, len(left), "part") as count, _asking(work.ask, cluster) as asking:
+    with display.show_count(work.verb, len(left), "part") as count, _open_runner(work.ask, cluster) as asking:
         for part, result in asking(left):
             journal.add(part, stamps[part])
             counts.update(result.counts)
@@ -159,19 +159,19 @@ Asking = Callable[[Sequence[Part]], Iterator[tuple[Part, PartResult]]]
 
 
 @contextlib.contextmanager
-def _asking(ask: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Asking]:
+def _open_runner(ask: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Asking]:
     """A function that gives parts with their results as they come."""
     if cluster.address is None:
         yield lambda parts: ((part, ask(part)) for part in parts)
         return
-    with connected(cluster.address, cluster.workers) as client:
+    with connect(cluster.address, cluster.workers) as client:
 
         def asked(parts: Sequence[Part]) -> Iterator[tuple[Part, PartResult]]:
             distributed = importlib.import_module("distributed")
             futures = {client.submit(ask, part, pure=False): part for part in parts}
             try:
                 for future in distributed.as_completed(futures):
-                    with _losses_named(cluster, futures[future], distributed):
+                    with _translate_worker_errors(cluster, futures[future], distributed):
                         result = future.result()
                     yield futures[future], result
             finally:
@@ -182,7 +182,7 @@ def _asking(ask: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Ask
 
 
 @contextlib.contextmanager
-def _losses_named(cluster: Cluster, part: Part, distributed: Any) -> Iterator[None]:
+def _translate_worker_errors(cluster: Cluster, part: Part, distributed: Any) -> Iterator[None]:
     """Errors of a scheduler that is lost, and of a part that workers do not survive, in plain words."""
     try:
         yield
@@ -222,7 +222,7 @@ class Journal:
         with model.open("rb") as file:
             run = options | {"model": file_digest(file, "sha256").hexdigest()}
         folder.mkdir(exist_ok=True)
-        before, self._stamps = _read(self._path)
+        before, self._stamps = _read_journal(self._path)
         if before not in (None, run) and not force and not self._came_to_nothing(before):
             raise ValueError(
                 f"{folder}: has answers of another model or with other options; name another folder, or "
@@ -261,7 +261,7 @@ class Journal:
             file.write("\n" + json.dumps({"part": name, "stamp": stamp, "data": part.data}))
 
 
-def _read(path: Path) -> tuple[Any, dict[str, Any]]:
+def _read_journal(path: Path) -> tuple[Any, dict[str, Any]]:
     """The run, and the stamps of its parts, None for those that have only begun; odd lines do not count."""
     if not path.exists():
         return None, {}

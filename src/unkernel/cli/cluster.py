@@ -15,13 +15,13 @@ _SECONDS_TO_CONNECT = 10
 
 
 @contextlib.contextmanager
-def moved(estimator: Any, address: str | None, workers: int) -> Iterator[Any]:
+def move_to_cluster(estimator: Any, address: str | None, workers: int) -> Iterator[Any]:
     """The estimator, or its counterpart on the cluster at `address` with the same parameters."""
     if address is None:
         yield estimator
         return
     counterpart = _counterpart(type(estimator).__name__)
-    with connected(address, workers) as client:
+    with connect(address, workers) as client:
         shared = inspect.signature(counterpart).parameters
         chosen = {name: value for name, value in estimator.get_params(deep=False).items() if name in shared}
         yield counterpart(**chosen | {"n_jobs": None, "client": client})
@@ -42,7 +42,7 @@ def check_address(address: str) -> None:
 
 
 @contextlib.contextmanager
-def connected(address: str, workers: int) -> Iterator[Any]:
+def connect(address: str, workers: int) -> Iterator[Any]:
     """A client; for ``local``, of as many workers of one thread as are asked for."""
     try:
         distributed = importlib.import_module("unkernel.distributed") and importlib.import_module(

@@ -10,7 +10,7 @@ from unkernel.engines.explain.explanation import Contribution, Explanation
 from unkernel.models import Decision
 
 
-def described(
+def describe_explanation(
     found: Explanation, decision: Decision, features_of: Callable[[Contribution], dict[str, Any]]
 ) -> dict[str, Any]:
     """What a score is made of; `features_of` says what features a contribution has."""

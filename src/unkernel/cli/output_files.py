@@ -57,11 +57,11 @@ def check_place(output: Path, *inputs: str | Path | None) -> None:
             f"{output}: the folder {folder} does not allow writing; name a file in another folder, or change "
             "its permissions"
         )
-    if output.is_file() and any(output.samefile(given) for given in _existing(inputs)):
+    if output.is_file() and any(output.samefile(given) for given in _list_existing(inputs)):
         raise ValueError(f"{output}: is an input, too; give the output another name")
 
 
-def _existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
+def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
     """The files that inputs name, alone, by a pattern such as ``part-*.svm``, or by ``-`` as stdin."""
     for given in inputs:
         if str(given) == "-":
@@ -86,7 +86,7 @@ def is_model(path: Path) -> bool:
     return True
 
 
-def check_given(output: Path | None, command: str, inputs: Sequence[object]) -> Path:
+def require_output(output: Path | None, command: str, inputs: Sequence[object]) -> Path:
     """The output that was asked for; without one, how to ask for it."""
     if output is not None:
         return output

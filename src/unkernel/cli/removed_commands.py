@@ -17,43 +17,47 @@ def new_spelling(arguments: Sequence[str]) -> str | None:
     """Why a command line is one of former versions, and how it is written now; None where it is not."""
     words = list(arguments)
     if words[:1] in (["train"], ["tune"]) and len(words) > 1:
-        return _of_train(words[0], words[1:])
+        return _respell_train(words[0], words[1:])
     if words[:1] == ["parse"] and len(words) > 1 and words[1] in _PARSER_COMMANDS:
-        return None if Path(words[1]).exists() else _of_parse(words[1], words[2:])
+        return None if Path(words[1]).exists() else _respell_parse(words[1], words[2:])
     return None
 
 
-def _of_train(command: str, words: list[str]) -> str | None:
-    if words[0] in (*LEARNERS, *PARSERS) or (not _is_place(words[0]) and "--model" not in words):
+def _respell_train(command: str, words: list[str]) -> str | None:
+    if words[0] in (*LEARNERS, *PARSERS) or (not _is_file_like(words[0]) and "--model" not in words):
         return None
-    kind, rest = _taken(words, "--model")
+    kind, rest = _take_option(words, "--model")
     if kind not in LEARNERS:
         trees = "--kernel" in rest or any(word.endswith(_TREE_SUFFIXES) for word in rest[:1])
         kind = "tree" if trees else "poly"
-    places = _leading(rest)
+    places = _leading_arguments(rest)
     if not places:
         return None
-    return _told(f"unkernel {command} KIND DATA", ["unkernel", command, kind, *_with_output(places, rest)])
+    return _format_message(
+        f"unkernel {command} KIND DATA", ["unkernel", command, kind, *_move_output(places, rest)]
+    )
 
 
-def _is_place(word: str) -> bool:
+def _is_file_like(word: str) -> bool:
     """Whether a word is a file, or looks like the name of one, and not like a kind of model."""
     return word == "-" or (not word.startswith("-") and ("." in word or "*" in word or Path(word).exists()))
 
 
-def _of_parse(former: str, words: list[str]) -> str:
+def _respell_parse(former: str, words: list[str]) -> str:
     if former == "run":
-        return _told("unkernel parse run", ["unkernel", "parse", *words])
+        return _format_message("unkernel parse run", ["unkernel", "parse", *words])
     if former == "eval":
-        return _told("unkernel parse eval", ["unkernel", "evaluate", *words])
-    task, rest = _taken(words, "--task")
-    places = _leading(rest)
+        return _format_message("unkernel parse eval", ["unkernel", "evaluate", *words])
+    task, rest = _take_option(words, "--task")
+    places = _leading_arguments(rest)
     swapped = [*places[1:2], *places[:1]]  # the model came first
-    rest = _with_output(swapped, [*swapped, *rest[len(places) :]])
-    return _told("unkernel parse train", ["unkernel", "train", _TASKS.get(task or "", "parser"), *rest])
+    rest = _move_output(swapped, [*swapped, *rest[len(places) :]])
+    return _format_message(
+        "unkernel parse train", ["unkernel", "train", _TASKS.get(task or "", "parser"), *rest]
+    )
 
 
-def _taken(words: list[str], option: str) -> tuple[str | None, list[str]]:
+def _take_option(words: list[str], option: str) -> tuple[str | None, list[str]]:
     """The value of an option, and the words without both."""
     for place, word in enumerate(words):
         if word == option and place + 1 < len(words):
@@ -63,19 +67,19 @@ def _taken(words: list[str], option: str) -> tuple[str | None, list[str]]:
     return None, words
 
 
-def _leading(words: list[str]) -> list[str]:
+def _leading_arguments(words: list[str]) -> list[str]:
     """The arguments in front of all options."""
     count = next((place for place, word in enumerate(words) if word.startswith("-") and word != "-"), None)
     return words[:count]
 
 
-def _with_output(places: list[str], words: list[str]) -> list[str]:
+def _move_output(places: list[str], words: list[str]) -> list[str]:
     """The last of several places was the output."""
     if len(places) < 2:
         return words
     return [*places[:-1], "-o", places[-1], *words[len(places) :]]
 
 
-def _told(former: str, words: list[str]) -> str:
+def _format_message(former: str, words: list[str]) -> str:
     what = "say which kind of model" if former.endswith("DATA") else f"{former} has another name now"
     return f"{what}, and outputs are options: {shlex.join(words)}"

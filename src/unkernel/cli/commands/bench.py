@@ -13,19 +13,19 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.labelled_files import as_wide_as
+from unkernel.cli.inputs.labelled_files import match_width
 from unkernel.cli.inputs.model_kinds import is_records
-from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model, trie_of
-from unkernel.cli.inputs.question_rows import expect_rows, read_asked
+from unkernel.cli.inputs.models import Opened, OpenedTrees, describe_trie, open_model
+from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
     check_options_of_rows,
     open_record_model,
 )
-from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.render.speed import print_speed
 from unkernel.cli.terminal.console import print_json, rate
 from unkernel.cli.terminal.progress import Display
@@ -42,7 +42,7 @@ _LOADS = 3
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(bench.__doc__))(bench)
+    app.command(help=reflow(bench.__doc__))(bench)
 
 
 def bench(
@@ -67,18 +67,18 @@ def bench(
     [dim]$[/dim] unkernel bench trees.uk questions.dat
     [dim]$[/dim] unkernel bench libsvm.model rows.svm --json | jq .microseconds_per_row
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    threads = shared_options.threads(jobs)
+    threads = shared_options.count_threads(jobs)
     with Display(quiet=json) as display:
-        with display.working("loading"):
+        with display.show_work("loading"):
             opened, load_seconds = _load(model)
         if isinstance(opened, OpenedRecords):
             check_options_of_rows(model, {"--zero-based": zero_based}, "a model of records")
-            about, work = _work_on_records(opened, data, display)
+            about, work = _prepare_records(opened, data, display)
         elif isinstance(opened, OpenedTrees):
-            about, work = _work_on_trees(opened, data, display, zero_based)
+            about, work = _prepare_trees(opened, data, display, zero_based)
         else:
-            about, work = _work_on_rows(opened, data, display, zero_based, threads)
-        with display.working("measuring"):
+            about, work = _prepare_rows(opened, data, display, zero_based, threads)
+        with display.show_work("measuring"):
             result = {"model": str(model), "data": data} | about | _measure(work, duration, threads)
     result["load_milliseconds"] = 1e3 * load_seconds
     if json:
@@ -97,26 +97,26 @@ class _Work:
     calls: list[tuple[Any, ...]]
 
 
-def _work_on_rows(
+def _prepare_rows(
     opened: Opened, data: str, display: Display, zero_based: bool | None, threads: int
 ) -> tuple[dict[str, Any], _Work]:
     check_no_records(data, opened.path)
     expect_rows(opened, data)
     classifier = opened.ready(display, threads=threads)
-    rows = read_asked(opened, data, display, zero_based, threads)
-    X = canonical_rows(as_wide_as(opened.model, rows.X, data))
-    some, many = X[:_MOST_SINGLE_ROWS], _repeated(X)
-    calls = [_arguments(some, row) for row in range(some.shape[0])]
+    rows = read_question_rows(opened, data, display, zero_based, threads)
+    X = canonical_rows(match_width(opened.model, rows.X, data))
+    some, many = X[:_MOST_SINGLE_ROWS], _repeat_rows(X)
+    calls = [_list_features(some, row) for row in range(some.shape[0])]
     work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
     return _describe(opened, classifier, X), work
 
 
-def _work_on_records(opened: OpenedRecords, data: str, display: Display) -> tuple[dict[str, Any], _Work]:
+def _prepare_records(opened: OpenedRecords, data: str, display: Display) -> tuple[dict[str, Any], _Work]:
     """From dicts to labels one by one; from columns to labels in batches."""
-    from unkernel.cli.records.compilation import some_records
+    from unkernel.cli.records.compilation import read_first_records
 
     classifier = opened.classifier
-    records = some_records(opened, data, _MOST_RECORDS, display)
+    records = read_first_records(opened, data, _MOST_RECORDS, display)
     many = {name: [one.get(name) for one in records] for name in opened.types}
     copies = -(-_FEWEST_ROWS // len(records))
     many = {name: values * copies for name, values in many.items()}
@@ -138,18 +138,18 @@ def _work_on_records(opened: OpenedRecords, data: str, display: Display) -> tupl
     }, work
 
 
-def _work_on_trees(
+def _prepare_trees(
     opened: OpenedTrees, data: str, display: Display, zero_based: bool | None
 ) -> tuple[dict[str, Any], _Work]:
     check_rows_only([data], zero_based)
-    forest = read_for(opened.model, opened.path, data, display).data.X
-    one, calls = _single_trees(opened.classifier, forest[:_MOST_SINGLE_ROWS])
+    forest = read_for_model(opened.model, opened.path, data, display).data.X
+    one, calls = _prepare_single_trees(opened.classifier, forest[:_MOST_SINGLE_ROWS])
     # Few trees are not repeated: a subtree that occurs twice costs nothing the second time.
     work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), one, calls)
     return _describe_trees(opened, forest), work
 
 
-def _single_trees(
+def _prepare_single_trees(
     classifier: TreeClassifier, forest: Forest
 ) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
     """Trees as text, where a text says all there is to an example; else forests of one."""
@@ -185,7 +185,7 @@ def _describe(opened: Opened, classifier: CompiledClassifier, X: Any) -> dict[st
         "compiled_now": opened.classifier is None,
         "rows": X.shape[0],
         "features_per_row": X.nnz / X.shape[0],
-        "trie": trie_of(classifier),
+        "trie": describe_trie(classifier),
         "memory_bytes": classifier.nbytes,
         "file_bytes": opened.path.stat().st_size,
     }
@@ -205,11 +205,11 @@ def _describe_trees(opened: OpenedTrees, forest: Forest) -> dict[str, Any]:
 
 
 def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
-    single = _best_seconds(lambda: work.batch(1), duration) / work.count
+    single = _time_batch(lambda: work.batch(1), duration) / work.count
     all_threads = single
     if threads > 1:
-        all_threads = _best_seconds(lambda: work.batch(threads), duration) / work.count
-    median, best = _one_row_seconds(work, duration)
+        all_threads = _time_batch(lambda: work.batch(threads), duration) / work.count
+    median, best = _time_single_calls(work, duration)
     return {
         "threads": threads,
         "microseconds_per_row": {"one_thread": 1e6 * single, "all_threads": 1e6 * all_threads},
@@ -219,17 +219,17 @@ def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
     }
 
 
-def _repeated(X: Any) -> Any:
+def _repeat_rows(X: Any) -> Any:
     copies = -(-_FEWEST_ROWS // X.shape[0])
     return X if copies == 1 else stack_rows([X] * copies)
 
 
-def _best_seconds(work: Callable[[], object], duration: float) -> float:
+def _time_batch(work: Callable[[], object], duration: float) -> float:
     """The shortest time of a few runs, or of as many as there is time for; the first one is a warm-up."""
-    return min(_passes(work, duration))
+    return min(_time_passes(work, duration))
 
 
-def _passes(work: Callable[[], object], duration: float) -> list[float]:
+def _time_passes(work: Callable[[], object], duration: float) -> list[float]:
     work()
     spent: list[float] = []
     until = time.perf_counter() + duration
@@ -242,7 +242,7 @@ def _passes(work: Callable[[], object], duration: float) -> list[float]:
     return spent
 
 
-def _one_row_seconds(work: _Work, duration: float) -> tuple[float, float]:
+def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
     """Median and best, over passes through some of the rows, of the mean time of a call."""
     one, calls = work.one, work.calls
 
@@ -250,11 +250,11 @@ def _one_row_seconds(work: _Work, duration: float) -> tuple[float, float]:
         for arguments in calls:
             one(*arguments)
 
-    spent = _passes(all_calls, duration)
+    spent = _time_passes(all_calls, duration)
     return statistics.median(spent) / len(calls), min(spent) / len(calls)
 
 
-def _arguments(X: Any, row: int) -> tuple[list[Any], ...]:
+def _list_features(X: Any, row: int) -> tuple[list[Any], ...]:
     """Columns as a list and, where some are not 1, values."""
     part = slice(X.indptr[row], X.indptr[row + 1])
     values = X.data[part]

@@ -17,16 +17,16 @@ from unkernel.cli.inputs.models import (
     candidates_to_json,
     describe,
     describe_trees,
+    describe_trie,
     open_model,
-    trie_of,
 )
 from unkernel.cli.inputs.question_rows import expect_rows
 from unkernel.cli.options import shared_options, train_options
-from unkernel.cli.options.error_wording import in_words_of_options
-from unkernel.cli.options.help_text import flowing
-from unkernel.cli.output_files import check_different, check_given, check_model_output, check_output
-from unkernel.cli.records.compilation import encoded_file, plan_with
-from unkernel.cli.records.explanation import as_rows
+from unkernel.cli.options.error_wording import name_options_in_errors
+from unkernel.cli.options.help_text import reflow
+from unkernel.cli.output_files import check_different, check_model_output, check_output, require_output
+from unkernel.cli.records.compilation import adapt_plan, encode_file
+from unkernel.cli.records.explanation import open_as_rows
 from unkernel.cli.render.compilation import print_compiled
 from unkernel.cli.terminal.console import print_json, warn
 from unkernel.cli.terminal.progress import Display
@@ -44,7 +44,7 @@ _DEFAULT: dict[str, Any] = {
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(compile.__doc__))(compile)
+    app.command(help=reflow(compile.__doc__))(compile)
 
 
 def compile(
@@ -89,22 +89,22 @@ def compile(
     [dim]$[/dim] unkernel compile svm-light-tk.model -o model.uk
     [dim]$[/dim] unkernel compile income.uk -o strict.uk --unknown-keys error
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    model = check_given(output, "compile", source)
+    model = require_output(output, "compile", source)
     (path, *others) = source
     if others:
         raise ValueError(f"{others[0]}: one model is compiled at a time")
     _check_options(engine, memory, threshold)
-    nodes = _checked_nodes(engine, trie, trie_nodes)
+    nodes = _parse_nodes(engine, trie, trie_nodes)
     _check_places(model, plot, [path, sample, trie], force=force)
     with Display(quiet=quiet or json) as display:
         began = time.perf_counter()
-        with display.working(f"reading {path.name}"):
-            records, opened = as_rows(path) if is_records(path) else (None, open_model(path, "compile"))
+        with display.show_work(f"reading {path.name}"):
+            records, opened = open_as_rows(path) if is_records(path) else (None, open_model(path, "compile"))
         given_rows: dict[str, Any] = {"sample": sample, "trie": trie}
         if records is not None:
-            threads = shared_options.threads(jobs)
+            threads = shared_options.count_threads(jobs)
             given_rows = {
-                name: encoded_file(records, file, threads, display) for name, file in given_rows.items()
+                name: encode_file(records, file, threads, display) for name, file in given_rows.items()
             }
         elif unknown_keys is not None:
             raise ValueError(f"{path}: --unknown-keys is for models of records, and this one has no keys")
@@ -116,7 +116,7 @@ def compile(
             for rows in (sample, trie):
                 if rows is not None:
                     expect_rows(opened, rows)
-        with display.trying("compiling") as on_progress, in_words_of_options():
+        with display.show_attempts("compiling") as on_progress, name_options_in_errors():
             classifier = compile_model(
                 opened.model,
                 engine.value,
@@ -126,17 +126,17 @@ def compile(
                 **given_rows,
                 trie_nodes=nodes,
                 measure=measure,
-                n_jobs=shared_options.threads(jobs),
+                n_jobs=shared_options.count_threads(jobs),
                 on_progress=on_progress,
             )
         assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # as no file holds a pipeline
         compiled = time.perf_counter()
-        with display.working("writing"):
+        with display.show_work("writing"):
             if records is None:
                 classifier.save(model)
             else:
                 assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
-                RecordClassifier(plan_with(records, unknown_keys), classifier).save(model)
+                RecordClassifier(adapt_plan(records, unknown_keys), classifier).save(model)
     result = _describe(opened, classifier, model)
     result["seconds"] = {"reading": read - began, "compiling": compiled - read}
     result["trie_asked_for"] = trie is not None
@@ -154,16 +154,16 @@ def _check_options(engine: shared_options.EngineName, memory: str | None, thresh
     if engine != shared_options.EngineName.pruned and threshold is not None:
         raise ValueError(f"--threshold is for --engine pruned; {engine} is exact and drops nothing")
     if memory is not None:
-        with in_words_of_options():
+        with name_options_in_errors():
             parse_bytes(memory)
 
 
-def _checked_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
+def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
     """The limit of a trie, if it can have one."""
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
-    count = shared_options.node_count(nodes)
-    with in_words_of_options():
+    count = shared_options.parse_nodes(nodes)
+    with name_options_in_errors():
         check_trie(engine.value, trie, count)
     return count
 
@@ -200,7 +200,7 @@ def _describe(
         "exact": classifier.exact,
         "model_bytes": model.stat().st_size,
         "compiled_bytes": classifier.nbytes,
-        "trie": trie_of(classifier) if isinstance(classifier, CompiledClassifier) else None,
+        "trie": describe_trie(classifier) if isinstance(classifier, CompiledClassifier) else None,
         "candidates": candidates_to_json(classifier.candidates)
         if isinstance(classifier, CompiledClassifier)
         else [],

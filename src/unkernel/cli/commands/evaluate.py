@@ -12,14 +12,14 @@ from unkernel.cli.commands.predict import Asking, answer
 from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.options import parse_options as own
 from unkernel.cli.options import shared_options, train_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.terminal.console import print_facts, print_json
 from unkernel.cli.terminal.progress import Display
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(evaluate.__doc__))(evaluate)
+    app.command(help=reflow(evaluate.__doc__))(evaluate)
 
 
 def evaluate(
@@ -60,17 +60,17 @@ def evaluate(
     of_rows = {"--ndcg-at": ndcg_at, "--zero-based": zero_based}
     of_parsers = {"--from": given, "--beam": beam, "--labels": labels or None, "--format": format}
     if is_parser(model):
-        threads = shared_options.threads(jobs)
+        threads = shared_options.count_threads(jobs)
         result = _evaluate_parser(
             model, file, of_rows, given=given, beam=beam, format=format, threads=threads, quiet=json
         )
     elif is_records(model):
         _check_not_given(model, of_parsers)
-        result = _evaluate_records(model, file, of_rows, shared_options.threads(jobs), quiet=json)
+        result = _evaluate_records(model, file, of_rows, shared_options.count_threads(jobs), quiet=json)
     else:
         _check_not_given(model, of_parsers)
         result = _evaluate_model(
-            model, file, Asking("evaluate", zero_based, shared_options.threads(jobs), ndcg_at, json)
+            model, file, Asking("evaluate", zero_based, shared_options.count_threads(jobs), ndcg_at, json)
         )
     if json:
         print_json(result)
@@ -90,15 +90,21 @@ def _evaluate_parser(
     quiet: bool,
 ) -> dict[str, Any]:
     from unkernel.cli.inputs.parsers import describe_result, open_parser
-    from unkernel.cli.inputs.sentences import Input, check_options_of_rows, given_of, reader, task_of
+    from unkernel.cli.inputs.sentences import (
+        Input,
+        check_options_of_rows,
+        choose_reader,
+        find_task,
+        parse_given,
+    )
 
     check_options_of_rows(model, of_rows)
     with Display(quiet=quiet) as display:
         parser = open_parser(model, "evaluate", beam)
-        read = reader(task_of(parser), None if format is None else format.value)
-        told = given_of(parser, given)
+        read = choose_reader(find_task(parser), None if format is None else format.value)
+        told = parse_given(parser, given)
         corpus = Input(file).read(read, display)
-        with display.working("parsing"):
+        with display.show_work("parsing"):
             result = parser.evaluate(corpus, n_jobs=threads, **told)
     return {"model": str(model), "data": file} | told | describe_result(result)
 

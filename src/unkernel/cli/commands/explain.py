@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import typer
 
-from unkernel.cli.explanations import described
+from unkernel.cli.explanations import describe_explanation
 from unkernel.cli.inputs.feature_names import read_names
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.model_kinds import is_parser, is_records
@@ -19,14 +19,14 @@ from unkernel.cli.inputs.models import (
     Opened,
     OpenedTrees,
     first_index,
-    known_names,
     open_model,
+    stored_feature_names,
 )
-from unkernel.cli.inputs.question_rows import expect_rows, read_asked
+from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import check_no_records
-from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.render.explanation import print_explanation
 from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
@@ -42,7 +42,7 @@ Numbers = float | list[float]
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(explain.__doc__))(explain)
+    app.command(help=reflow(explain.__doc__))(explain)
 
 
 def explain(
@@ -94,12 +94,12 @@ def explain(
             _check_for_trees(opened, features, zero_based)
             found = _explain_tree(opened, data, row, top, of, quiet=json)
         else:
-            rows = _rows_of(opened, data, zero_based, quiet=json)
-            names = read_names(features, first_index(opened.model, rows.zero_based)) or known_names(
+            rows = _read_rows(opened, data, zero_based, quiet=json)
+            names = read_names(features, first_index(opened.model, rows.zero_based)) or stored_feature_names(
                 opened.model
             )
             found = {"model": str(model), "data": data} | _explain_row(opened, rows, row, top, of)
-            found |= _named_parts(found["contributions"], names)
+            found |= _name_features(found["contributions"], names)
     if json:
         print_json(found)
     else:
@@ -116,12 +116,12 @@ def _explain_tree(
     opened: OpenedTrees, data: str, row: int, top: int, of: str | None, *, quiet: bool
 ) -> dict[str, Any]:
     with Display(quiet=quiet) as display:
-        examples = read_for(opened.model, opened.path, data, display)
+        examples = read_for_model(opened.model, opened.path, data, display)
         if row >= examples.count:
             raise ValueError(f"{data}: has {many(examples.count, 'tree')}, so there is no tree {row:,}")
-        with display.working("explaining"), _named(opened.path):
+        with display.show_work("explaining"), _name_model_in_errors(opened.path):
             tree = examples.data.X[row : row + 1]
-            found = opened.classifier.explain(tree, max(top, 1), of=_class_called(opened.model, of))
+            found = opened.classifier.explain(tree, max(top, 1), of=_find_class(opened.model, of))
             answer = opened.classifier.predict(tree, n_jobs=1).tolist()[0]
     listed = found.fragments[:top]
     labels = examples.data.y
@@ -141,7 +141,7 @@ def _explain_tree(
     }
 
 
-def _class_called(model: Model | TreeModel, label: str | None) -> Any:
+def _find_class(model: Model | TreeModel, label: str | None) -> Any:
     """The class that an option names; texts and numbers look alike there."""
     if label is None:
         return None
@@ -162,7 +162,7 @@ def _fragment_to_json(fragment: Fragment) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_model_in_errors(path: Path) -> Iterator[None]:
     """Why a model cannot be explained, with its name."""
     try:
         yield
@@ -170,10 +170,10 @@ def _named(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _rows_of(opened: Opened, data: str, zero_based: bool | None, *, quiet: bool) -> SvmlightData:
+def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: bool) -> SvmlightData:
     expect_rows(opened, data)
     with Display(quiet=quiet) as display:
-        return read_asked(opened, data, display, zero_based)
+        return read_question_rows(opened, data, display, zero_based)
 
 
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
@@ -183,21 +183,21 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
     classifier = CompiledClassifier(opened.model)
     chosen = rows.X[row]  # a file's row says what it has, not how wide it is
     listed = dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True))
-    called = _class_called(opened.model, of)
-    with _named(opened.path):
+    called = _find_class(opened.model, of)
+    with _name_model_in_errors(opened.path):
         found = classifier.explain(listed, top, of=called)
-    return _describe(opened, found, rows, row)
+    return _describe_row(opened, found, rows, row)
 
 
-def _describe(opened: Opened, found: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
+def _describe_row(opened: Opened, found: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
     """What is shown is the score that the explanation compares: that of a class, or the first two of many."""
     decision, first = opened.model.decision, first_index(opened.model, rows.zero_based)
-    answer = decision.choose(np.array([_listed(found.score)])).tolist()[0]
+    answer = decision.choose(np.array([_as_list(found.score)])).tolist()[0]
     return {
         "row": row,
         "label": class_labels(rows.y[row : row + 1]).tolist()[0],
         "prediction": answer,
-        **described(
+        **describe_explanation(
             found,
             decision,
             lambda part: {
@@ -205,12 +205,12 @@ def _describe(opened: Opened, found: Explanation, rows: SvmlightData, row: int) 
                 "features": [column + first for column in part.features],
             },
         ),
-        "basis": "sets" if _are_sets(opened, rows.X[row]) else "monomials",
+        "basis": "sets" if _has_sets(opened, rows.X[row]) else "monomials",
         "exact": opened.classifier is None or opened.classifier.exact,
     }
 
 
-def _named_parts(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
+def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
     """Contributions by the names of their features, or by the numbers that they are shown with."""
 
     def name(column: int, number: int) -> str:
@@ -223,12 +223,12 @@ def _named_parts(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str
     return {"contributions": [{k: v for k, v in part.items() if k != "columns"} for part in named]}
 
 
-def _are_sets(opened: Opened, row: Any) -> bool:
+def _has_sets(opened: Opened, row: Any) -> bool:
     """Whether a feature counts once in a conjunction, however often the kernel multiplies it."""
     if isinstance(opened.model, ConjunctionModel):
         return opened.model.sets
     return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))
 
 
-def _listed(value: Numbers) -> list[float]:
+def _as_list(value: Numbers) -> list[float]:
     return value if isinstance(value, list) else [value]

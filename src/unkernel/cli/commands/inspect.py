@@ -8,23 +8,23 @@ from typing import Any
 
 import typer
 
-from unkernel.cli.inputs.feature_names import read_names, shown
+from unkernel.cli.inputs.feature_names import name_columns, read_names
 from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import (
     Opened,
     OpenedTrees,
     candidates_to_json,
+    count_zones,
     describe,
     describe_trees,
+    describe_trie,
+    find_strongest,
     first_index,
-    known_names,
     open_model,
-    strongest,
-    trie_of,
-    zones,
+    stored_feature_names,
 )
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.render.inspection import print_model
 from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
@@ -36,7 +36,7 @@ from unkernel.models import KernelModel, container
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(inspect.__doc__))(inspect)
+    app.command(help=reflow(inspect.__doc__))(inspect)
 
 
 def inspect(
@@ -71,7 +71,7 @@ def inspect(
         if isinstance(opened, OpenedTrees):
             found = _inspect_trees(opened, top, features, quiet=json)
         else:
-            names = read_names(features, first_index(opened.model)) or known_names(opened.model)
+            names = read_names(features, first_index(opened.model)) or stored_feature_names(opened.model)
             found = _inspect_rows(opened, top, names, quiet=json)
     if json:
         print_json(found)
@@ -85,23 +85,23 @@ def inspect(
 def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
     if features is not None:
         raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
-    found = _file(opened.path) | describe_trees(opened.model)
+    found = _describe_file(opened.path) | describe_trees(opened.model)
     found |= {
         "engine": opened.classifier.engine,
         "exact": opened.classifier.exact,
         "compiled_bytes": opened.classifier.nbytes,
         "origin": opened.model.origin,
     }
-    return found | ({"top": _heaviest_fragments(opened, top, quiet=quiet)} if top else {})
+    return found | ({"top": _list_heaviest_fragments(opened, top, quiet=quiet)} if top else {})
 
 
-def _file(path: Path) -> dict[str, Any]:
+def _describe_file(path: Path) -> dict[str, Any]:
     return {"file": str(path), "file_bytes": path.stat().st_size, "digests": container.has_digests(path)}
 
 
-def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[dict[str, Any]]:
+def _list_heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[dict[str, Any]]:
     """The largest weights over all classes."""
-    with Display(quiet=quiet) as display, display.working("looking for fragments"):
+    with Display(quiet=quiet) as display, display.show_work("looking for fragments"):
         try:
             found = opened.classifier.heaviest(top)
         except ValueError as error:
@@ -122,11 +122,11 @@ def _heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[d
 
 
 def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    from unkernel.cli.records.explanation import as_rows
+    from unkernel.cli.records.explanation import open_as_rows
 
     if features is not None:
         raise ValueError(f"{path}: --features names the features of rows; a model of records knows them")
-    records, opened = as_rows(path)
+    records, opened = open_as_rows(path)
     names = dict(enumerate(records.classifier.plan.feature_names)) if top else {}
     found = _inspect_rows(opened, top, names, quiet=quiet)
     # There may be millions of names, and the plan makes them.
@@ -138,11 +138,11 @@ def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool)
 
 
 def _inspect_rows(opened: Opened, top: int, names: dict[int, str], *, quiet: bool) -> dict[str, Any]:
-    found = _file(opened.path) | describe(opened.model)
+    found = _describe_file(opened.path) | describe(opened.model)
     if opened.classifier is not None:
         found |= _describe_tables(opened, opened.classifier)
     found |= {"origin": opened.model.origin}
-    return found | (_heaviest(opened, top, names, quiet) if top else {})
+    return found | (_list_heaviest(opened, top, names, quiet) if top else {})
 
 
 def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str, Any]:
@@ -151,8 +151,8 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
         about |= {
             "engine": classifier.engine,
             "exact": classifier.exact,
-            "zones": zones(classifier.tables or classifier._tables),
-            "trie": trie_of(classifier),
+            "zones": count_zones(classifier.tables or classifier._tables),
+            "trie": describe_trie(classifier),
             "candidates": candidates_to_json(classifier.candidates),
         }
     if classifier._tables.layout != CONJUNCTIONS:
@@ -161,26 +161,26 @@ def _describe_tables(opened: Opened, classifier: CompiledClassifier) -> dict[str
     return about | {"conjunctions": sum(counts), "conjunctions_by_order": counts}
 
 
-def _heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool) -> dict[str, Any]:
-    classifier, note = _with_conjunctions(opened, quiet)
+def _list_heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool) -> dict[str, Any]:
+    classifier, note = _expand_conjunctions(opened, quiet)
     listing = classifier.heaviest_conjunctions(top)
     first, decision = first_index(opened.model), opened.model.decision
     entries = []
     for padded, weights in zip(listing["columns"].tolist(), listing["weights"].tolist(), strict=True):
         columns = sorted(column for column in padded if column >= 0)
-        weight, spoken_for = strongest(decision, weights)
+        weight, spoken_for = find_strongest(decision, weights)
         entry = {"features": [column + first for column in columns], "weights": weights}
         entry |= {"weight": weight, "speaks_for": spoken_for}
-        entries.append(entry | ({"names": shown(columns, names, first)} if names else {}))
+        entries.append(entry | ({"names": name_columns(columns, names, first)} if names else {}))
     basis = "sets" if classifier._tables.parameters["sets"] else "monomials"
     return {"top": entries, "top_basis": basis, "top_note": note}
 
 
-def _with_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier, str | None]:
+def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier, str | None]:
     """A classifier that has a table of conjunctions, and what is missing there."""
     classifier = opened.classifier
     if classifier is not None and classifier._tables.layout == CONJUNCTIONS:
-        return classifier, _missing(classifier)
+        return classifier, _missing_note(classifier)
     assert isinstance(opened.model, KernelModel)
     kernel = opened.model.kernel
     few = kernel.name == "linear" or (
@@ -192,13 +192,13 @@ def _with_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier,
             f"{opened.path}: a model with the {kernel.name} kernel{degree} has no conjunctions to list; "
             f"linear ones and polynomial kernels up to degree {LARGEST_EXPANDED_DEGREE} have; leave out --top"
         )
-    with Display(quiet=quiet) as display, display.trying("expanding") as on_try:
+    with Display(quiet=quiet) as display, display.show_attempts("expanding") as on_try:
         expanded = compile(opened.model, "expanded", on_progress=on_try)
     assert isinstance(expanded, CompiledClassifier)  # as the model is not of trees
     return expanded, None
 
 
-def _missing(classifier: CompiledClassifier) -> str | None:
+def _missing_note(classifier: CompiledClassifier) -> str | None:
     if classifier.engine == "split":
         return "conjunctions of rare features are not in the tables of engine split, and not listed"
     return None if classifier.exact else "conjunctions of small weight were dropped (engine pruned)"

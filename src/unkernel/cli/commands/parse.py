@@ -21,18 +21,26 @@ from unkernel.cli.batch_files import (
     PartResult,
     Work,
     answer_parts,
+    check_folder,
     check_pattern,
-    folder_of_answers,
-    parts_of,
+    list_parts,
 )
 from unkernel.cli.inputs.parsers import Parser, open_parser
-from unkernel.cli.inputs.sentences import Task, check_input, given_of, reader, task_of
+from unkernel.cli.inputs.sentences import Task, check_input, choose_reader, find_task, parse_given
 from unkernel.cli.options import parse_options as own
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_different, check_output
-from unkernel.cli.render.stream_outputs import Sink, arcs, check_arcs, columns, drawings, objects, page
-from unkernel.cli.terminal.console import note, on_one_line, rate, seconds, warn
+from unkernel.cli.render.stream_outputs import (
+    Sink,
+    check_arcs,
+    write_arcs,
+    write_columns,
+    write_drawings,
+    write_objects,
+    write_page,
+)
+from unkernel.cli.terminal.console import flatten, format_seconds, note, rate, warn
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
 from unkernel.data.files import name_of
@@ -43,12 +51,12 @@ from unkernel.parsing import Parsed, parse_stream
 _COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
 _FROM_TEXT = ("text", "tokens")  # tasks that write CoNLL-U, and do not read it
 _MOST_WARNINGS = 20  # of one file among several
-_SINKS = {own.ShownName.json: objects, own.ShownName.svg: page}
+_SINKS = {own.ShownName.json: write_objects, own.ShownName.svg: write_page}
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(parse.__doc__))(parse)
+    app.command(help=reflow(parse.__doc__))(parse)
 
 
 def parse(
@@ -105,17 +113,17 @@ def parse(
     given_files = files or [STANDARD_STREAM]
     request = _Request(model, format, draw, given, beam, skip=on_error == own.OnErrorName.skip)
     if check_pattern(given_files, dask):
-        cluster = Cluster(dask, shared_options.threads(jobs))
+        cluster = Cluster(dask, shared_options.count_threads(jobs))
         _parse_parts(request, given_files[0], output, svg, cluster, quiet=quiet, force=force)
         return
-    places = _places(output, svg, request)
+    places = _choose_places(output, svg, request)
     _check_places([model, *given_files], places, force=force)
     parser, counts = open_parser(model, "parse", beam), _Counts(warn)
-    _answer(request, parser, given_files, places, threads=shared_options.threads(jobs), counts=counts)
+    _answer(request, parser, given_files, places, threads=shared_options.count_threads(jobs), counts=counts)
     if counts.skipped:
-        warn(counts.skipped_in_words())
+        warn(counts.describe_skipped())
     if not quiet:
-        note(counts.in_words(task_of(parser)))
+        note(counts.in_words(find_task(parser)))
 
 
 @dataclass(frozen=True)
@@ -141,11 +149,11 @@ def _answer(
 ) -> None:
     """Write the answers to files into one file, and arcs to another place."""
     documents = _Documents(files, skip=request.skip)
-    task, told = task_of(parser), given_of(parser, request.given)
+    task, told = find_task(parser), parse_given(parser, request.given)
     raw = told.get("given") == "text" or task.name == "tokens"
     documents.check(task, raw=raw)
     _check_format(task, request.format)
-    sinks = _sinks(task, places, request.format)
+    sinks = _open_sinks(task, places, request.format)
     stream_of = partial(
         parse_stream,
         parser,
@@ -155,7 +163,7 @@ def _answer(
         **told,
     )
     counts.raw = raw
-    _pass_on(documents.answers(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
+    _copy_stream(documents.answers(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
 
 
 # --- Several files, each answered on its own -------------------------------------------------------------
@@ -173,19 +181,21 @@ def _parse_parts(
 ) -> None:
     if svg is not None:
         raise ValueError("--svg draws one file; for several, --format svg writes a page for each")
-    folder, began = folder_of_answers(pattern, output), time.perf_counter()
-    request = replace(request, model=Path(cluster.name_of(request.model)))
-    task = task_of(open_parser(request.model, "parse", request.beam))
+    folder, began = check_folder(pattern, output), time.perf_counter()
+    request = replace(request, model=Path(cluster.path_on_worker(request.model)))
+    task = find_task(open_parser(request.model, "parse", request.beam))
     _check_format(task, request.format)
-    suffix = _suffix_of_answers(task, request)
-    parts = parts_of(cluster.name_of(pattern), Path(cluster.name_of(folder)), lambda _: suffix)
+    suffix = _choose_suffix(task, request)
+    parts = list_parts(
+        cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), lambda _: suffix
+    )
     journal = Journal(folder, "parse", request.model, asdict(request) | {"model": None}, force=force)
     work = Work(partial(_answer_part, request, cluster.threads_per_part), "parsing")
     with Display(quiet=quiet) as display:
         counts = answer_parts(parts, work, journal, cluster, display)
     if not quiet:
         before = f", {counts['done_before']:,} answered before" if counts["done_before"] else ""
-        words = _in_words(counts, task, time.perf_counter() - began)
+        words = _describe_speed(counts, task, time.perf_counter() - began)
         note(f"{many(counts['parts'], 'file')}{before}: {words}")
 
 
@@ -194,20 +204,20 @@ def _answer_part(request: _Request, threads: int, part: Part) -> PartResult:
     warnings: list[str] = []
     counts = _Counts(warnings.append)
     stamp = request.model.stat()
-    parser = _parser_of(request.model, request.beam, (stamp.st_size, stamp.st_mtime_ns))
-    places = _places(part.output, None, request)
+    parser = _load_parser(request.model, request.beam, (stamp.st_size, stamp.st_mtime_ns))
+    places = _choose_places(part.output, None, request)
     _answer(request, parser, [part.data], places, threads=threads, counts=counts)
-    summary = [f"{part.data}: {counts.skipped_in_words()}"] if counts.skipped else []
+    summary = [f"{part.data}: {counts.describe_skipped()}"] if counts.skipped else []
     return PartResult(counts.found, [*warnings[:_MOST_WARNINGS], *summary])
 
 
 @lru_cache(maxsize=1)
-def _parser_of(model: Path, beam: int | None, _stamp: tuple[int, int]) -> Parser:
+def _load_parser(model: Path, beam: int | None, _stamp: tuple[int, int]) -> Parser:
     """The parser of a process. One part follows the other, and loading takes time."""
     return open_parser(model, "parse", beam)
 
 
-def _suffix_of_answers(task: Task, request: _Request) -> str:
+def _choose_suffix(task: Task, request: _Request) -> str:
     if request.draw or request.format == own.ShownName.text:
         return ".txt"
     suffixes = {own.ShownName.json: ".jsonl", own.ShownName.svg: ".html"}
@@ -248,9 +258,9 @@ class _Documents:
         """The answers to all files, with what has to stand between them."""
         written = b""  # its end
         for file in self.files:
-            begin = _missing_end(written)
+            begin = _complete_ending(written)
             if raw and len(self.files) > 1:
-                begin += f"# newdoc id = {on_one_line(name_of(file))}\n".encode()
+                begin += f"# newdoc id = {flatten(name_of(file))}\n".encode()
             for parsed in self._read(file, stream_of, on_unread):
                 if not parsed.data:
                     yield parsed
@@ -270,7 +280,7 @@ class _Documents:
             on_unread(f"{reason}; what follows there is left out")
 
 
-def _missing_end(written: bytes) -> bytes:
+def _complete_ending(written: bytes) -> bytes:
     """The line ends that the last sentence lacks, so that others can follow."""
     if not written or written.endswith((b"\n\n", b"\n\r\n")):
         return b""
@@ -293,21 +303,23 @@ class _Counts:
         for error in parsed.skipped:
             self.warn(str(error))
 
-    def skipped_in_words(self) -> str:
+    def describe_skipped(self) -> str:
         what = ("paragraph", "left out") if self.raw else ("sentence", "passed through without answers")
         return f"{many(self.skipped, what[0])} {what[1]}, as the lines above say"
 
     def in_words(self, task: Task) -> str:
-        return _in_words(self.found, task, time.perf_counter() - self._began)
+        return _describe_speed(self.found, task, time.perf_counter() - self._began)
 
 
-def _in_words(counts: Counter[str], task: Task, spent: float) -> str:
+def _describe_speed(counts: Counter[str], task: Task, spent: float) -> str:
     units = many(counts["words"], task.unit, "bunsetsu" if task.unit == "bunsetsu" else None)
     speed = f"{rate(counts['sentences'], spent):,.0f} sentences/s, reading and writing included"
-    return f"{many(counts['sentences'], 'sentence')}, {units} in {seconds(spent)} ({speed})"
+    return f"{many(counts['sentences'], 'sentence')}, {units} in {format_seconds(spent)} ({speed})"
 
 
-def _pass_on(stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]], counts: _Counts) -> None:
+def _copy_stream(
+    stream: Iterator[Parsed], sinks: list[AbstractContextManager[Sink]], counts: _Counts
+) -> None:
     with ExitStack() as opened:
         places = [opened.enter_context(sink) for sink in sinks]
         for parsed in stream:
@@ -324,7 +336,7 @@ class _Places(NamedTuple):
     draw: bool
 
 
-def _places(output: str | None, svg: Path | None, request: _Request) -> _Places:
+def _choose_places(output: str | None, svg: Path | None, request: _Request) -> _Places:
     """As --format says, or the others."""
     format, draw = request.format, request.draw
     if format is None or format in _COLUMNS:
@@ -341,21 +353,23 @@ def _check_format(task: Task, format: own.ShownName | None) -> None:
     if format == own.ShownName.conllu and task.name in _FROM_TEXT:
         return
     if format is not None and format in _COLUMNS:
-        reader(task, format.value)
+        choose_reader(task, format.value)
     elif format == own.ShownName.json and task.name in ("chunks", "bunsetsu"):
         raise ValueError(f"--format json is for text and dependency trees, and not for {task.words}")
 
 
-def _sinks(task: Task, places: _Places, format: own.ShownName | None) -> list[AbstractContextManager[Sink]]:
+def _open_sinks(
+    task: Task, places: _Places, format: own.ShownName | None
+) -> list[AbstractContextManager[Sink]]:
     """Where answers go: pictures take the place of columns, unless these are asked for as well."""
     output, svg, draw = places
     if task.name == "chunks" and (svg is not None or format == own.ShownName.svg):
         raise ValueError("--svg draws dependencies, and chunks have none; --draw shows them in brackets")
-    sinks = [] if svg is None else [arcs(svg)]
+    sinks = [] if svg is None else [write_arcs(svg)]
     if svg is None or output is not None or draw:
         place = output or STANDARD_STREAM
-        shown = columns if format is None else _SINKS.get(format, columns)
-        sinks.append((drawings if draw else shown)(place))
+        shown = write_columns if format is None else _SINKS.get(format, write_columns)
+        sinks.append((write_drawings if draw else shown)(place))
     return sinks
 
 

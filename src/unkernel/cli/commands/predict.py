@@ -25,18 +25,18 @@ from unkernel.cli.batch_files import (
     PartResult,
     Work,
     answer_parts,
+    check_folder,
     check_pattern,
-    folder_of_answers,
-    parts_of,
+    list_parts,
 )
-from unkernel.cli.inputs.labelled_files import as_wide_as, class_labels
+from unkernel.cli.inputs.labelled_files import class_labels, match_width
 from unkernel.cli.inputs.model_kinds import is_records
 from unkernel.cli.inputs.models import Model, Opened, OpenedTrees, open_model
-from unkernel.cli.inputs.question_rows import expect_rows, read_asked
+from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import check_no_records, check_options_of_rows
-from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options, train_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_output
 from unkernel.cli.quality import NDCG_DEPTH, QUALITY, compare, compare_classes
 from unkernel.cli.render.predictions import prediction_facts
@@ -60,7 +60,7 @@ def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
     # What a shell makes of a pattern without quotes is taken, to say what to do.
     further = {"allow_extra_args": True}
-    app.command(help=flowing(predict.__doc__), context_settings=further)(predict)
+    app.command(help=reflow(predict.__doc__), context_settings=further)(predict)
 
 
 def predict(
@@ -123,14 +123,14 @@ def predict(
     _check_no_record(data, model)
     if check_pattern([data], dask):
         _predict_parts(
-            chosen, data, output, Cluster(dask, shared_options.threads(jobs)), json=json, force=force
+            chosen, data, output, Cluster(dask, shared_options.count_threads(jobs)), json=json, force=force
         )
         return
     if output is None and not json:
         output = STANDARD_STREAM
     _check_output(output, model, data, scores=scores, probability=probability, json=json, force=force)
     with Display(quiet=quiet or json) as display:
-        result = _answer_file(chosen, data, output, shared_options.threads(jobs), display)
+        result = _answer_file(chosen, data, output, shared_options.count_threads(jobs), display)
     _show(result, json=json, quiet=quiet)
 
 
@@ -175,7 +175,7 @@ def _answer_file(
     decision, raw = answered.decision, answered.raw
     numbers = [decision.decide(raw)] if scores else []
     numbers += [decision.probabilities(raw)] if probability else []
-    with display.working("writing"):
+    with display.show_work("writing"):
         _write(output, decision.choose(raw), numbers)
     return answered.result | {"output": output, "seconds": answered.seconds}
 
@@ -186,13 +186,13 @@ def _answer_file(
 def _predict_parts(
     chosen: Chosen, pattern: str, output: str | None, cluster: Cluster, *, json: bool, force: bool
 ) -> None:
-    folder, began = folder_of_answers(pattern, output), time.perf_counter()
-    chosen = dataclasses.replace(chosen, model=Path(cluster.name_of(chosen.model)))
+    folder, began = check_folder(pattern, output), time.perf_counter()
+    chosen = dataclasses.replace(chosen, model=Path(cluster.path_on_worker(chosen.model)))
     records = is_records(chosen.model)
     if not records:
         open_model(chosen.model, "predict")  # says what is wrong with it before anything is written
-    suffix_of = _suffix_of_answers if records else lambda _: ".txt"
-    parts = parts_of(cluster.name_of(pattern), Path(cluster.name_of(folder)), suffix_of)
+    suffix_of = _choose_suffix if records else lambda _: ".txt"
+    parts = list_parts(cluster.path_on_worker(pattern), Path(cluster.path_on_worker(folder)), suffix_of)
     options = dataclasses.asdict(chosen) | {"model": None, "quiet": None, "cache_rows": None}
     journal = Journal(folder, "predict", chosen.model, options, force=force)
     work = Work(functools.partial(_answer_part, chosen, cluster.threads_per_part), "predicting")
@@ -205,7 +205,7 @@ def _predict_parts(
             {"model": str(chosen.model), "data": pattern, "output": output} | facts | {"seconds": spent}
         )
     elif not chosen.quiet:
-        print_facts(pattern, _part_facts(counts, spent) | {"written": str(folder)})
+        print_facts(pattern, _describe_parts(counts, spent) | {"written": str(folder)})
 
 
 def _answer_part(chosen: Chosen, threads: int, part: Part) -> PartResult:
@@ -217,12 +217,12 @@ def _answer_part(chosen: Chosen, threads: int, part: Part) -> PartResult:
     return PartResult({"rows": result["rows"]})
 
 
-def _suffix_of_answers(name: str) -> str:
+def _choose_suffix(name: str) -> str:
     """The format that records of a file are answered in."""
     return Path(name).suffix if format_of(name) in ("tsv", "jsonl") else ".csv"
 
 
-def _part_facts(counts: Counter[str], spent: float) -> dict[str, str]:
+def _describe_parts(counts: Counter[str], spent: float) -> dict[str, str]:
     facts = {"files": f"{counts['parts']:,}"}
     if counts["done_before"]:
         facts["answered before"] = f"{counts['done_before']:,}"
@@ -272,7 +272,7 @@ def answer(path: Path, data: str, display: Display, asking: Asking) -> Answered:
     else:
         asked = _ask_rows(opened, data, display, asking)
     read = time.perf_counter()
-    with display.working("predicting"):
+    with display.show_work("predicting"):
         raw = asked.score()
     scored = time.perf_counter()
     result: dict[str, Any] = {
@@ -312,8 +312,8 @@ def _ask_rows(opened: Opened, data: str, display: Display, asking: Asking) -> _A
     if asking.cache is not None:
         classifier = classifier.with_cache(asking.cache).validate()
     loaded = time.perf_counter()
-    rows = read_asked(opened, data, display, asking.zero_based, asking.threads)
-    X = canonical_rows(as_wide_as(opened.model, rows.X, data))
+    rows = read_question_rows(opened, data, display, asking.zero_based, asking.threads)
+    X = canonical_rows(match_width(opened.model, rows.X, data))
     return _Asked(
         classifier,
         loaded,
@@ -328,10 +328,10 @@ def _ask_rows(opened: Opened, data: str, display: Display, asking: Asking) -> _A
 def _ask_trees(opened: OpenedTrees, data: str, display: Display, asking: Asking) -> _Asked:
     check_rows_only([data], asking.zero_based, asking.cache)
     classifier = opened.classifier
-    with display.working("loading"):
+    with display.show_work("loading"):
         _ = classifier.nbytes  # is known when all is ready to score
     loaded = time.perf_counter()
-    examples = read_for(opened.model, opened.path, data, display)
+    examples = read_for_model(opened.model, opened.path, data, display)
     return _Asked(
         classifier,
         loaded,
@@ -370,18 +370,18 @@ def _write(output: str | None, labels: NDArray[Any], numbers: list[NDArray[np.fl
     if output is None:
         return
     values, codes = np.unique(class_labels(labels), return_inverse=True)
-    names = np.array([_on_its_line(f"{value}") for value in values.tolist()], dtype=object)
+    names = np.array([_escape_controls(f"{value}") for value in values.tolist()], dtype=object)
     with _opened(output) as write:
         for begin in range(0, len(labels), _ROWS_PER_WRITE):
             part = slice(begin, begin + _ROWS_PER_WRITE)
             lines = names[codes[part]]
             for block in numbers:
-                for column in _shortest_texts(block[part]):
+                for column in _format_columns(block[part]):
                     lines = lines + " " + column
             write(("\n".join(lines.tolist()) + "\n").encode())
 
 
-def _on_its_line(label: str) -> str:
+def _escape_controls(label: str) -> str:
     """A label with its control characters spelled out: they could break lines or move the cursor."""
     return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), label)
 
@@ -390,7 +390,7 @@ def _opened(output: str) -> contextlib.AbstractContextManager[Any]:
     return open_writer(sys.stdout.buffer if output == STANDARD_STREAM else output)
 
 
-def _shortest_texts(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]:
+def _format_columns(decisions: NDArray[np.float64]) -> list[NDArray[np.object_]]:
     """Each column of numbers as texts, as short as reads back to the same number."""
     texts = decisions.reshape(len(decisions), -1).astype("U32").astype(object)
     return list(texts.T)

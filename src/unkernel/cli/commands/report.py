@@ -13,8 +13,8 @@ import typer
 from unkernel.cli.inputs.report_inputs import Question, report_on
 from unkernel.cli.options import parse_options as own
 from unkernel.cli.options import report_options, shared_options, train_options
-from unkernel.cli.options.error_wording import in_words_of_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.error_wording import name_options_in_errors
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import note, print_facts, print_json
 from unkernel.cli.terminal.progress import Display
@@ -29,7 +29,7 @@ _DEFAULT = Choices()
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(report.__doc__))(report)
+    app.command(help=reflow(report.__doc__))(report)
 
 
 def report(
@@ -63,24 +63,26 @@ def report(
     [dim]$[/dim] unkernel report a.uk b.uk --test test.svm -o compare.html
     [dim]$[/dim] unkernel report en.uk --test test.conllu -o report.html
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
-    choices = Choices(None if costs is None else Costs(*report_options.costs_of(costs)), top, mistakes, title)
-    data, page = _checked_places(models, test, output, force=force)
+    choices = Choices(
+        None if costs is None else Costs(*report_options.parse_costs(costs)), top, mistakes, title
+    )
+    data, page = _check_places(models, test, output, force=force)
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
-        asked = Question(data, display, zero_based, shared_options.threads(jobs), given, format)
-        with in_words_of_options():
+        asked = Question(data, display, zero_based, shared_options.count_threads(jobs), given, format)
+        with name_options_in_errors():
             made = report_on(models, asked, choices)
-        with display.working("writing"):
+        with display.show_work("writing"):
             made.save(page)
-    result = _described(made, models, data, page, time.perf_counter() - began)
+    result = _describe(made, models, data, page, time.perf_counter() - began)
     if json:
         print_json(result)
     elif not quiet:
         _print(made, result)
 
 
-def _checked_places(
+def _check_places(
     models: Sequence[Path], test: str | None, output: Path | None, *, force: bool
 ) -> tuple[str, Path]:
     """The data and the page, after a look at where they are."""
@@ -94,7 +96,7 @@ def _checked_places(
     return test, output
 
 
-def _described(made: Report, models: Sequence[Path], data: str, page: Path, seconds: float) -> dict[str, Any]:
+def _describe(made: Report, models: Sequence[Path], data: str, page: Path, seconds: float) -> dict[str, Any]:
     measures = {name: {one.name: _to_json(one) for one in found} for name, found in made.measures.items()}
     return {
         "models": [str(model) for model in models],
@@ -114,18 +116,18 @@ def _print(made: Report, result: dict[str, Any]) -> None:
     for words in made.notes:
         note(words)
     for name, measures in made.measures.items():
-        print_facts(f"{name} on {result['data']}", {one.name: _words(one) for one in measures})
+        print_facts(f"{name} on {result['data']}", {one.name: _format_measure(one) for one in measures})
     print_facts("the page", {"written": result["output"]})
 
 
-def _words(one: Measure) -> str:
+def _format_measure(one: Measure) -> str:
     if math.isnan(one.value):
         return "–"
     value = percent(one.value) if one.is_share else f"{one.value:.6g}"
-    return value if math.isnan(one.low) else f"{value} ({_interval(one)}, {one.method})"
+    return value if math.isnan(one.low) else f"{value} ({_format_interval(one)}, {one.method})"
 
 
-def _interval(one: Measure) -> str:
+def _format_interval(one: Measure) -> str:
     if one.is_share:
         return f"{100 * one.low:.2f} to {100 * one.high:.2f}"
     return f"{one.low:.6g} to {one.high:.6g}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.terminal.console import note
 from unkernel.data.memory import parse_bytes
 from unkernel.serve.server import serve as run
@@ -75,7 +75,7 @@ MaxConnections = Annotated[int, _limit(min=1, help="Largest number of open conne
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(serve.__doc__))(serve)
+    app.command(help=reflow(serve.__doc__))(serve)
 
 
 def serve(

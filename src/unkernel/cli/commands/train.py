@@ -15,11 +15,11 @@ from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.command_signatures import (
     REQUIRED,
     Parts,
-    derived_parts,
+    derive_parts,
     given_options,
     make_command,
 )
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 
 _HELP = """Train a model, a parser or a chunker on a file.
 
@@ -51,7 +51,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
         group.command(kind)(command)
 
     add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
-    app.add_typer(group, name="train", help=flowing(_HELP))
+    app.add_typer(group, name="train", help=reflow(_HELP))
 
 
 def learner_at(where: str) -> Any:
@@ -69,7 +69,7 @@ def _learner_parts(learner: Any) -> Parts:
         "data": (data_argument(learner, large_data=learner.large_data), REQUIRED),
         "output": (train_options.ModelOutput, None),
     }
-    parts |= derived_parts(learner.options(), _PANELS, f"The model: {learner.estimator.__name__}")
+    parts |= derive_parts(learner.options(), _PANELS, f"The model: {learner.estimator.__name__}")
     if learner.name == "rank":
         parts |= {"thresholds": (train_options.Thresholds, False)}
     if learner.large_data:
@@ -81,7 +81,7 @@ def _learner_parts(learner: Any) -> Parts:
     return (
         parts
         | record_parts(learner)
-        | measuring_parts(learner)
+        | measure_parts(learner)
         | {
             "test": (shared_options.TestFile, None),
             "cv": (train_options.Folds, None),
@@ -112,12 +112,12 @@ def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
         "target": (train_options.Target, None),
         "schema": (train_options.Schema, None),
         "drop": (train_options.Drop, None),
-        **derived_parts(encoder_options(), {}, train_options.RECORDS_PANEL),
+        **derive_parts(encoder_options(), {}, train_options.RECORDS_PANEL),
         "calibrate": (train_options.Calibrate, None),
     }
 
 
-def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
+def measure_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     """Options of ``train`` and ``tune`` alike."""
     parts: dict[str, tuple[Any, Any]] = {"jobs": (shared_options.Jobs, None)}
     if "ndcg" in learner.criteria:
@@ -132,15 +132,20 @@ def measuring_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 def _train(learner_type: Any, given: dict[str, Any]) -> None:
     from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model
-    from unkernel.cli.inputs.records import looks_like_records
-    from unkernel.cli.learners.record_training import are_records, check_options, of_records, train_records
+    from unkernel.cli.inputs.records import is_record_file
+    from unkernel.cli.learners.record_training import (
+        adapt_to_records,
+        check_options,
+        is_about_records,
+        train_records,
+    )
     from unkernel.cli.learners.training_run import Request, train
     from unkernel.cli.render.training_summary import print_training
     from unkernel.cli.terminal.progress import Display
 
     check_no_model(given["data"][0], f"{learner_type.unit}s")
     check_no_bare_trees(given["data"][0])
-    if not learner_type.takes_records and looks_like_records(given["data"][0]):
+    if not learner_type.takes_records and is_record_file(given["data"][0]):
         raise ValueError(
             f"{given['data'][0]}: holds records, and train {learner_type.name} learns from "
             f"{learner_type.unit}s; train poly, train logistic and train linear learn from records"
@@ -148,8 +153,8 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     options = given_options(
         {name: value for name, value in given.items() if value != []}, learner_type.options()
     )
-    if records := learner_type.takes_records and are_records(given["data"], options):
-        learner_type = of_records(learner_type)
+    if records := learner_type.takes_records and is_about_records(given["data"], options):
+        learner_type = adapt_to_records(learner_type)
     if learner_type.takes_records:
         check_options(options, given["data"], records=records)
     learner = learner_type(options)
@@ -193,7 +198,7 @@ def _parser_command(kind: str, task: str) -> Any:
     }
     if task == "trees":
         parts["format"] = (train_options.Format, None)
-    parts |= derived_parts(parser_training.options_of(estimator), {}, f"The parser: {estimator.__name__}")
+    parts |= derive_parts(parser_training.parser_options(estimator), {}, f"The parser: {estimator.__name__}")
     parts |= {
         "jobs": (shared_options.Jobs, None),
         "verbose": (shared_options.Verbose, False),

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.commands.train import data_argument, learner_at, measuring_parts, record_parts, report
+from unkernel.cli.commands.train import data_argument, learner_at, measure_parts, record_parts, report
 from unkernel.cli.learners import LEARNERS, PARSERS
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.command_groups import add_commands, new_group
 from unkernel.cli.options.command_signatures import REQUIRED, Parts, given_options, make_command
-from unkernel.cli.options.estimator_options import choices_of
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.estimator_options import make_choices
+from unkernel.cli.options.help_text import reflow
 from unkernel.cli.options.value_grids import grid_parts
 
 _OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area"}  # of measures
@@ -60,7 +60,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
         group.command(kind)(make_command(partial(_tune, learner), _parts(learner), help))
 
     add_commands(group, {kind: summary for kind, (_, summary) in kinds.items()}, arguments, load)
-    app.add_typer(group, name="tune", help=flowing(_HELP))
+    app.add_typer(group, name="tune", help=reflow(_HELP))
 
 
 def _parser_learner(kind: str) -> Any:
@@ -71,7 +71,7 @@ def _parser_learner(kind: str) -> Any:
 
 def _parts(learner: Any) -> Parts:
     others = [other for other, name in _OTHER_NAMES.items() if name in learner.criteria]
-    criteria: Any = choices_of("criteria", [*learner.criteria, *others])
+    criteria: Any = make_choices("criteria", [*learner.criteria, *others])
     by = typer.Option("--by", help="Measure to optimise.", show_default=learner.criteria[0])
     plot = typer.Option(
         "--plot",
@@ -82,7 +82,7 @@ def _parts(learner: Any) -> Parts:
     )
     parts: dict[str, tuple[Any, Any]] = {
         "data": (data_argument(learner, large_data=False), REQUIRED),
-        **_measured_on(learner),
+        **_validation_parts(learner),
         "by": (Annotated[criteria | None, by], None),
         "plot": (Annotated[Path | None, plot], None),
         "output": (train_options.BestOutput, None),
@@ -92,7 +92,7 @@ def _parts(learner: Any) -> Parts:
     parts |= grid_parts(learner.options())
     if learner.unit == "row":
         parts |= record_parts(learner)
-    parts |= measuring_parts(learner)
+    parts |= measure_parts(learner)
     return parts | {
         "verbose": (shared_options.Verbose, False),
         "json": (shared_options.Json, False),
@@ -101,7 +101,7 @@ def _parts(learner: Any) -> Parts:
     }
 
 
-def _measured_on(learner: Any) -> dict[str, tuple[Any, Any]]:
+def _validation_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
     if learner.unit != "sentence":
         return {"cv": (train_options.TuneFolds, None)}
     return {"dev": (train_options.TuneDevFile, None), "cv": (train_options.TuneFolds, None)}
@@ -115,17 +115,17 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     fixed = [option for option in learner.options() if option.kind is bool]
     options = given_options({name: value for name, value in given.items() if value != []}, fixed)
     if learner.takes_records:
-        from unkernel.cli.learners.record_training import are_records, check_options, of_records
+        from unkernel.cli.learners.record_training import adapt_to_records, check_options, is_about_records
 
-        records = are_records(given["data"], options)
+        records = is_about_records(given["data"], options)
         check_options(options, given["data"], records=records)
-        learner = of_records(learner) if records else learner
+        learner = adapt_to_records(learner) if records else learner
     search = Search.of(learner, options)
     _check_places(given)
     if given["by"] is not None:
         given["by"] = _OTHER_NAMES.get(given["by"].value, given["by"].value)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
-        result = tune(search, given["data"], given, shared_options.threads(given["jobs"]), display)
+        result = tune(search, given["data"], given, shared_options.count_threads(given["jobs"]), display)
     result["plot"] = _draw(given["plot"], result)
     report(result, given, print_tuning)
 

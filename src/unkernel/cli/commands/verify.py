@@ -12,8 +12,8 @@ from unkernel import load
 from unkernel._loading import check_loaded
 from unkernel.cli.exit_codes import BAD_INPUT, DAMAGED_MODEL
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import flowing
-from unkernel.cli.terminal.console import on_one_line, print_json, results
+from unkernel.cli.options.help_text import reflow
+from unkernel.cli.terminal.console import flatten, print_json, results
 from unkernel.cli.terminal.progress import Display
 from unkernel.errors import FormatError
 from unkernel.models import container
@@ -33,7 +33,7 @@ PublicKey = Annotated[
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
     """Add the command."""
-    app.command(help=flowing(verify.__doc__))(verify)
+    app.command(help=reflow(verify.__doc__))(verify)
 
 
 def verify(
@@ -64,18 +64,18 @@ def verify(
     found = []
     with Display(quiet=quiet or json) as display:
         for path in files:
-            with display.working(f"verifying {path.name}"):
-                found.append(_verified(path, key))
+            with display.show_work(f"verifying {path.name}"):
+                found.append(_verify_file(path, key))
     if json:
         print_json({"files": found})
     elif not quiet:
         for result in found:
-            results().print(on_one_line(_line(result)), markup=False)
+            results().print(flatten(_format_line(result)), markup=False)
     if any(result["problem"] for result in found):
         raise typer.Exit(DAMAGED_MODEL if any(result["damaged"] for result in found) else BAD_INPUT)
 
 
-def _verified(path: Path, key: Any) -> dict[str, Any]:
+def _verify_file(path: Path, key: Any) -> dict[str, Any]:
     """What was found of a file, for JSON."""
     found: dict[str, Any] = {
         "file": str(path),
@@ -86,7 +86,7 @@ def _verified(path: Path, key: Any) -> dict[str, Any]:
         "bytes": None,
     }
     try:
-        before = _identity(path)
+        before = _file_identity(path)
         opened = container.open_file(path, verify=True)
         found |= {
             "kind": opened.kind,
@@ -101,7 +101,7 @@ def _verified(path: Path, key: Any) -> dict[str, Any]:
             found["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
-        if _identity(path) != before:  # else one file has the digests, and another one the signature
+        if _file_identity(path) != before:  # else one file has the digests, and another one the signature
             found["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
         found |= {"problem": error.reason, "damaged": True}
@@ -111,13 +111,13 @@ def _verified(path: Path, key: Any) -> dict[str, Any]:
     return found
 
 
-def _identity(path: Path) -> tuple[int, ...]:
+def _file_identity(path: Path) -> tuple[int, ...]:
     """What tells a file from another one of the same name."""
     facts = path.stat()
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
-def _line(result: dict[str, Any]) -> str:
+def _format_line(result: dict[str, Any]) -> str:
     if result["problem"]:
         return f"{result['file']}: {result['problem']}"
     signed = ", signature fits" if result.get("signed") else ""

@@ -6,9 +6,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from unkernel.cli.inputs.file_contents import beginning, sentences_in
-from unkernel.cli.inputs.parsers import describe_parser, open_explained, open_parser
-from unkernel.cli.inputs.sentences import Input, check_options_of_rows, task_of
+from unkernel.cli.inputs.file_contents import detect_sentences, read_beginning
+from unkernel.cli.inputs.parsers import describe_parser, open_explainable, open_parser
+from unkernel.cli.inputs.sentences import Input, check_options_of_rows, find_task
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import read_chunks
 from unkernel.data.files import read_text
@@ -28,12 +28,12 @@ _NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the
 def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) -> dict[str, Any]:
     """Every decision on a sentence of a file, for JSON."""
     with Display(quiet=quiet) as display:
-        parser = open_explained(path, "explain")
+        parser = open_explainable(path, "explain")
         corpus = _read(parser, data, display)
         if row >= len(corpus):
             raise ValueError(f"{data}: has {many(len(corpus), 'sentence')}, so there is no sentence {row:,}")
-        with display.working("explaining"):
-            found = _explained(path, parser, corpus[row : row + 1], top)
+        with display.show_work("explaining"):
+            found = _explain(path, parser, corpus[row : row + 1], top)
     sentence = corpus[row]
     text = " ".join(sentence.words) if isinstance(sentence, ChunkSentence) else str(sentence.text)
     decisions = [_to_json(one) for one in found]
@@ -41,17 +41,17 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
 
 
 def _read(parser: ParserModel | TextParserModel, data: str, display: Display) -> Any:
-    if isinstance(parser, TextParserModel) and sentences_in(beginning(data)) is None:
+    if isinstance(parser, TextParserModel) and detect_sentences(read_beginning(data)) is None:
         return Input(data).read(lambda file: parser.tokenizer.tokenize(read_text(file)), display)
     if isinstance(parser, ChunkModel):  # whose texts may have no tags
         columns = parser.columns
         return Input(data).read(
             lambda file: mark_tag_column(read_chunks(file, tagged=False)._text, columns), display
         )
-    return Input(data).read(task_of(parser).read, display)
+    return Input(data).read(find_task(parser).read, display)
 
 
-def _explained(
+def _explain(
     path: Path, parser: ParserModel | TextParserModel, corpus: Any, top: int
 ) -> list[ExplainedDecision]:
     try:
@@ -79,13 +79,13 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
     found |= {"digests": container.has_digests(path)} | describe_parser(parser)
     if not top:
         return found
-    parser = open_explained(path, "inspect")
+    parser = open_explainable(path, "inspect")
     complete = all(part.engine != "split" and part.exact for part in parser.parts_.values())
-    heaviest = heaviest_of_parser(parser, top, quiet=quiet)
+    heaviest = list_heaviest(parser, top, quiet=quiet)
     return found | {"top": heaviest, "top_note": None if complete else _NOT_LISTED}
 
 
-def heaviest_of_parser(
+def list_heaviest(
     parser: ParserModel | TextParserModel, top: int, *, quiet: bool
 ) -> dict[str, list[dict[str, Any]]]:
     """What ``heaviest`` of a parser lists, for each kind of decisions, for JSON."""
@@ -94,9 +94,9 @@ def heaviest_of_parser(
         return {
             f"{name}.{kind}": [one | {"part": f"{name}.{one['part']}"} for one in listed]
             for name, model in found.items()
-            for kind, listed in heaviest_of_parser(model, top, quiet=quiet).items()
+            for kind, listed in list_heaviest(model, top, quiet=quiet).items()
         }
-    with Display(quiet=quiet) as display, display.working("listing"):
+    with Display(quiet=quiet) as display, display.show_work("listing"):
         listed = parser.heaviest(top)
     by_kind: dict[str, list[dict[str, Any]]] = {part.partition(".")[0]: [] for part in parser.parts_}
     for one in listed:

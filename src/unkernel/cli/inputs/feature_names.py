@@ -14,13 +14,13 @@ def read_names(path: str | None, first_index: int) -> dict[int, str]:
     if path is None:
         return {}
     check_no_model(path, "names of features")
-    lines = _lines(path)
+    lines = _read_lines(path)
     if lines and _is_number(lines[0].partition("\t")[0]) and "\t" in lines[0]:
-        return _numbered(path, lines, first_index)
+        return _parse_numbered(path, lines, first_index)
     return {column: name for column, line in enumerate(lines) if (name := line.strip())}
 
 
-def _lines(path: str) -> list[str]:
+def _read_lines(path: str) -> list[str]:
     content = b"".join(read_blocks(path)).removeprefix(b"\xef\xbb\xbf")
     lines = content.split(b"\n")
     found = []
@@ -32,7 +32,7 @@ def _lines(path: str) -> list[str]:
     return found
 
 
-def _numbered(path: str, lines: list[str], first_index: int) -> dict[int, str]:
+def _parse_numbered(path: str, lines: list[str], first_index: int) -> dict[int, str]:
     names: dict[int, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -53,6 +53,6 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 20
 
 
-def shown(columns: Iterable[int], names: Mapping[int, str], first_index: int) -> list[str]:
+def name_columns(columns: Iterable[int], names: Mapping[int, str], first_index: int) -> list[str]:
     """Columns as a user knows them: by name, or by the number that data files have for them."""
     return [names.get(column, str(column + first_index)) for column in columns]

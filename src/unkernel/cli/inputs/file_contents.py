@@ -46,7 +46,7 @@ _TRAINED_BY = {
 }
 
 
-def beginning(file: str | Path | IO[bytes]) -> bytes:
+def read_beginning(file: str | Path | IO[bytes]) -> bytes:
     """The first bytes of a file, decompressed; none of what cannot be read, or can be read only once."""
     if isinstance(file, str | Path) and not Path(file).is_file():
         return b""
@@ -63,7 +63,7 @@ def beginning(file: str | Path | IO[bytes]) -> bytes:
 
 def check_no_model(file: str, expected: str) -> None:
     """Where rows, trees or sentences are expected."""
-    begin = beginning(file)
+    begin = read_beginning(file)
     if begins_as_model(begin):
         whose = "unkernel"
     elif begin.startswith(_OTHER_MODELS):
@@ -75,7 +75,7 @@ def check_no_model(file: str, expected: str) -> None:
 
 def check_no_bare_trees(file: str) -> None:
     """Refuse lines of a label and a tree without marks, which look like records."""
-    lines = [line for line in lines_of(beginning(file))[:-1] if line.strip()][:_LINES_OF_ROWS]
+    lines = [line for line in split_lines(read_beginning(file))[:-1] if line.strip()][:_LINES_OF_ROWS]
     first = _BARE_TREE.fullmatch(lines[0]) if lines else None
     if first is None or not all(map(_BARE_TREE.fullmatch, lines)):
         return
@@ -89,7 +89,7 @@ def check_no_bare_trees(file: str) -> None:
 def check_holds_sentences(file: str) -> None:
     """Where sentences are expected: neither a model nor rows, as far as the first bytes tell."""
     check_no_model(file, "sentences")
-    if holds_rows(beginning(file)):
+    if has_rows(read_beginning(file)):
         raise ValueError(f"{file} holds rows, not sentences; name the file with the sentences")
 
 
@@ -97,12 +97,12 @@ def check_holds_sentences(file: str) -> None:
 
 
 @contextlib.contextmanager
-def data_told(path: Path, command: str) -> Iterator[None]:
+def explain_wrong_file(path: Path, command: str) -> Iterator[None]:
     """Who gives a file of rows, records, trees or sentences as a model is told how `command` is written."""
     try:
         yield
     except FormatError as error:
-        held = "records" if format_of(str(path)) else data_in(beginning(path))
+        held = "records" if format_of(str(path)) else detect_content(read_beginning(path))
         if held is None:
             raise
         words = held if held in ("rows", "records", "trees") else f"sentences with {held}"
@@ -116,30 +116,30 @@ def _remedy(path: Path, command: str, held: str) -> str:
     return f"train one first: unkernel train {_TRAINED_BY[held]} {path}{target} -o model.uk"
 
 
-def data_in(begin: bytes) -> str | None:
+def detect_content(begin: bytes) -> str | None:
     """Whether a file that begins so holds ``"rows"``, ``"trees"`` or sentences, and of which kind."""
-    if holds_trees(begin):
+    if has_trees(begin):
         return "trees"
-    return "rows" if holds_rows(begin) else sentences_in(begin)
+    return "rows" if has_rows(begin) else detect_sentences(begin)
 
 
-def holds_rows(begin: bytes) -> bool:
+def has_rows(begin: bytes) -> bool:
     """Whether the first lines are labels with features."""
-    lines = [line.strip() for line in lines_of(begin)[:-1]]  # the last line may be cut
+    lines = [line.strip() for line in split_lines(begin)[:-1]]  # the last line may be cut
     rows = [line for line in lines if line and not line.startswith(b"#")][:_LINES_OF_ROWS]
     return any(b":" in line for line in rows) and all(map(_ROW.fullmatch, rows))
 
 
-def holds_trees(begin: bytes) -> bool:
+def has_trees(begin: bytes) -> bool:
     """Whether the first line that is no comment has a tree."""
-    lines = (line.strip() for line in lines_of(begin))
+    lines = (line.strip() for line in split_lines(begin))
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return first.startswith(b"(") or _TREE.search(first.partition(b"#")[0]) is not None
 
 
-def sentences_in(begin: bytes) -> str | None:
+def detect_sentences(begin: bytes) -> str | None:
     """``"dependency trees"``, ``"bunsetsu"`` or ``"chunks"``, whichever sentences a file begins with."""
-    lines = lines_of(begin)
+    lines = split_lines(begin)
     if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
         return "bunsetsu"
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
@@ -152,11 +152,13 @@ def sentences_in(begin: bytes) -> str | None:
     return "chunks" if is_chunks else None
 
 
-def holds_no_columns(begin: bytes) -> bool:
+def has_no_columns(begin: bytes) -> bool:
     """Whether no line has a tab, and there are lines that are no comments."""
-    return b"\t" not in begin and any(line.strip() and not line.startswith(b"#") for line in lines_of(begin))
+    return b"\t" not in begin and any(
+        line.strip() and not line.startswith(b"#") for line in split_lines(begin)
+    )
 
 
-def lines_of(begin: bytes) -> list[bytes]:
+def split_lines(begin: bytes) -> list[bytes]:
     """Lines without their ends."""
     return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]

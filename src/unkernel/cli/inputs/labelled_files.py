@@ -21,17 +21,17 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
     return whole if np.array_equal(whole, labels) else labels
 
 
-def as_wide_as(model: Any, X: Any, name: str) -> Any:
+def match_width(model: Any, X: Any, name: str) -> Any:
     """Rows that a model can be asked about: exactly its columns where it has a width, else at least those."""
     if model.fixed_width:
-        return only_known_features(X, model.n_features, name)
+        return drop_unknown_features(X, model.n_features, name)
     from scipy import sparse
 
     width = max(X.shape[1], model.n_features, 1)  # scikit-learn refuses rows without any column
     return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
-def only_known_features(X: Any, n_features: int, name: str) -> Any:
+def drop_unknown_features(X: Any, n_features: int, name: str) -> Any:
     """Rows with exactly the model's columns. Features it never saw carry no weight and are left out."""
     from scipy import sparse
 

@@ -14,7 +14,7 @@ UNEXPLAINED = ("tokenizer",)  # kinds of parsers whose decisions cannot be shown
 MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree", RECORDS})
 
 
-def parser_words(path: Path) -> str | None:
+def describe_parser_file(path: Path) -> str | None:
     """What a file of a parser holds, in words; None for models of rows, records and trees, and other files.
 
     What comes from a pipe can be read only once, and is none.
@@ -29,7 +29,7 @@ def parser_words(path: Path) -> str | None:
     return None if known is None or kind in MODEL_KINDS else known.description
 
 
-def users_of(path: Path) -> str:
+def list_commands(path: Path) -> str:
     """Which commands take a file of a parser, in words."""
     kind = container.read(path)[0]
     if kind == CLUSTERS:
@@ -41,7 +41,7 @@ def users_of(path: Path) -> str:
 
 def is_parser(path: Path) -> bool:
     """Whether a file holds a parser."""
-    return parser_words(path) is not None
+    return describe_parser_file(path) is not None
 
 
 def is_records(path: Path) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.inputs.file_contents import data_told
-from unkernel.cli.inputs.model_kinds import parser_words, users_of
-from unkernel.cli.terminal.console import note, size
+from unkernel.cli.inputs.file_contents import explain_wrong_file
+from unkernel.cli.inputs.model_kinds import describe_parser_file, list_commands
+from unkernel.cli.terminal.console import format_size, note
 from unkernel.cli.terminal.progress import Display
 from unkernel.engines import Candidate, CompiledClassifier, TreeClassifier, compile, load
 from unkernel.engines.search.candidates import describe_layout
@@ -47,13 +47,13 @@ class Opened:
         """The classifier; support vectors are compiled for this once, and the user is told."""
         if self.classifier is not None:
             return self.classifier
-        with display.trying("compiling") as on_progress, _damage_named(self.path):
+        with display.show_attempts("compiling") as on_progress, _name_file_in_errors(self.path):
             classifier = compile(self.model, n_jobs=threads, on_progress=on_progress)
         assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
         if not quiet:
             note(
                 f"{self.path}: compiled for this once (engine {classifier.engine}, "
-                f"{size(classifier.nbytes)}); `unkernel compile` keeps the result in a file"
+                f"{format_size(classifier.nbytes)}); `unkernel compile` keeps the result in a file"
             )
         return classifier
 
@@ -74,7 +74,7 @@ def open_model(path: Path, command: str) -> Opened | OpenedTrees:
     written.
     """
     _check_no_parser(path)
-    with data_told(path, command), _damage_named(path):
+    with explain_wrong_file(path, command), _name_file_in_errors(path):
         if path.is_file() and is_compiled(path):  # what comes from a pipe can be read only once
             classifier = load(path)
             if isinstance(classifier, TreeClassifier):
@@ -89,14 +89,14 @@ def open_model(path: Path, command: str) -> Opened | OpenedTrees:
 
 
 def _check_no_parser(path: Path) -> None:
-    words = parser_words(path)
+    words = describe_parser_file(path)
     if words is not None:
-        reason = f"{words}, and not a model of rows or trees: {users_of(path)}"
+        reason = f"{words}, and not a model of rows or trees: {list_commands(path)}"
         raise FormatError(os.fspath(path), 0, 0, reason)
 
 
 @contextlib.contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
+def _name_file_in_errors(path: Path) -> Iterator[None]:
     """What is wrong with a model is said with the file's name."""
     try:
         yield
@@ -116,7 +116,7 @@ def first_index(model: Model, rows_zero_based: bool = True) -> int:
     return 0 if (noted if isinstance(noted, bool) else rows_zero_based) else 1
 
 
-def known_names(model: Model) -> dict[int, str]:
+def stored_feature_names(model: Model) -> dict[int, str]:
     """The names of columns that a model holds: those of a data frame that it was trained on."""
     names = model.origin.get("feature_names")
     return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
@@ -132,7 +132,7 @@ def describe(model: Model) -> dict[str, Any]:
     about: dict[str, Any] = {
         "kind": model.kind,
         "ranking": is_ranking(model),
-        "format": _format(model),
+        "format": _source_format(model),
         "scheme": model.decision.scheme,
         "classes": model.classes.tolist(),
         "features": model.n_features,
@@ -169,7 +169,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
     uses_trees, uses_vectors = kernel.combination != "vectors", kernel.combination != "trees"
     return {
         "kind": model.kind,
-        "format": _format(model),
+        "format": _source_format(model),
         "scheme": model.decision.scheme,
         "classes": model.classes.tolist(),
         "probability": model.decision.probability is not None,
@@ -204,12 +204,12 @@ def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
     }
 
 
-def _format(model: Model | TreeModel) -> str:
+def _source_format(model: Model | TreeModel) -> str:
     noted = model.origin.get("format")
     return noted if isinstance(noted, str) else "unkernel"
 
 
-def zones(tables: Tables) -> dict[str, int]:
+def count_zones(tables: Tables) -> dict[str, int]:
     """How many features lie in which part of the tables."""
     numbers, used = tables.numbers, len(tables.arrays["columns"])
     if tables.layout == CONJUNCTIONS:
@@ -218,7 +218,7 @@ def zones(tables: Tables) -> dict[str, int]:
         return {
             "used": used,
             "fused": fused,
-            "grouped": _grouped(tables),
+            "grouped": _count_grouped(tables),
             "dense": dense,
             "rare": used - first_rare,
         }
@@ -227,13 +227,13 @@ def zones(tables: Tables) -> dict[str, int]:
     return {"used": used}
 
 
-def _grouped(tables: Tables) -> int:
+def _count_grouped(tables: Tables) -> int:
     """The features whose conjunctions are looked up by the states of groups."""
     begins = tables.arrays.get("group_begins")
     return 0 if begins is None or not len(begins) else int(begins[-1])
 
 
-def trie_of(classifier: CompiledClassifier) -> dict[str, int] | None:
+def describe_trie(classifier: CompiledClassifier) -> dict[str, int] | None:
     """The prefix trie of a compiled model, for JSON."""
     trie = classifier.trie
     if trie is None:
@@ -271,13 +271,13 @@ def decision_names(decision: Decision) -> list[str]:
     return [str(label) for label in decision.classes.tolist()]
 
 
-def strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
+def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
     """The weight that is largest in size, and what it speaks for."""
     place = max(range(len(weights)), key=lambda i: abs(weights[i]))
-    return weights[place], _spoken_for(decision, place, weights[place] > 0)
+    return weights[place], _supported_class(decision, place, weights[place] > 0)
 
 
-def _spoken_for(decision: Decision, place: int, positive: bool) -> str:
+def _supported_class(decision: Decision, place: int, positive: bool) -> str:
     classes = decision.classes.tolist()
     if decision.scheme == "regression":
         return "a larger value" if positive else "a smaller value"

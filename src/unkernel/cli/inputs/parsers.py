@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from unkernel import load
-from unkernel.cli.inputs.file_contents import data_told
-from unkernel.cli.inputs.model_kinds import parser_words, users_of
-from unkernel.cli.options.error_wording import in_words_of_options
+from unkernel.cli.inputs.file_contents import explain_wrong_file
+from unkernel.cli.inputs.model_kinds import describe_parser_file, list_commands
+from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 from unkernel.errors import FormatError
@@ -28,36 +28,36 @@ _DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 def open_parser(path: Path, command: str, beam: int | None = None) -> Parser:
     """Read the parser of a command, with another beam if one is given; a ``FormatError`` if it is none."""
-    parser = _loaded(path, command)
+    parser = _load_parser(path, command)
     if beam is None:
         return parser
     if not isinstance(parser, ArcEagerModel | TextParserModel):
         raise ValueError(
             f"--beam is for parsers of dependency trees and raw text, and this is a {parser.noun}"
         )
-    with in_words_of_options():
+    with name_options_in_errors():
         return parser.with_beam(beam)
 
 
-def _loaded(path: Path, command: str) -> Parser:
-    with data_told(path, command):
+def _load_parser(path: Path, command: str) -> Parser:
+    with explain_wrong_file(path, command):
         loaded = load(path)
     if isinstance(loaded, Parser):
         return loaded
-    words = parser_words(path)
+    words = describe_parser_file(path)
     if words is not None:  # clusters of words
-        raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {users_of(path)}")
-    words = f"a model of {_asked_about(loaded)}"
+        raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {list_commands(path)}")
+    words = f"a model of {_example_kind(loaded)}"
     raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: unkernel predict answers with it")
 
 
-def _asked_about(model: Any) -> str:
+def _example_kind(model: Any) -> str:
     if isinstance(model, RecordClassifier):
         return "records"
     return "trees" if isinstance(model, TreeClassifier) else "rows"
 
 
-def open_explained(path: Path, command: str) -> ParserModel | TextParserModel:
+def open_explainable(path: Path, command: str) -> ParserModel | TextParserModel:
     """Read a parser that can say what decided; a ``FormatError`` if it cannot."""
     parser = open_parser(path, command)
     if isinstance(parser, ParserModel | TextParserModel):
@@ -72,15 +72,15 @@ def describe_parser(parser: Parser) -> dict[str, Any]:
         "parser": parser.estimator,
         "parameters": parser.parameters,
         "features": parser.n_features_,
-        "answers": _answers(parser),
+        "answers": _list_answers(parser),
         "parts": [_describe_part(name, part) for name, part in parser.parts_.items()],
         "compiled_bytes": parser.nbytes,
     }
 
 
-def _answers(parser: Parser) -> list[str] | None:
+def _list_answers(parser: Parser) -> list[str] | None:
     if isinstance(parser, TextParserModel):
-        return _answers(parser.parser)
+        return _list_answers(parser.parser)
     if isinstance(parser, ArcEagerModel):
         return sorted(name for name in parser.labels_ if _LIFTED not in name)
     return parser.types_ if isinstance(parser, ChunkModel) else None

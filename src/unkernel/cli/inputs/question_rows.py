@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unkernel.cli.inputs.models import Opened
-from unkernel.cli.inputs.trees import check_holds_rows, trees_told
+from unkernel.cli.inputs.trees import check_holds_rows, explain_trees
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.models.model_rows import read_for
@@ -11,16 +11,16 @@ from unkernel.models.model_rows import read_for
 
 def expect_rows(opened: Opened, file: str) -> None:
     """Refuse trees, or a model, that a model of rows is asked about, before it is made ready."""
-    check_holds_rows(file, _answers_for_rows(opened))
+    check_holds_rows(file, _remedy(opened))
 
 
-def _answers_for_rows(opened: Opened) -> str:
+def _remedy(opened: Opened) -> str:
     return f"the model {opened.path} answers for rows"
 
 
-def read_asked(
+def read_question_rows(
     opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
 ) -> SvmlightData:
     """Read what a model is asked about."""
-    with display.reading(file) as stream, trees_told(_answers_for_rows(opened)):
+    with display.show_reading(file) as stream, explain_trees(_remedy(opened)):
         return read_for(opened.model, stream, zero_based, jobs)

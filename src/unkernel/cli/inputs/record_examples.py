@@ -28,7 +28,7 @@ class RecordExamples:
     packed: None = None
 
     @staticmethod
-    def fitted(file: str, table: TrainingTable, encoder: Any, seconds: float = 0.0) -> RecordExamples:
+    def fit(file: str, table: TrainingTable, encoder: Any, seconds: float = 0.0) -> RecordExamples:
         """Records that the encoder learns from."""
         try:
             with warnings.catch_warnings():
@@ -38,7 +38,7 @@ class RecordExamples:
             raise ValueError(f"{file}: {error}") from error
         return RecordExamples(file, table, encoder, rows, seconds)
 
-    def others(self, file: str, table: TrainingTable, seconds: float = 0.0) -> RecordExamples:
+    def transform(self, file: str, table: TrainingTable, seconds: float = 0.0) -> RecordExamples:
         """Other records, as rows of the same encoder."""
         try:
             rows = self.encoder.transform(table.columns)

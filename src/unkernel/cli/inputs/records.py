@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from unkernel import load
-from unkernel.cli.inputs.file_contents import beginning, check_no_bare_trees, check_no_model, holds_rows
+from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model, has_rows, read_beginning
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
@@ -97,7 +97,7 @@ def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
         )
 
 
-def looks_like_records(file: str) -> bool:
+def is_record_file(file: str) -> bool:
     """Whether a file's name says that it holds records."""
     return format_of(file) is not None
 
@@ -105,7 +105,7 @@ def looks_like_records(file: str) -> bool:
 def check_no_records(file: str, path: Path) -> None:
     """Where a model of rows or trees is asked."""
     check_no_bare_trees(file)
-    if looks_like_records(file):
+    if is_record_file(file):
         raise ValueError(
             f"{file}: holds records, and the model {path} does not read them; train one that does: "
             f"unkernel train poly {file} --target COLUMN -o model.uk"
@@ -120,26 +120,26 @@ def check_options_of_rows(path: Path, given: dict[str, Any], words: str) -> None
 
 
 @contextlib.contextmanager
-def reading_records(file: str, display: Display, *, wait: bool = True) -> Iterator[RecordFile]:
+def open_record_file(file: str, display: Display, *, wait: bool = True) -> Iterator[RecordFile]:
     """A file of records, open for reading, with a bar of how much of it has been read; ``-`` is stdin.
 
     With ``wait=False``, what has come through stdin does not wait for what has not.
     """
     check_no_model(file, "records")
     if file != STANDARD_STREAM and format_of(file) == "parquet":
-        with display.working(f"reading {Path(file).name}"):
+        with display.show_work(f"reading {Path(file).name}"):
             yield open_records(file)
         return
     if not wait:  # a bar would wait for whole blocks
         with stdin_path().open("rb", buffering=0) as pipe:
             yield open_records(pipe, name=_STDIN, wait=False, size=_ASK_BLOCK_BYTES)
         return
-    with display.reading(file) as stream:
+    with display.show_reading(file) as stream:
         name = _STDIN if file == STANDARD_STREAM else file
         yield open_records(stream, name=name, size=_ASK_BLOCK_BYTES)
 
 
-def asked_blocks(
+def read_blocks(
     opened: OpenedRecords, file: RecordFile, threads: int, *, with_target: bool = True
 ) -> Iterator[Block]:
     """The records that a model is asked about: the columns that it reads and the target, if it is there."""
@@ -152,14 +152,14 @@ def asked_blocks(
     return file.blocks(types, threads)
 
 
-def encoded(opened: OpenedRecords, block: Block, threads: int = 1) -> CsrRows:
+def encode_block(opened: OpenedRecords, block: Block, threads: int = 1) -> CsrRows:
     """The rows of some records; the target, which no model reads, may be among their columns."""
     if opened.target is not None and not opened.classifier.plan.ignores_unknown_keys:
         block = block.without(opened.target)
     return block.encode(opened.plan_of_files, threads)
 
 
-def without_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]:
+def drop_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]:
     """A record as the model is asked about it."""
     return {name: value for name, value in record.items() if name != opened.target}
 
@@ -170,7 +170,7 @@ def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
     missing = [name for name in columns_read(opened.classifier.plan) if name not in there]
     if not missing:
         return
-    if holds_rows(beginning(file.file)):
+    if has_rows(read_beginning(file.file)):
         raise ValueError(f"{file.file}: holds rows of features, and the model {opened.path} reads records")
     near = get_close_matches(missing[0], there, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -189,15 +189,15 @@ def _check_unknown(opened: OpenedRecords, there: list[str], file: str) -> None:
         raise ValueError(f"{file}: the model {opened.path} does not know the column {unknown[0]!r}")
 
 
-def labels_in(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
+def read_labels(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
     """The labels of a block, where all its records have one."""
     values = None if target is None else block.values(target)
     if values is None or any(value is None for value in values):
         return None
-    return labels_of(values)
+    return to_labels(values)
 
 
-def labels_of(values: list[Any]) -> np.ndarray[Any, Any]:
+def to_labels(values: list[Any]) -> np.ndarray[Any, Any]:
     """Labels as numbers where all are, else as texts."""
     if all(isinstance(value, (int, float)) for value in values):
         return class_labels(np.array(values))

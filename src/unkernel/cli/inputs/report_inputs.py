@@ -11,26 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.inputs.labelled_files import as_wide_as, class_labels
+from unkernel.cli.inputs.labelled_files import class_labels, match_width
 from unkernel.cli.inputs.model_kinds import is_parser, is_records
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.parsers import open_parser
-from unkernel.cli.inputs.question_rows import expect_rows, read_asked
+from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import (
     OpenedRecords,
-    asked_blocks,
     check_no_records,
     check_options_of_rows,
     check_records,
-    encoded,
-    labels_of,
+    drop_target,
+    encode_block,
+    open_record_file,
     open_record_model,
-    reading_records,
-    without_target,
+    read_blocks,
+    to_labels,
 )
-from unkernel.cli.inputs.sentences import Input, given_of, reader, task_of
+from unkernel.cli.inputs.sentences import Input, choose_reader, find_task, parse_given
 from unkernel.cli.inputs.sentences import check_options_of_rows as check_rows_options
-from unkernel.cli.inputs.trees import check_rows_only, read_for
+from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.csr import canonical_rows, stack_rows
@@ -58,26 +58,28 @@ def report_on(models: Sequence[Path], asked: Question, choices: Choices) -> Repo
     if asked.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
-        return _parsers(models, asked, choices)
-    answers = [_answered(path, name, asked) for path, name in zip(models, names_of(models), strict=True)]
-    with asked.display.working("measuring"):
+        return _report_parsers(models, asked, choices)
+    answers = [_score(path, name, asked) for path, name in zip(models, name_models(models), strict=True)]
+    with asked.display.show_work("measuring"):
         return report_of(answers, choices)
 
 
-def _parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
+def _report_parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
     from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
 
     check_rows_options(models[0], {"--zero-based": asked.zero_based})
-    opened = {name: open_parser(path, "report") for path, name in zip(models, names_of(models), strict=True)}
+    opened = {
+        name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
+    }
     first = next(iter(opened.values()))
-    read = reader(task_of(first), None if asked.format is None else asked.format.value)
-    options = given_of(first, asked.given)
+    read = choose_reader(find_task(first), None if asked.format is None else asked.format.value)
+    options = parse_given(first, asked.given)
     corpus = Input(asked.file).read(read, asked.display)
-    with asked.display.working("parsing"):
+    with asked.display.show_work("parsing"):
         return report_of_parsers(opened, corpus, choices, asked.threads, options)
 
 
-def _answered(path: Path, name: str, asked: Question) -> Answered:
+def _score(path: Path, name: str, asked: Question) -> Answered:
     for option, given in (("--from", asked.given), ("--format", asked.format)):
         if given is not None:
             raise ValueError(
@@ -85,13 +87,17 @@ def _answered(path: Path, name: str, asked: Question) -> Answered:
             )
     if is_records(path):
         check_options_of_rows(path, {"--zero-based": asked.zero_based}, "a model of records")
-        return _records(open_record_model(path), name, asked)
+        return _score_records(open_record_model(path), name, asked)
     opened = open_model(path, "report")
     check_no_records(asked.file, path)
-    return _trees(opened, name, asked) if isinstance(opened, OpenedTrees) else _rows(opened, name, asked)
+    return (
+        _score_trees(opened, name, asked)
+        if isinstance(opened, OpenedTrees)
+        else _score_rows(opened, name, asked)
+    )
 
 
-def names_of(models: Sequence[Path]) -> list[str]:
+def name_models(models: Sequence[Path]) -> list[str]:
     """The names of files, with their folders where two are the same."""
     short = [path.name for path in models]
     names = short if len(set(short)) == len(short) else [str(path) for path in models]
@@ -101,23 +107,23 @@ def names_of(models: Sequence[Path]) -> list[str]:
     return names
 
 
-def _records(opened: OpenedRecords, name: str, asked: Question) -> Answered:
+def _score_records(opened: OpenedRecords, name: str, asked: Question) -> Answered:
     check_records(opened)
     if opened.target is None:
         raise ValueError(
             f"{opened.path}: does not know which column has the right answers, as it was not trained on a "
             "file; make its report in Python, with unkernel.load and its method report"
         )
-    with reading_records(asked.file, asked.display) as source:
-        blocks = list(asked_blocks(opened, source, asked.threads))
-        rows = [encoded(opened, block, asked.threads) for block in blocks]
+    with open_record_file(asked.file, asked.display) as source:
+        blocks = list(read_blocks(opened, source, asked.threads))
+        rows = [encode_block(opened, block, asked.threads) for block in blocks]
     values = [value for block in blocks for value in block.values(opened.target) or [None]]
     if not rows:
         raise ValueError(f"{asked.file}: there is no record")
     if any(value is None for value in values):
         raise ValueError(f"{asked.file}: not all records have a label in column {opened.target!r}")
     examples = Examples(
-        labels_of(values), Path(asked.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
+        to_labels(values), Path(asked.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
     )
     joined = rows[0] if len(rows) == 1 else stack_rows(rows)
     return answered(name, opened.classifier, joined, examples, asked.threads)
@@ -134,21 +140,21 @@ class _ShownRecords:
     def __getitem__(self, example: int) -> dict[str, Any]:
         place = bisect_right(self._firsts, example) - 1
         one = self._blocks[place].one(example - self._firsts[place])
-        return without_target(self._opened, one.records()[0])
+        return drop_target(self._opened, one.records()[0])
 
 
-def _rows(opened: Opened, name: str, asked: Question) -> Answered:
+def _score_rows(opened: Opened, name: str, asked: Question) -> Answered:
     expect_rows(opened, asked.file)
     classifier = opened.ready(asked.display, threads=asked.threads)
-    rows = read_asked(opened, asked.file, asked.display, asked.zero_based, asked.threads)
-    wide = canonical_rows(as_wide_as(opened.model, rows.X, asked.file))
+    rows = read_question_rows(opened, asked.file, asked.display, asked.zero_based, asked.threads)
+    wide = canonical_rows(match_width(opened.model, rows.X, asked.file))
     examples = Examples(class_labels(rows.y), Path(asked.file).name, "row", rows.qid)
     return answered(name, classifier, wide, examples, asked.threads)
 
 
-def _trees(opened: OpenedTrees, name: str, asked: Question) -> Answered:
+def _score_trees(opened: OpenedTrees, name: str, asked: Question) -> Answered:
     check_rows_only([asked.file], asked.zero_based)
-    read = read_for(opened.model, opened.path, asked.file, asked.display)
+    read = read_for_model(opened.model, opened.path, asked.file, asked.display)
     forest = read.data.X
     examples = Examples(np.asarray(read.labels), Path(asked.file).name, "tree", shown=shown_tree(forest))
     return answered(name, opened.classifier, forest, examples, asked.threads)

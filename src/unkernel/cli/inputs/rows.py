@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.labelled_files import class_labels, only_known_features
+from unkernel.cli.inputs.labelled_files import class_labels, drop_unknown_features
 from unkernel.cli.inputs.record_examples import RecordExamples
-from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, trees_told
-from unkernel.cli.terminal.console import size
+from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, explain_trees
+from unkernel.cli.terminal.console import format_size
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data import SvmlightData, read_svmlight
@@ -146,12 +146,12 @@ Rows = MemoryRows | PackedRows | TreeExamples | RecordExamples
 AnyRows = Rows | DistantRows
 
 
-def shown(files: Sequence[str]) -> str:
+def describe_files(files: Sequence[str]) -> str:
     """Files, for people."""
     return files[0] if len(files) == 1 else f"{files[0]} and {many(len(files) - 1, 'other file')}"
 
 
-def source_of(files: Sequence[str]) -> str | list[str]:
+def unwrap_single(files: Sequence[str]) -> str | list[str]:
     """What ``fit`` takes for files: a path or a pattern, or several paths."""
     return files[0] if len(files) == 1 else list(files)
 
@@ -159,9 +159,11 @@ def source_of(files: Sequence[str]) -> str | list[str]:
 def check_several(files: Sequence[str], *, large_data: bool) -> None:
     """Rows in memory are of one file."""
     if len(files) > 1 and not large_data:
-        raise ValueError(f"{shown(files)}: this kind of model is trained on one file; join them first")
+        raise ValueError(
+            f"{describe_files(files)}: this kind of model is trained on one file; join them first"
+        )
     if len(files) > 1:
-        raise ValueError(f"{shown(files)}: several files need --out-of-core or --dask")
+        raise ValueError(f"{describe_files(files)}: several files need --out-of-core or --dask")
     if glob.has_magic(files[0]) and not Path(files[0]).exists():
         raise ValueError(
             f"{files[0]}: a pattern, and no file of that name: patterns need --out-of-core or --dask"
@@ -182,7 +184,7 @@ def read(
     """Read a file into memory."""
     check_holds_rows(file, _WITH_TREES)
     began = time.perf_counter()
-    with display.reading(file) as stream, trees_told(_WITH_TREES):
+    with display.show_reading(file) as stream, explain_trees(_WITH_TREES):
         data = read_svmlight(stream, n_features=n_features, zero_based=zero_based, n_jobs=jobs)
     return MemoryRows(file, data, time.perf_counter() - began)
 
@@ -190,7 +192,7 @@ def read(
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
     """Read before training, so that a bad file does not cost the time of training."""
     tests = read(file, display, jobs, rows.zero_based)
-    known = only_known_features(tests.data.X, rows.n_features, file)
+    known = drop_unknown_features(tests.data.X, rows.n_features, file)
     return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=known))
 
 
@@ -207,8 +209,8 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
 
     check_files(files)
     began = time.perf_counter()
-    source = source_of(files)
-    with display.packing(shown(files)) as on_reading, _cache_as_option():
+    source = unwrap_single(files)
+    with display.show_packing(describe_files(files)) as on_reading, _translate_cache_errors():
         rows, opened = rows_in_files(
             source,
             estimator.n_jobs,
@@ -217,7 +219,7 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
             on_reading=on_reading,
         )
     return PackedRows(
-        file=shown(files),
+        file=describe_files(files),
         source=source,
         packed=opened.path,
         threads=estimator.n_jobs,
@@ -229,31 +231,31 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
 
 
 @contextlib.contextmanager
-def _cache_as_option() -> Iterator[None]:
+def _translate_cache_errors() -> Iterator[None]:
     """What is wrong with the packed copy, in the words of the command line."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, _as_option(error.strerror or ""), error.filename) from error
+        raise OSError(error.errno, _name_cache_option(error.strerror or ""), error.filename) from error
     except ValueError as error:
-        raise ValueError(_as_option(str(error))) from error
+        raise ValueError(_name_cache_option(str(error))) from error
 
 
-def _as_option(words: str) -> str:
+def _name_cache_option(words: str) -> str:
     return re.sub(r"\bcache=", "--cache ", words).rstrip()
 
 
-def bytes_out_of_core(rows: int, n_features: int, max_cuts: int) -> int:
+def estimate_bytes(rows: int, n_features: int, max_cuts: int) -> int:
     """Training out of core needs a few bytes per row, and one vector of weights per cut."""
     return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
 
 
-def check_too_large(rows: Rows, allowed: float, max_cuts: int) -> None:
+def check_memory(rows: Rows, allowed: float, max_cuts: int) -> None:
     """Whether training out of core fits into so many bytes."""
-    needed = bytes_out_of_core(rows.count, rows.n_features, max_cuts)
+    needed = estimate_bytes(rows.count, rows.n_features, max_cuts)
     if needed > allowed:
         what = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"
         raise ValueError(
-            f"{rows.file}: {what} need about {size(needed)}, and --memory allows {size(int(allowed))}; "
-            "raise it, or lower --max-cuts"
+            f"{rows.file}: {what} need about {format_size(needed)}, and --memory allows "
+            f"{format_size(int(allowed))}; raise it, or lower --max-cuts"
         )

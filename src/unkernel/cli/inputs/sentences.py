@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from unkernel.cli.inputs.file_contents import (
-    beginning,
     check_holds_sentences,
     check_no_model,
-    holds_no_columns,
-    sentences_in,
+    detect_sentences,
+    has_no_columns,
+    read_beginning,
 )
 from unkernel.cli.inputs.parsers import Parser
 from unkernel.cli.terminal.progress import Display
@@ -66,19 +66,19 @@ TASKS = {
 }
 
 
-def task_of(parser: Parser) -> Task:
+def find_task(parser: Parser) -> Task:
     """What a parser answers with."""
     return next(task for task in TASKS.values() if task.kind == parser.kind)
 
 
-def reader(task: Task, format: str | None) -> Callable[[Any], Any]:
+def choose_reader(task: Task, format: str | None) -> Callable[[Any], Any]:
     """What reads the task's files; only treebanks have formats."""
     if format is not None and task.name not in ("trees", "tags"):
         raise ValueError(f"--format is for dependency trees, and not for {task.words}")
     return read_conllx if format == "conllx" else task.read
 
 
-def given_of(parser: Parser, given: Any) -> dict[str, Any]:
+def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
     """What the files of a parser of raw text give it, as the argument of its methods."""
     if isinstance(parser, TextParserModel):
         return {"given": "text" if given is None else given.value}
@@ -91,11 +91,11 @@ def check_input(file: str, task: Task, *, raw: bool) -> None:
     """Fail early where a file holds something else, as far as its first bytes tell."""
     if not raw:
         check_holds_sentences(file)
-        if task.name == "text" and holds_no_columns(beginning(file)):
+        if task.name == "text" and has_no_columns(read_beginning(file)):
             raise ValueError(f"{file} holds plain text, and no words in columns: leave out --from")
         return
     check_no_model(file, "text")
-    if sentences_in(beginning(file)) == "dependency trees":
+    if detect_sentences(read_beginning(file)) == "dependency trees":
         remedy = "give --from tokens" if task.name == "text" else "a tokenizer takes raw text"
         raise ValueError(f"{file} holds words in columns, and no raw text: {remedy}")
 
@@ -107,9 +107,9 @@ def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
             raise ValueError(f"{path}: {option} is for models of rows or trees, and this is a parser")
 
 
-def guess(begin: bytes) -> Task | None:
+def guess_task(begin: bytes) -> Task | None:
     """What a file holds, by its first lines."""
-    found = sentences_in(begin)
+    found = detect_sentences(begin)
     return None if found is None else TASKS[_NAMES.get(found, found)]
 
 
@@ -122,17 +122,17 @@ class Input:
 
     def task(self) -> Task | None:
         """What the file seems to hold, by its name or its first lines; None where these do not tell."""
-        begin = beginning(self._source())
+        begin = read_beginning(self._source())
         if begin and _TREES_SUFFIX in Path(self.name).name.lower():
             return TASKS["trees"]
-        return guess(begin)
+        return guess_task(begin)
 
     def read(self, read: Callable[[Any], Any], display: Display) -> Any:
         """The corpus, with a bar of how much of it has been read."""
         check_holds_sentences(self.name)
         if self._bytes is not None:
             return read(self._source())
-        with display.reading(self.name) as file:
+        with display.show_reading(self.name) as file:
             return read(_Named(file, self.name))
 
     def _source(self) -> Path | io.BytesIO:

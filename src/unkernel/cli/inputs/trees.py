@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.file_contents import beginning, check_no_bare_trees, check_no_model
-from unkernel.cli.inputs.file_contents import holds_trees as _begins_with_trees
+from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model, read_beginning
+from unkernel.cli.inputs.file_contents import has_trees as _begins_with_trees
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import TreeData, read_trees
@@ -24,25 +24,25 @@ _SUFFIXES = {".klp", ".conllu"}  # of files that hold nothing but trees
 _A_LINE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
 
 
-def holds_trees(file: str) -> bool:
+def is_tree_file(file: str) -> bool:
     """Whether a file is one of trees: by its name, or by the first line that is no comment.
 
     Nothing is said about what cannot be read twice or at all.
     """
     if not Path(file).is_file():
         return False
-    return bool(_SUFFIXES & set(PurePath(file).suffixes)) or _begins_with_trees(beginning(file))
+    return bool(_SUFFIXES & set(PurePath(file).suffixes)) or _begins_with_trees(read_beginning(file))
 
 
 def check_holds_rows(file: str, remedy: str) -> None:
     """Where rows are expected: neither a model nor trees, as far as the first bytes tell."""
     check_no_model(file, "rows")
-    if holds_trees(file):
+    if is_tree_file(file):
         raise ValueError(f"{file}: holds trees, and not rows of features; {remedy}")
 
 
 @contextlib.contextmanager
-def trees_told(remedy: str) -> Iterator[None]:
+def explain_trees(remedy: str) -> Iterator[None]:
     """What is read as rows, and cannot be told before, may still turn out to be trees."""
     try:
         yield
@@ -120,7 +120,7 @@ def read(file: str, display: Display) -> TreeExamples:
     check_no_model(file, "trees")
     check_no_bare_trees(file)
     began = time.perf_counter()
-    with display.reading(file) as stream:
+    with display.show_reading(file) as stream:
         data = read_trees(stream)
     return TreeExamples(file, data, time.perf_counter() - began)
 
@@ -140,7 +140,7 @@ def read_test(file: str, display: Display, training: TreeExamples) -> TreeExampl
     return tests
 
 
-def read_for(model: TreeModel, path: Path, file: str, display: Display) -> TreeExamples:
+def read_for_model(model: TreeModel, path: Path, file: str, display: Display) -> TreeExamples:
     """Read what a model is asked about, refused where it has nothing that the model's kernel compares."""
     examples = read(file, display)
     combination = model.kernel.combination

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.options.estimator_options import DerivedOption, default_of, derived_options
+from unkernel.cli.options.estimator_options import DerivedOption, default_value, derive_options
 from unkernel.cli.quality import compare_classes
 from unkernel.cli.render.quality import class_facts
-from unkernel.cli.terminal.console import size
+from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 from unkernel.models import KernelModel
@@ -50,7 +50,7 @@ class Learner(ABC):
     @classmethod
     def options(cls) -> Sequence[DerivedOption]:
         """The estimator's parameters, as options."""
-        return derived_options(cls.estimator)
+        return derive_options(cls.estimator)
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -60,7 +60,7 @@ class Learner(ABC):
     @classmethod
     def default(cls, parameter: str) -> Any:
         """The estimator's."""
-        return default_of(cls.estimator, parameter)
+        return default_value(cls.estimator, parameter)
 
     @abstractmethod
     def check(self) -> None:
@@ -152,7 +152,7 @@ def weight_words(result: dict[str, Any]) -> str:
     """A model of weights."""
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     between = ", thresholds between ranks" if result.get("thresholds") else ""
-    return f"one weight per feature{of_class}{between}, {size(result['model_bytes'])}"
+    return f"one weight per feature{of_class}{between}, {format_size(result['model_bytes'])}"
 
 
 def model_counts(model: Any) -> dict[str, int]:

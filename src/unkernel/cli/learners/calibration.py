@@ -14,7 +14,7 @@ _STEPS = 100
 _SMALL = 1e-10
 
 
-def curves_for(decision: Decision, scores: NDArray[np.float64], labels: NDArray[np.intp]) -> Curves | None:
+def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[np.intp]) -> Curves | None:
     """One sigmoid per score; None where scores are not of classes, one or one against the rest.
 
     Parameters

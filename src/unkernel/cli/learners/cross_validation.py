@@ -38,29 +38,27 @@ class Validated:
 
     def mean(self, measure: str) -> float:
         """Over the folds in which the measure is known; nan where it is not known in any."""
-        known = self.known(measure)
+        known = self.known_values(measure)
         return float(np.mean(known)) if known else math.nan
 
     def deviation(self, measure: str) -> float | None:
         """The standard deviation between folds; None where there are not several."""
-        known = self.known(measure)
+        known = self.known_values(measure)
         return float(np.std(known)) if len(self.values) > 1 and known else None
 
-    def known(self, measure: str) -> list[float]:
+    def known_values(self, measure: str) -> list[float]:
         """The measure in each fold that has it."""
         found = [fold.get(measure) for fold in self.values]
         numbers = [one["value"] if isinstance(one, dict) else one for one in found]
         return [float(number) for number in numbers if number is not None]
 
 
-def folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
+def make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
     """Folds with about the same classes; where rows are grouped into queries, whole queries."""
-    return [partial(_divided, examples, *places) for places in places_of_folds(examples, count, seed)]
+    return [partial(_split, examples, *places) for places in split_folds(examples, count, seed)]
 
 
-def places_of_folds(
-    examples: Any, count: int, seed: int
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def split_folds(examples: Any, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Which examples each fold trains on, and which it holds out."""
     labels, groups = examples.targets()
     if examples.count < count:
@@ -78,13 +76,13 @@ def places_of_folds(
     return found
 
 
-def _divided(
+def _split(
     examples: Examples, training: NDArray[np.intp], held_out: NDArray[np.intp]
 ) -> tuple[Examples, Examples]:
-    return some_of(examples, training), some_of(examples, held_out)
+    return select_examples(examples, training), select_examples(examples, held_out)
 
 
-def some_of(examples: Examples, places: NDArray[np.intp]) -> Examples:
+def select_examples(examples: Examples, places: NDArray[np.intp]) -> Examples:
     """A part of the examples."""
     data: Any = examples.data
     qid = None if data.qid is None else data.qid[places]
@@ -92,7 +90,7 @@ def some_of(examples: Examples, places: NDArray[np.intp]) -> Examples:
     return dataclasses.replace(examples, data=part)
 
 
-def paths_of(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
+def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
     """Settings that differ in C alone, the smallest first: each can begin where the last one ended."""
     if not warm:
         return [[one] for one in settings]
@@ -133,14 +131,14 @@ def cross_validate(
     place_of = {id(one): place for place, one in enumerate(settings)}
 
     def fit_path(number: int, path: list[Settings]) -> None:
-        for one, measured, seconds in _path_in_fold(what, path, number, warm, stopped):
+        for one, measured, seconds in _fit_path(what, path, number, warm, stopped):
             found.setdefault(place_of[id(one)], []).append((number, measured, seconds))
             on_fit()
 
-    work = [(number, path) for path in paths_of(settings, warm) for number in range(len(what.folds))]
+    work = [(number, path) for path in group_paths(settings, warm) for number in range(len(what.folds))]
     with warnings.catch_warnings():  # those of threads, too
         warnings.simplefilter("ignore", ConvergenceWarning)
-        _in_threads(fit_path, work, threads, stopped)
+        _run_in_threads(fit_path, work, threads, stopped)
     results = []
     for place, one in enumerate(settings):
         ordered = sorted(found[place], key=lambda item: item[0])
@@ -149,19 +147,19 @@ def cross_validate(
     return results
 
 
-def validated(
+def validate(
     learner: Any, examples: Any, folds_of: Callable[[Any, int, int], list[Fold]], request: Any, display: Any
 ) -> dict[str, Any]:
     """What ``--cv`` measures with the parameters that were asked for."""
     parameters = learner.parameters(1)
     folds = folds_of(examples, request.folds, parameters.get("random_state", 0))
-    with display.counting("cross-validating", len(folds)) as on_fit:
+    with display.show_count("cross-validating", len(folds)) as on_fit:
         what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
         results = cross_validate(what, [{}], request.threads, on_fit)
-    return summary(results, learner.measures)[0]
+    return summarize(results, learner.measures)[0]
 
 
-def _path_in_fold(
+def _fit_path(
     what: Validation, path: Sequence[Settings], number: int, warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:
     """Each setting with what it gave on the held-out part, and the seconds that its training took."""
@@ -186,7 +184,7 @@ def _path_in_fold(
         yield one, learner.measure(estimator, held_out), seconds
 
 
-def _in_threads(
+def _run_in_threads(
     work: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
 ) -> None:
     """Do all tasks; an error or Ctrl-C stops those that run, and none is begun any more."""
@@ -202,7 +200,7 @@ def _in_threads(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def summary(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[str, Any]]:
+def summarize(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[str, Any]]:
     """Mean and standard deviation of each measure for each setting, for JSON."""
     return [
         {
@@ -211,7 +209,7 @@ def summary(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[
                 name: {"mean": one.mean(name), "std": one.deviation(name)}
                 for name in measures
                 if name not in _NAMES
-                if one.known(name)
+                if one.known_values(name)
             },
             "folds": len(one.values),
             "seconds": one.seconds,

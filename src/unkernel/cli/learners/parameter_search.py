@@ -17,22 +17,22 @@ from unkernel.cli.learners.cross_validation import (
     Validated,
     Validation,
     cross_validate,
-    folds_of,
-    summary,
+    make_folds,
+    summarize,
 )
-from unkernel.cli.learners.parser_search import Sentences, read_sentences, sentence_folds
+from unkernel.cli.learners.parser_search import Sentences, make_sentence_folds, read_sentences
 from unkernel.cli.learners.parser_training import fit_parser
 from unkernel.cli.learners.record_training import (
     RecordOptions,
+    build_classifier,
     check_target,
-    files_of,
-    finished,
+    expand_files,
+    make_record_folds,
     read_examples,
-    record_folds,
 )
 from unkernel.cli.learners.training_run import check_sources, fit, open_examples, save_model
-from unkernel.cli.options.estimator_options import check_parameters, flag, option_of
-from unkernel.cli.options.value_grids import is_tuned, product_of, values_of
+from unkernel.cli.options.estimator_options import check_parameters, flag, option_name
+from unkernel.cli.options.value_grids import expand_grid, is_tuned, parse_values
 from unkernel.cli.terminal.progress import Display
 
 _FOLDS = 5
@@ -58,17 +58,17 @@ class Search:
                 continue
             text = fixed.pop(option.name)
             if is_tuned(option):
-                grid[option.parameter] = values_of(option, text)
+                grid[option.parameter] = parse_values(option, text)
             else:
                 fixed[option.name] = text
         if all(len(values) == 1 for values in grid.values()):
             grid = learner.default_grid(grid) | grid
-        settings = product_of(grid)
+        settings = expand_grid(grid)
         return Search(learner, fixed, settings, [name for name, values in grid.items() if len(values) > 1])
 
     def make(self, setting: Any, jobs: int = 1) -> tuple[Any, Any]:
         """A learner and an estimator for a setting, checked."""
-        learner = self.learner(self.fixed | {option_of(name): value for name, value in setting.items()})
+        learner = self.learner(self.fixed | {option_name(name): value for name, value in setting.items()})
         estimator = learner.estimator(**learner.parameters(jobs))
         check_parameters(estimator)
         return learner, estimator
@@ -82,11 +82,11 @@ def tune(
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
     examples = _read(learner, estimator, data, given, display)
-    folds = _folds_of(examples, given["cv"] or _FOLDS, search.fixed.get("seed", 0))
-    with display.counting("tuning", len(folds) * len(search.settings)) as on_fit:
+    folds = _make_folds(examples, given["cv"] or _FOLDS, search.fixed.get("seed", 0))
+    with display.show_count("tuning", len(folds) * len(search.settings)) as on_fit:
         results = cross_validate(Validation(search.make, folds), search.settings, threads, on_fit)
     criterion = given["by"] or learner.criteria[0]
-    best = _best(results, criterion, examples.file)
+    best = _find_best(results, criterion, examples.file)
     chosen = search.settings[best]
     result = {
         "data": examples.file,
@@ -98,10 +98,12 @@ def tune(
         "percent": learner.percent,
         "parameters": search.varied,
         "measures": list(learner.criteria),
-        "settings": summary(results, learner.measures),
+        "settings": summarize(results, learner.measures),
         "best": best,
         "best_parameters": chosen,
-        "best_options": " ".join(f"{flag(option_of(name))} {_text(value)}" for name, value in chosen.items()),
+        "best_options": " ".join(
+            f"{flag(option_name(name))} {_text(value)}" for name, value in chosen.items()
+        ),
         "model": None,
         "warnings": [],
     }
@@ -115,7 +117,7 @@ def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], 
     if learner.unit == "sentence":
         return read_sentences(learner.task, data, given, display)
     if learner.unit == "record":
-        files = files_of(data)
+        files = expand_files(data)
         check_target(files[0], dict(learner.given), display)
         return read_examples(files, RecordOptions.of(dict(learner.given)), estimator.n_jobs, display)
     if len(data) > 1:
@@ -126,12 +128,12 @@ def _read(learner: Any, estimator: Any, data: list[str], given: dict[str, Any], 
     return rows
 
 
-def _folds_of(examples: Examples, count: int, seed: int) -> list[Fold]:
+def _make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
     if isinstance(examples, Sentences):
-        return sentence_folds(examples, count, seed)
+        return make_sentence_folds(examples, count, seed)
     if isinstance(examples, RecordExamples):
-        return record_folds(examples, count, seed)
-    return folds_of(examples, count, seed)
+        return make_record_folds(examples, count, seed)
+    return make_folds(examples, count, seed)
 
 
 def _train(learner: Any, estimator: Any, examples: Examples, output: Path, display: Display) -> list[str]:
@@ -141,14 +143,14 @@ def _train(learner: Any, estimator: Any, examples: Examples, output: Path, displ
         estimator.save(output)
     elif isinstance(examples, RecordExamples):
         _, said = fit(learner, estimator, examples, display)
-        finished(learner, estimator, examples, estimator.n_jobs, display).save(output)
+        build_classifier(learner, estimator, examples, estimator.n_jobs, display).save(output)
     else:
         _, said = fit(learner, estimator, examples, display)
         save_model(estimator, examples, output)
     return said
 
 
-def _best(results: list[Validated], criterion: str, file: str) -> int:
+def _find_best(results: list[Validated], criterion: str, file: str) -> int:
     """The first of the settings with the best mean."""
     sign = -1.0 if criterion in SMALLER_IS_BETTER else 1.0
     means = [sign * one.mean(criterion) for one in results]

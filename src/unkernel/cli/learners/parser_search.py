@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import KFold
 
-from unkernel.cli.inputs.sentences import TASKS, Input, Task, reader
+from unkernel.cli.inputs.sentences import TASKS, Input, Task, choose_reader
 from unkernel.cli.learners.cross_validation import Fold
-from unkernel.cli.learners.parser_training import new_parser, options_of, read_corpus
-from unkernel.cli.options.estimator_options import DerivedOption, default_of
+from unkernel.cli.learners.parser_training import new_parser, parser_options, read_corpus
+from unkernel.cli.options.estimator_options import DerivedOption, default_value
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.parsing.bunsetsu.estimator import default_cost
@@ -41,16 +41,16 @@ class ParserLearner:
     @classmethod
     def options(cls) -> list[DerivedOption]:
         """The parser's parameters, as options, without those that have no effect on answers."""
-        return [option for option in options_of(cls.estimator) if option.parameter not in _OF_SPEED]
+        return [option for option in parser_options(cls.estimator) if option.parameter not in _OF_SPEED]
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
         """C around its default; for the online learner, which has none, the number of epochs."""
-        (learner,) = grid.get("learner", [default_of(cls.estimator, "learner")])
+        (learner,) = grid.get("learner", [default_value(cls.estimator, "learner")])
         if learner == "online":
             return {"epochs": _EPOCHS}
-        (degree,) = grid.get("degree", [default_of(cls.estimator, "degree")])
-        usual = default_of(cls.estimator, "C")
+        (degree,) = grid.get("degree", [default_value(cls.estimator, "degree")])
+        usual = default_value(cls.estimator, "C")
         usual = default_cost(learner, degree) if usual is None else usual
         return {"C": [float(f"{usual * factor:g}") for factor in (0.1, 1, 10)]}
 
@@ -152,12 +152,12 @@ def read_sentences(task: Task, data: list[str], given: dict[str, Any], display: 
         raise ValueError("--dev and --cv are two ways to measure; choose one")
     if file == dev == STANDARD_STREAM:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
-    read = reader(task, None if format is None else format.value)
+    read = choose_reader(task, None if format is None else format.value)
     corpus = read_corpus(task, Input(file), read, display)
     return Sentences(file, corpus, None if dev is None else read_corpus(task, Input(dev), read, display))
 
 
-def sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:
+def make_sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:
     """Folds of sentences; one where there are others to measure on."""
     corpus, dev = sentences.corpus, sentences.dev
     if dev is not None:
@@ -167,8 +167,8 @@ def sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:
             f"{sentences.file}: has {len(corpus)} sentences, fewer than the {count} folds of --cv"
         )
     places = KFold(count, shuffle=True, random_state=seed).split(np.zeros(len(corpus)))
-    return [partial(_divided, corpus, *parts) for parts in places]
+    return [partial(_split, corpus, *parts) for parts in places]
 
 
-def _divided(corpus: Any, training: Any, held_out: Any) -> tuple[Any, Any]:
+def _split(corpus: Any, training: Any, held_out: Any) -> tuple[Any, Any]:
     return corpus[np.sort(training)], corpus[np.sort(held_out)]

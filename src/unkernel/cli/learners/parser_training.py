@@ -11,19 +11,19 @@ from typing import Any
 
 from unkernel.cli.inputs.file_contents import check_no_model
 from unkernel.cli.inputs.parsers import describe_parser, describe_result
-from unkernel.cli.inputs.sentences import Input, Task, reader
+from unkernel.cli.inputs.sentences import Input, Task, choose_reader
 from unkernel.cli.learners import PARSERS
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.command_signatures import given_options
-from unkernel.cli.options.error_wording import in_words_of_options
+from unkernel.cli.options.error_wording import name_options_in_errors
 from unkernel.cli.options.estimator_options import (
     DerivedOption,
     check_parameters,
-    default_of,
-    derived_options,
+    default_value,
+    derive_options,
     flag,
 )
-from unkernel.cli.output_files import check_given, check_model_output
+from unkernel.cli.output_files import check_model_output, require_output
 from unkernel.cli.terminal.console import peak_memory
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
@@ -92,33 +92,33 @@ HELP = {
 }
 
 
-def options_of(estimator: type) -> Sequence[DerivedOption]:
+def parser_options(estimator: type) -> Sequence[DerivedOption]:
     """The parser's parameters, as options; of a parser of raw text, also some of those of its parser."""
     if estimator is not TextParser:
-        return derived_options(estimator)
+        return derive_options(estimator)
     of_part = [
         replace(option, help=f"Of the parser of trees: {option.help[0].lower()}{option.help[1:]}")
-        for option in derived_options(ArcEagerParser)
+        for option in derive_options(ArcEagerParser)
         if option.parameter in _OF_PART
     ]
-    return [*derived_options(estimator), *of_part]
+    return [*derive_options(estimator), *of_part]
 
 
 def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display) -> dict[str, Any]:
     """Train and save a parser; return its description for JSON."""
     began = time.perf_counter()
     check_no_model(given["data"][0], "sentences")
-    output = check_given(given["output"], f"train {kind}", given["data"])
+    output = require_output(given["output"], f"train {kind}", given["data"])
     (data, *others), dev, trie = given["data"], given["dev"], given.get("trie")
     if others:
         raise ValueError(f"{others[0]}: a parser is trained on one file; join them first")
     _check_places(
         output, data, dev, trie, given.get("templates"), given.get("clusters"), force=given["force"]
     )
-    options = given_options(given, options_of(task.estimator))
-    parser = new_parser(task, options, shared_options.threads(given["jobs"]))
+    options = given_options(given, parser_options(task.estimator))
+    parser = new_parser(task, options, shared_options.count_threads(given["jobs"]))
     format = given.get("format")
-    read = reader(task, None if format is None else format.value)
+    read = choose_reader(task, None if format is None else format.value)
     corpus = read_corpus(task, Input(data), read, display)
     measured = None if dev is None else Input(dev).read(read, display)
     if trie is not None:
@@ -150,23 +150,23 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
 
 def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any]:
     """With options that all say something to its learner."""
-    options = options_of(task.estimator)
+    options = parser_options(task.estimator)
     if any(option.parameter == "learner" for option in options):
         _check_for_learner(
-            given.get("learner", default_of(task.estimator, "learner")),
+            given.get("learner", default_value(task.estimator, "learner")),
             [o.name for o in options if o.name in given],
         )
     chosen = {option.parameter: given[option.name] for option in options if option.name in given}
     if task.estimator is TextParser:
-        chosen = _with_part(chosen)
+        chosen = _nest_parser(chosen)
     parser = task.estimator(**chosen, n_jobs=threads)
     check_parameters(parser)
-    with in_words_of_options():
+    with name_options_in_errors():
         parser._check_parameters()
     return parser
 
 
-def _with_part(chosen: dict[str, Any]) -> dict[str, Any]:
+def _nest_parser(chosen: dict[str, Any]) -> dict[str, Any]:
     """Parameters of a parser of raw text, where those of its parser have become one."""
     of_part = {name: chosen[name] for name in _OF_PART if name in chosen}
     if not of_part:
@@ -196,7 +196,7 @@ def fit_parser(parser: BaseParser[Any], corpus: Any, dev: Any, display: Display)
     """Train; how long that took, and what the learner warned of."""
     began = time.perf_counter()
     with (
-        display.steps(getattr(parser, "tol", _NO_SOLVER)) as on_progress,
+        display.show_steps(getattr(parser, "tol", _NO_SOLVER)) as on_progress,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")

@@ -16,7 +16,7 @@ from unkernel.cli.learners.base import (
 )
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cli.quality import log_loss
-from unkernel.cli.terminal.console import size
+from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import many
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -54,7 +54,7 @@ class ConjunctionLearner(ClassLearner):
         steps = result["newton_steps"] if result["epochs"] is None else result["epochs"]
         return {
             "data": class_words(result),
-            "model": f"{conjunction_words(result)}, {size(result['model_bytes'])}",
+            "model": f"{conjunction_words(result)}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g} ({result['loss']}, {result['penalty']})",
             "gap": gap_words(result, many(steps, self.step)),
         }

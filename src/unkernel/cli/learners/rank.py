@@ -17,7 +17,7 @@ from unkernel.cli.learners.base import (
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cli.quality import NDCG_DEPTH, RANK_MEASURES, compare_ranks
 from unkernel.cli.render.quality import rank_facts
-from unkernel.cli.terminal.console import size
+from unkernel.cli.terminal.console import format_size
 from unkernel.cutplane import RankSVM
 from unkernel.measures.number_format import many
 
@@ -110,4 +110,4 @@ class RankLearner(Learner):
 
 def _mapped_words(result: dict[str, Any]) -> str:
     between = ", thresholds between ranks" if result["thresholds"] else ""
-    return f"{conjunction_words(result)}{between}, {size(result['model_bytes'])}"
+    return f"{conjunction_words(result)}{between}, {format_size(result['model_bytes'])}"

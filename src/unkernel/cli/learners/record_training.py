@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from unkernel._version import __version__
 from unkernel.cli.inputs.record_examples import RecordExamples
-from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, looks_like_records, reading_records
-from unkernel.cli.inputs.rows import shown
+from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, is_record_file, open_record_file
+from unkernel.cli.inputs.rows import describe_files
 from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
-from unkernel.cli.learners.calibration import curves_for
-from unkernel.cli.learners.cross_validation import Fold, places_of_folds, validated
-from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derived_options, flag
+from unkernel.cli.learners.calibration import fit_curves
+from unkernel.cli.learners.cross_validation import Fold, split_folds, validate
+from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derive_options, flag
 from unkernel.cli.output_files import check_different, check_model_output
 from unkernel.cli.quality import log_loss
 from unkernel.cli.terminal.console import peak_memory, warn
@@ -42,7 +42,7 @@ _MOST_CLASSES = 1000
 
 def encoder_options() -> list[DerivedOption]:
     """The encoder's parameters, as options."""
-    return [option for option in derived_options(RecordEncoder) if option.parameter != "kinds"]
+    return [option for option in derive_options(RecordEncoder) if option.parameter != "kinds"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,12 +71,14 @@ class RecordOptions:
         )
 
 
-def of_records(learner_type: Any) -> Any:
+def adapt_to_records(learner_type: Any) -> Any:
     """The learner, for records: their labels may be texts."""
-    return type(learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(_label)})
+    return type(
+        learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(_parse_label)}
+    )
 
 
-def _label(text: str) -> Any:
+def _parse_label(text: str) -> Any:
     try:
         value = float(text)
     except ValueError:
@@ -84,9 +86,9 @@ def _label(text: str) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def are_records(data: Sequence[str], given: dict[str, Any]) -> bool:
+def is_about_records(data: Sequence[str], given: dict[str, Any]) -> bool:
     """Whether a command is about records: by the name of the file, or as it names a target."""
-    return "target" in given or looks_like_records(data[0])
+    return "target" in given or is_record_file(data[0])
 
 
 def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
@@ -103,7 +105,7 @@ def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) 
             )
 
 
-def files_of(data: Sequence[str]) -> list[str]:
+def expand_files(data: Sequence[str]) -> list[str]:
     """The files that arguments name, one by one or by patterns such as ``day-*.csv``."""
     if len(data) > 1 and STANDARD_STREAM in data:
         raise ValueError("-: stdin is read alone, and not beside files; write it to a file first")
@@ -118,7 +120,7 @@ def check_target(data: str, given: dict[str, Any], display: Display) -> None:
     """Without a target, say which columns there are."""
     if "target" in given:
         return
-    with reading_records(data, display) as file:
+    with open_record_file(data, display) as file:
         columns = file.columns or list(next(file.blocks({})).table[0])
     raise ValueError(f"{data}: say which column to learn, with --target; there are {named(columns)}")
 
@@ -130,35 +132,35 @@ def read_examples(
     files: Sequence[str], options: RecordOptions, threads: int, display: Display
 ) -> RecordExamples:
     """Read files to learn from, and let an encoder learn how their records become rows."""
-    data = shown(files)
+    data = describe_files(files)
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)
     began = time.perf_counter()
-    opened = _opened(files, display)
+    opened = _open_files(files, display)
     table = read_training(opened, options.target, kinds=options.kinds, drop=options.drop, threads=threads)
     _check_labels(data, options.target, table.labels)
     known = {name: kind for name, kind in options.kinds.items() if name in table.columns}
     encoder.set_params(kinds=known or None)
-    with display.working("encoding"):
-        return RecordExamples.fitted(data, table, encoder, time.perf_counter() - began)
+    with display.show_work("encoding"):
+        return RecordExamples.fit(data, table, encoder, time.perf_counter() - began)
 
 
 def read_test(
     data: str, training: RecordExamples, options: RecordOptions, threads: int, display: Display
 ) -> RecordExamples:
     """Read before training, so that a bad file does not cost the time of training."""
-    from unkernel.cli.inputs.records import labels_in
+    from unkernel.cli.inputs.records import read_labels
 
     began = time.perf_counter()
     columns: dict[str, list[Any]] = {name: [] for name in training.table.columns}
     labels: list[NDArray[Any]] = []
     rows = []
-    with reading_records(data, display) as file:
+    with open_record_file(data, display) as file:
         if file.columns is not None:
             check_columns(data, file.columns, [options.target, *columns], options.target)
         for block in file.blocks(training.table.types, threads):
             rows.append(block.encode(training.encoder.plan_, threads).to_scipy())
-            found = labels_in(block, options.target)
+            found = read_labels(block, options.target)
             if found is None:
                 raise ValueError(f"{data}: not all records have a value in column {options.target!r}")
             labels.append(found)
@@ -172,9 +174,9 @@ def read_test(
     )
 
 
-def _opened(files: Sequence[str], display: Display) -> Iterator[RecordFile]:
+def _open_files(files: Sequence[str], display: Display) -> Iterator[RecordFile]:
     for name in files:
-        with reading_records(name, display) as file:
+        with open_record_file(name, display) as file:
             yield file
 
 
@@ -198,23 +200,23 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
 # --- Cross-validation ---------------------------------------------------------------------------------
 
 
-def record_folds(examples: RecordExamples, count: int, seed: int) -> list[Fold]:
+def make_record_folds(examples: RecordExamples, count: int, seed: int) -> list[Fold]:
     """Folds in each of which an encoder of its own learns from the part to train on."""
-    return [partial(_divided, examples, *places) for places in places_of_folds(examples, count, seed)]
+    return [partial(_split, examples, *places) for places in split_folds(examples, count, seed)]
 
 
-def _divided(
+def _split(
     examples: RecordExamples, training: NDArray[np.intp], held_out: NDArray[np.intp]
 ) -> tuple[RecordExamples, RecordExamples]:
     from sklearn.base import clone
 
     table = examples.table
     encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)  # not other ones in a fold
-    fitted = RecordExamples.fitted(examples.file, table.some(training), encoder)
-    return fitted, fitted.others(examples.file, table.some(held_out))
+    fitted = RecordExamples.fit(examples.file, table.some(training), encoder)
+    return fitted, fitted.transform(examples.file, table.some(held_out))
 
 
-def with_probabilities(
+def calibrate(
     learner: Learner, estimator: Any, examples: RecordExamples, options: RecordOptions, display: Display
 ) -> Any:
     """The estimator's model; where it has no probabilities, with those that held-out folds give."""
@@ -230,18 +232,18 @@ def with_probabilities(
             f"many records of each class, and {classes[counts.argmin()]} has {counts.min()}"
         )
         return model
-    folds = list(places_of_folds(examples, options.calibrate, 0))
+    folds = list(split_folds(examples, options.calibrate, 0))
     scores = np.empty((examples.count, model.decision.n_scores))
-    with display.counting("calibrating", len(folds)) as on_fit, warnings.catch_warnings():
+    with display.show_count("calibrating", len(folds)) as on_fit, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for training, held_out in folds:
-            fitted, others = _divided(examples, training, held_out)
+            fitted, others = _split(examples, training, held_out)
             fresh = clone(estimator)
             learner.fit(fresh, fitted, lambda _: None)
             scores[held_out] = others.scores(fresh)
             on_fit()
     places = np.searchsorted(model.classes, examples.labels)
-    curves = curves_for(model.decision, scores, places)
+    curves = fit_curves(model.decision, scores, places)
     if isinstance(model, ConjunctionModel):
         return dataclasses.replace(model, probability=curves)
     return dataclasses.replace(model, decision=dataclasses.replace(model.decision, probability=curves))
@@ -255,7 +257,7 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     from unkernel.cli.learners.training_run import fit
 
     began = time.perf_counter()
-    data = files_of(request.data)
+    data = expand_files(request.data)
     check_different(request.output)
     check_model_output(request.output, *data, request.test, learner.given.get("schema"), force=request.force)
     estimator = learner.estimator(**learner.parameters(request.threads))
@@ -268,10 +270,10 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         tests = read_test(request.test, examples, options, request.threads, display)
     validated = _validate(learner, examples, request, display)
     training_seconds, said = fit(learner, estimator, examples, display)
-    classifier = finished(learner, estimator, examples, request.threads, display)
+    classifier = build_classifier(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
-    with display.working("measuring"):
-        result = _measured(learner, estimator, examples, tests, classifier)
+    with display.show_work("measuring"):
+        result = _describe(learner, estimator, examples, tests, classifier)
     result["cross_validation"] = validated
     result |= {
         "target": options.target,
@@ -285,14 +287,14 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     return result | written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
 
 
-def finished(
+def build_classifier(
     learner: Learner, estimator: Any, examples: RecordExamples, threads: int, display: Display
 ) -> RecordClassifier:
     """The classifier of records that a trained estimator gives, with probabilities."""
     options = RecordOptions.of(dict(learner.given))
-    model = with_probabilities(learner, estimator, examples, options, display)
-    with display.trying("compiling") as on_progress:
-        return compiled(model, examples, options, estimator, threads=threads, on_progress=on_progress)
+    model = calibrate(learner, estimator, examples, options, display)
+    with display.show_attempts("compiling") as on_progress:
+        return compile_records(model, examples, options, estimator, threads=threads, on_progress=on_progress)
 
 
 def _validate(
@@ -300,10 +302,10 @@ def _validate(
 ) -> dict[str, Any] | None:
     if request.folds is None:
         return None
-    return validated(learner, examples, record_folds, request, display)
+    return validate(learner, examples, make_record_folds, request, display)
 
 
-def compiled(
+def compile_records(
     model: Any,
     examples: RecordExamples,
     options: RecordOptions,
@@ -323,7 +325,7 @@ def compiled(
     return RecordClassifier(plan, classifier)
 
 
-def _measured(
+def _describe(
     learner: Learner,
     estimator: Any,
     examples: RecordExamples,

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from unkernel._version import __version__
-from unkernel.cli.cluster import check_address, moved
+from unkernel.cli.cluster import check_address, move_to_cluster
 from unkernel.cli.inputs import rows as _rows
 from unkernel.cli.inputs import trees as _trees
 from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
-from unkernel.cli.learners.cross_validation import folds_of, validated
+from unkernel.cli.learners.cross_validation import make_folds, validate
 from unkernel.cli.options import shared_options
 from unkernel.cli.options.estimator_options import check_parameters, flag
-from unkernel.cli.output_files import check_different, check_given, check_model_output, check_place
+from unkernel.cli.output_files import check_different, check_model_output, check_place, require_output
 from unkernel.cli.terminal.console import note, peak_memory
 from unkernel.cli.terminal.progress import Display
 from unkernel.data.memory import parse_bytes
@@ -46,11 +46,11 @@ class Request:
         """What was given to a command, checked as far as that needs no file."""
         return Request(
             data=list(given["data"]),
-            output=check_given(given["output"], command, given["data"]),
+            output=require_output(given["output"], command, given["data"]),
             test=given.get("test"),
             folds=given.get("cv"),
             zero_based=given.get("zero_based"),
-            threads=shared_options.threads(given["jobs"]),
+            threads=shared_options.count_threads(given["jobs"]),
             force=given["force"],
         )
 
@@ -69,7 +69,10 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
     _check_checkpoint(given.get("checkpoint"))
     local = learner.estimator(**learner.parameters(threads))
     check_parameters(local)
-    with _resumable(given.get("checkpoint")), moved(local, given.get("dask"), threads) as estimator:
+    with (
+        _offer_to_resume(given.get("checkpoint")),
+        move_to_cluster(local, given.get("dask"), threads) as estimator,
+    ):
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
         if not (late := isinstance(rows, DistantRows)):
             tests = _read_test(request.test, display, threads, rows)
@@ -78,7 +81,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         save_model(estimator, rows, request.output)  # before anything else can go wrong
         if late:  # only now is it known how the files count features
             tests = _read_test(request.test, display, threads, rows)
-        with display.working("measuring"):
+        with display.show_work("measuring"):
             result = _measure(learner, estimator, rows, tests)
     result["cross_validation"] = validated
     spent = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
@@ -126,7 +129,7 @@ def _check_checkpoint(checkpoint: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _resumable(checkpoint: str | None) -> Iterator[None]:
+def _offer_to_resume(checkpoint: str | None) -> Iterator[None]:
     """Who interrupts a training is told that it can go on."""
     try:
         yield
@@ -140,17 +143,17 @@ def open_examples(
     learner: Learner, data: Sequence[str], display: Display, estimator: Any, zero_based: bool | None
 ) -> AnyRows:
     """Read, pack or only name what a model is trained on."""
-    given, counting = learner.given, shared_options.first_index(zero_based)
+    given, counting = learner.given, shared_options.index_base(zero_based)
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
     if "dask" in given:
         _rows.check_files(data)
-        return DistantRows(_rows.shown(data), _rows.source_of(data), estimator, counting)
+        return DistantRows(_rows.describe_files(data), _rows.unwrap_single(data), estimator, counting)
     if "out_of_core" not in given:
         return _rows.read(data[0], display, estimator.n_jobs, counting, given.get("n_features"))
     rows = _rows.pack(data, display, estimator, counting)
     if "memory" in given:
-        _rows.check_too_large(rows, _parse_memory(given["memory"]), estimator.max_cuts)
+        _rows.check_memory(rows, _parse_memory(given["memory"]), estimator.max_cuts)
     return rows
 
 
@@ -169,13 +172,13 @@ def _validate(learner: Learner, rows: AnyRows, request: Request, display: Displa
     if request.folds is None:
         return None
     assert isinstance(rows, MemoryRows | TreeExamples)
-    return validated(learner, rows, folds_of, request, display)
+    return validate(learner, rows, make_folds, request, display)
 
 
 def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
     """Seconds, and what the learner warned of."""
     began = time.perf_counter()
-    training = display.training(estimator.tol, learner.step)
+    training = display.show_training(estimator.tol, learner.step)
     with training as on_progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         learner.fit(estimator, rows, on_progress)
@@ -205,7 +208,7 @@ def _measure(
     result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}
     result |= learner.describe(estimator)
     if learner.large_data:
-        result |= _packed(rows)
+        result |= _describe_packed(rows)
     result |= {f"training_{name}": value for name, value in measured.items()}
     if tests is None:
         return result | {"test": None}
@@ -213,7 +216,7 @@ def _measure(
     return result | {"test": tested}
 
 
-def _packed(rows: AnyRows) -> dict[str, Any]:
+def _describe_packed(rows: AnyRows) -> dict[str, Any]:
     if rows.packed is None:
         return {"packed_rows": None, "packed_bytes": None}
     return {"packed_rows": str(rows.packed), "packed_bytes": rows.packed.stat().st_size}

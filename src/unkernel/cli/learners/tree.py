@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
-from unkernel.cli.terminal.console import size
+from unkernel.cli.terminal.console import format_size
 from unkernel.data.trees.tree_files import label_values
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
@@ -66,7 +66,7 @@ class TreeLearner(ClassLearner):
         _check_missing(rows, self.given.get("combine", "auto"))
         labels = rows.labels
         if isinstance(estimator.class_weight, dict):
-            estimator.class_weight = _weights_of(estimator.class_weight, labels)
+            estimator.class_weight = _match_weights(estimator.class_weight, labels)
         estimator.fit_reporting(rows.source, labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class TreeLearner(ClassLearner):
             "data": f"{trees}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}",
             "kernel": result["kernel_words"],
             "model": f"{many(result['support_trees'], 'support tree')} of "
-            f"{many(result['subtrees'], 'subtree')}, {size(result['model_bytes'])}",
+            f"{many(result['subtrees'], 'subtree')}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g}",
             "gap": _gap_words(result),
         }
@@ -113,7 +113,7 @@ def _gap_words(result: dict[str, Any]) -> str:
     return f"{result['gap']:.2e} of the problem that the samples made, after {rounds}"
 
 
-def _weights_of(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:
+def _match_weights(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:
     """Weights of the classes as the labels are: numbers, or texts."""
     names = list(weights)
     values = names if labels.dtype.kind == "U" else label_values(names).tolist()

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from unkernel.cli.options.estimator_options import DerivedOption
-from unkernel.cli.options.help_text import flowing
+from unkernel.cli.options.help_text import reflow
 
 # The name of each argument or option, its type for Typer, and its default.
 Parts = Mapping[str, tuple[Any, Any]]
@@ -28,11 +28,11 @@ def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str)
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = annotations
-    command.__doc__ = flowing(help)
+    command.__doc__ = reflow(help)
     return command
 
 
-def derived_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], panel: str) -> Parts:
+def derive_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], panel: str) -> Parts:
     """Parts of options that an estimator declares; those that `panels` names stand elsewhere in the help."""
     return {option.name: (option.annotation(panels.get(option.name, panel)), None) for option in options}
 

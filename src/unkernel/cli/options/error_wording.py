@@ -10,20 +10,20 @@ from unkernel.errors import FormatError
 
 
 @contextlib.contextmanager
-def in_words_of_options() -> Iterator[None]:
+def name_options_in_errors() -> Iterator[None]:
     """Parameters in messages become options."""
     try:
         yield
     except FormatError:
         raise
     except ValueError as error:
-        raise ValueError(_as_options(str(error))) from error
+        raise ValueError(_name_options(str(error))) from error
     except MemoryError as error:
-        raise MemoryError(_as_options(str(error))) from error
+        raise MemoryError(_name_options(str(error))) from error
 
 
-def _as_options(words: str) -> str:
-    words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _engine_option, words)
+def _name_options(words: str) -> str:
+    words = re.sub(r"engine='(\w+)'( or '(\w+)')?", _format_engine, words)
     words = re.sub(r"learner='(\w+)'", r"--learner \1", words)
     words = re.sub(r"\bbeam=(\d+)", r"--beam \1", words)
     words = re.sub(r"^(rare|memory|threshold) must", r"--\1 must", words)
@@ -34,5 +34,5 @@ def _as_options(words: str) -> str:
     return re.sub(r"; raise memory$", "; raise --memory", words)
 
 
-def _engine_option(found: re.Match[str]) -> str:
+def _format_engine(found: re.Match[str]) -> str:
     return f"--engine {found[1]}" + (f" or {found[3]}" if found[2] else "")

@@ -10,21 +10,21 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import Enum, StrEnum
 from numbers import Integral, Real
 from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.options.shared_options import node_count
+from unkernel.cli.options.shared_options import parse_nodes
 
 # What the command line calls otherwise, or has no use for.
 _OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
 _NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "tokenizer", "tagger", "parser"})
 _BY_WORDS_ALONE = frozenset({"pair_weight"})  # where the estimator takes tables as well
 _LARGEST_SEED = 2**32 - 1
-_WORDS_BY_PARAMETER = {"trie_nodes": node_count}
+_WORDS_BY_PARAMETER = {"trie_nodes": parse_nodes}
 _METAVARS = {
     "class_weight": "balanced|LABEL=WEIGHT,…",
     "templates": "NAME|FILE",
@@ -43,12 +43,12 @@ def flag(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
 
-def option_of(parameter: str) -> str:
+def option_name(parameter: str) -> str:
     """What the option for a parameter is called."""
     return _OPTION_OF.get(parameter, parameter)
 
 
-def default_of(estimator: type, parameter: str) -> Any:
+def default_value(estimator: type, parameter: str) -> Any:
     """The one place where defaults are is the estimator."""
     return inspect.signature(estimator).parameters[parameter].default
 
@@ -67,7 +67,7 @@ class DerivedOption:
     @property
     def name(self) -> str:
         """The option's name, as Python spells it."""
-        return option_of(self.parameter)
+        return option_name(self.parameter)
 
     def annotation(self, panel: str) -> Any:
         """What Typer takes as the type of an argument of a function."""
@@ -86,36 +86,36 @@ class DerivedOption:
 
 
 @functools.cache  # a command asks several times
-def derived_options(estimator: type) -> tuple[DerivedOption, ...]:
+def derive_options(estimator: type) -> tuple[DerivedOption, ...]:
     """The options of an estimator, in the order of its signature."""
     signature = inspect.signature(estimator).parameters
-    told = descriptions(estimator)
+    told = read_descriptions(estimator)
     allowed = estimator._parameter_constraints  # type: ignore[attr-defined]
     return tuple(
-        _derived(name, parameter.default, allowed[name], told.get(name, ("", "")), signature)
+        _derive_option(name, parameter.default, allowed[name], told.get(name, ("", "")), signature)
         for name, parameter in signature.items()
         if name not in _NOT_OPTIONS
     )
 
 
-def _derived(
+def _derive_option(
     name: str, default: Any, allowed: Any, told: tuple[str, str], parameters: Iterable[str]
 ) -> DerivedOption:
     spec, description = told
-    kind, metavar, convert = _reading(name, allowed, spec)
+    kind, metavar, convert = _interpret(name, allowed, spec)
     if name in _WORDS_BY_PARAMETER:
         kind, convert = str, _WORDS_BY_PARAMETER[name]
     return DerivedOption(
         parameter=name,
         kind=kind,
-        help=in_words_of_options(_with_limits(first_sentence(description), allowed), parameters),
+        help=name_options(_add_limits(first_sentence(description), allowed), parameters),
         default=_default_words(name, default),
         metavar=_METAVARS.get(name, metavar),
         convert=convert,
     )
 
 
-def _with_limits(sentence: str, allowed: Any) -> str:
+def _add_limits(sentence: str, allowed: Any) -> str:
     """A description of a whole number that can only be one of a few, with the first and the last of them."""
     from sklearn.utils._param_validation import Interval
 
@@ -130,12 +130,12 @@ def _default_words(name: str, default: Any) -> str:
     if name == "random_state":
         return str(default or 0)
     if isinstance(default, bool):
-        option = option_of(name).replace("_", "-")
+        option = option_name(name).replace("_", "-")
         return f"--{option}" if default else f"--no-{option}"
     return "none" if default is None else str(default)
 
 
-def _reading(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Callable[[Any], Any]]:
+def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Callable[[Any], Any]]:
     """How Typer reads a parameter: its type, its metavar, and what its value becomes."""
     from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -143,21 +143,21 @@ def _reading(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Calla
     words = [choice for rule in rules if isinstance(rule, StrOptions) for choice in rule.options]
     numbers = [rule for rule in rules if isinstance(rule, Interval) or rule in (Integral, Real)]
     if words and numbers:
-        return str, "|".join(["FLOAT", *_in_order(words, spec)]), _number_or_word
+        return str, "|".join(["FLOAT", *_order_choices(words, spec)]), _number_or_word
     if words and (dict not in rules or name in _BY_WORDS_ALONE):
-        return choices_of(name, _in_order(words, spec)), None, _value
+        return make_choices(name, _order_choices(words, spec)), None, _value
     if numbers and str not in rules:
         return int if _is_whole(numbers[0]) else float, None, _same
     return {"random_state": int, "boolean": bool}.get(str(rules[0]) if rules else "", str), None, _same
 
 
-def choices_of(name: str, words: Iterable[str]) -> Any:
+def make_choices(name: str, words: Iterable[str]) -> Any:
     """A type that Typer offers as a choice of words."""
     members = [(f"choice_{word}", word) for word in words]  # a word alone may be a method's name
     return StrEnum(name, members)
 
 
-def _in_order(words: Iterable[str], spec: str) -> list[str]:
+def _order_choices(words: Iterable[str], spec: str) -> list[str]:
     """Choices as the docstring orders them, then those that it does not name."""
     named = re.findall(r'"([^"]+)"', spec)
     words = list(words)
@@ -186,7 +186,7 @@ def _number_or_word(text: str) -> float | str:
 # --- Docstrings ---------------------------------------------------------------------------------------
 
 
-def descriptions(estimator: type) -> dict[str, tuple[str, str]]:
+def read_descriptions(estimator: type) -> dict[str, tuple[str, str]]:
     """What a numpydoc docstring says of each parameter: its type, as written, and its description."""
     text = inspect.getdoc(estimator) or ""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", text, re.DOTALL | re.MULTILINE)
@@ -204,12 +204,12 @@ def first_sentence(description: str) -> str:
     return re.split(r"(?<=[^.]\.)\s", description, maxsplit=1)[0]
 
 
-def in_words_of_options(text: str, parameters: Iterable[str]) -> str:
+def name_options(text: str, parameters: Iterable[str]) -> str:
     """Markup of docstrings becomes plain text, and ``penalty="l1"`` becomes ``--penalty l1``."""
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
     text = text.replace("``", "").replace("`", "")
     for name in parameters:
-        text = re.sub(rf'\b{name}="(\w+)"', rf"{flag(option_of(name))} \1", text)
+        text = re.sub(rf'\b{name}="(\w+)"', rf"{flag(option_name(name))} \1", text)
     return text
 
 
@@ -223,18 +223,9 @@ def check_parameters(estimator: Any) -> None:
     try:
         estimator._validate_params()
     except InvalidParameterError as error:
-        raise ValueError(_as_options(str(error))) from None
+        raise ValueError(_name_option_in_error(str(error))) from None
 
 
-def _as_options(words: str) -> str:
-    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(option_of(match[1])), words)
+def _name_option_in_error(words: str) -> str:
+    words = re.sub(r"The '(\w+)' parameter of \w+", lambda match: flag(option_name(match[1])), words)
     return re.sub(r"\. Got (.*) instead\.$", r", got \1", words)
-
-
-def converted(options: Iterable[DerivedOption], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that were given, by the parameter's name."""
-    return {
-        option.parameter: option.convert(given[option.name])
-        for option in options
-        if given.get(option.name) is not None
-    }

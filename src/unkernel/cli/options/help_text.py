@@ -8,7 +8,7 @@ import re
 _AS_IT_IS = "\b"  # Click keeps the lines of a paragraph that begins with it
 
 
-def flowing(text: str | None) -> str:
+def reflow(text: str | None) -> str:
     """A help text whose paragraphs have no line breaks of their own, but for those that are marked so."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text or ""))
     return "\n\n".join(

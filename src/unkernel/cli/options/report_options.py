@@ -58,7 +58,7 @@ Title = Annotated[
 ]
 
 
-def costs_of(words: str) -> tuple[float, float]:
+def parse_costs(words: str) -> tuple[float, float]:
     """The costs that the option names."""
     try:
         alarm, miss = (float(part) for part in words.split(","))

@@ -239,7 +239,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace existing files of 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and warnings only.")]
 
 
-def node_count(words: str | None) -> int | None:
+def parse_nodes(words: str | None) -> int | None:
     """Nodes from such as ``1M``, ``300k``, ``1.5M`` or ``1000000``; k, M and G are powers of 1000."""
     if words is None:
         return None
@@ -252,9 +252,9 @@ def node_count(words: str | None) -> int | None:
     return int(nodes)
 
 
-def threads(jobs: int | None) -> int:
+def count_threads(jobs: int | None) -> int:
     return thread_count(-1) if jobs is None else jobs
 
 
-def first_index(zero_based: bool | None) -> bool | Literal["auto"]:
+def index_base(zero_based: bool | None) -> bool | Literal["auto"]:
     return "auto" if zero_based is None else zero_based

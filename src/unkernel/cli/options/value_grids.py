@@ -54,9 +54,9 @@ def _metavar(option: DerivedOption) -> str:
     return "VALUE,…"
 
 
-def values_of(option: DerivedOption, text: str) -> list[Any]:
+def parse_values(option: DerivedOption, text: str) -> list[Any]:
     """All values that a text names, each once."""
-    found = [value for part in text.split(",") for value in _values(option, part.strip())]
+    found = [value for part in text.split(",") for value in _parse_part(option, part.strip())]
     if len(found) > _MOST_VALUES:
         raise ValueError(
             f"{flag(option.name)}: at most {_MOST_VALUES:,} values are tried, got {len(found):,}"
@@ -64,7 +64,7 @@ def values_of(option: DerivedOption, text: str) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def _values(option: DerivedOption, part: str) -> list[Any]:
+def _parse_part(option: DerivedOption, part: str) -> list[Any]:
     if isinstance(option.kind, type) and issubclass(option.kind, Enum):
         choices = [choice.value for choice in option.kind]
         if part not in choices:
@@ -72,9 +72,9 @@ def _values(option: DerivedOption, part: str) -> list[Any]:
         return [part]
     try:
         if option.kind is int:
-            return _whole_numbers(part)
+            return _parse_whole_numbers(part)
         if ":" in part:
-            return _logarithmic(part)
+            return _parse_range(part)
         return [float(part)] if option.kind is float else [option.convert(part)]
     except ValueError:
         raise ValueError(
@@ -87,7 +87,7 @@ def _example(option: DerivedOption) -> str:
     return "1:3" if option.kind is int else "0.001:10 (or 0.001:10:9 for nine values)"
 
 
-def _whole_numbers(part: str) -> list[int]:
+def _parse_whole_numbers(part: str) -> list[int]:
     """``1:3`` is 1, 2, 3."""
     if ":" not in part:
         return [int(part)]
@@ -97,7 +97,7 @@ def _whole_numbers(part: str) -> list[int]:
     return list(range(low, high + 1))
 
 
-def _logarithmic(part: str) -> list[float]:
+def _parse_range(part: str) -> list[float]:
     """Equal ratios between neighbours: powers of ten where no number of values is told."""
     low, high, *count = part.split(":")
     first, last = float(low), float(high)
@@ -110,7 +110,7 @@ def _logarithmic(part: str) -> list[float]:
     return [float(f"{first * ratio**place:.{_DIGITS}g}") for place in range(number)]
 
 
-def product_of(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+def expand_grid(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
     """All combinations of values."""
     count = math.prod(len(values) for values in grid.values())
     if count > _MOST_VALUES:

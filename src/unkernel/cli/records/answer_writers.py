@@ -61,7 +61,7 @@ class Answers:
         """The first line."""
         if self.format in ("jsonl", "lines"):
             return b""
-        return _line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
+        return _format_line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
 
     def lines(self, raw: Numbers) -> bytes:
         """One line per record."""
@@ -78,11 +78,11 @@ class Answers:
 
     def codes(self, raw: Numbers) -> NDArray[np.intp] | None:
         """The number of each record's class; None for models that answer with numbers."""
-        counted = self._counted
+        counted = self._numbered
         return None if counted is None else np.asarray(counted.choose(raw))
 
     @cached_property
-    def _counted(self) -> Decision | None:
+    def _numbered(self) -> Decision | None:
         if self.decision.scheme in ("regression", "one_class"):
             return None
         return dataclasses.replace(self.decision, classes=np.arange(len(self.decision.classes)))
@@ -100,7 +100,7 @@ class Answers:
         names = [f"{value}" for value in class_labels(self.decision.classes).tolist()]
         if self.format in ("lines", "jsonl"):
             return names
-        return [_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
+        return [_format_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
 
     def _objects(self, raw: Numbers, numbers: list[Numbers]) -> bytes:
         answers = class_labels(self.decision.choose(raw)).tolist()
@@ -119,14 +119,14 @@ class Answers:
         return ("\n".join(found) + "\n").encode()
 
 
-def _line(fields: list[str], delimiter: str) -> str:
+def _format_line(fields: list[str], delimiter: str) -> str:
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(fields)
     return text.getvalue()
 
 
 @contextmanager
-def answers_to(output: str | None, answers: Answers | None) -> Iterator[Callable[[Numbers], None]]:
+def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callable[[Numbers], None]]:
     """A function that writes the answers to some records; stdout gets them at once, a file when all are."""
     if output is None or answers is None:
         yield lambda _: None

@@ -7,31 +7,31 @@ from typing import Any
 
 from unkernel.cli.inputs.records import (
     OpenedRecords,
-    asked_blocks,
     check_records,
-    encoded,
-    reading_records,
-    without_target,
+    drop_target,
+    encode_block,
+    open_record_file,
+    read_blocks,
 )
 from unkernel.cli.terminal.progress import Display
 from unkernel.data.rows.csr import stack_rows
 from unkernel.records.plan import Plan
 
 
-def encoded_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
+def encode_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
     """The rows of a file of records, as the model inside is given them."""
     if file is None:
         return None
     check_records(opened)
-    with reading_records(file, display) as source:
-        blocks = asked_blocks(opened, source, threads, with_target=False)
-        rows = [encoded(opened, block, threads) for block in blocks]
+    with open_record_file(file, display) as source:
+        blocks = read_blocks(opened, source, threads, with_target=False)
+        rows = [encode_block(opened, block, threads) for block in blocks]
     if not rows:
         raise ValueError(f"{file}: there is no record")
     return (rows[0] if len(rows) == 1 else stack_rows(rows)).to_scipy()
 
 
-def plan_with(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
+def adapt_plan(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
     """The plan, doing with keys that it does not know what was asked for."""
     plan = opened.classifier.plan
     if unknown_keys is None:
@@ -40,14 +40,16 @@ def plan_with(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
     return replace(plan, ignores_unknown_keys=unknown_keys == "ignore")
 
 
-def some_records(opened: OpenedRecords, file: str, count: int, display: Display) -> list[dict[str, Any]]:
+def read_first_records(
+    opened: OpenedRecords, file: str, count: int, display: Display
+) -> list[dict[str, Any]]:
     """The first records of a file, as dicts."""
     check_records(opened)
     found: list[dict[str, Any]] = []
-    with reading_records(file, display) as source:
-        for block in asked_blocks(opened, source, threads=1, with_target=False):
-            encoded(opened, block)  # which says what is wrong with a record, and where
-            found += [without_target(opened, record) for record in block.records()]
+    with open_record_file(file, display) as source:
+        for block in read_blocks(opened, source, threads=1, with_target=False):
+            encode_block(opened, block)  # which says what is wrong with a record, and where
+            found += [drop_target(opened, record) for record in block.records()]
             if len(found) >= count:
                 break
     if not found:

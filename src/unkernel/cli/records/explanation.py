@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.explanations import described
+from unkernel.cli.explanations import describe_explanation
 from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
-    asked_blocks,
     check_records,
-    encoded,
+    drop_target,
+    encode_block,
+    open_record_file,
     open_record_model,
-    reading_records,
-    without_target,
+    read_blocks,
 )
 from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
@@ -34,13 +34,13 @@ def explain_record(
     """What decided for a record: one of a file, or one that is written on the command line, for JSON."""
     opened = open_record_model(path)
     check_records(opened)
-    called = _class_called(opened, of)
+    called = _find_class(opened, of)
     with Display(quiet=quiet) as display:
-        record, block, place = _record(opened, data, row, display)
-        with display.working("explaining"):
+        record, block, place = _read_record(opened, data, row, display)
+        with display.show_work("explaining"):
             if block is not None:
-                encoded(opened, block)  # which says what is wrong with a record, and where
-            asked = without_target(opened, record)
+                encode_block(opened, block)  # which says what is wrong with a record, and where
+            asked = drop_target(opened, record)
             try:
                 found = opened.classifier.explain_one(asked, top, of=called)
             except (ValueError, TypeError) as error:
@@ -53,7 +53,7 @@ def explain_record(
         "row": place,
         "label": label,
         "prediction": opened.classifier.predict_one(asked),
-        **described(
+        **describe_explanation(
             found,
             opened.classifier.decision,
             lambda part: {
@@ -66,7 +66,7 @@ def explain_record(
     }
 
 
-def _record(
+def _read_record(
     opened: OpenedRecords, data: str, row: int, display: Display
 ) -> tuple[dict[str, Any], Block | None, int | None]:
     """The record, and where it is from: no block for one that is written on the command line."""
@@ -75,8 +75,8 @@ def _record(
         _warn_of_unknown(opened, record)
         return record, None, None
     count = 0
-    with reading_records(data, display) as file:
-        for block in asked_blocks(opened, file, threads=1):
+    with open_record_file(data, display) as file:
+        for block in read_blocks(opened, file, threads=1):
             if row < count + block.n_rows:
                 one = block.one(row - count)
                 return one.records()[0], one, row
@@ -92,7 +92,7 @@ def _warn_of_unknown(opened: OpenedRecords, record: dict[str, Any]) -> None:
         warn(f"the model does not know {unknown[0]!r} and ignores it; it reads {', '.join(columns)}")
 
 
-def _class_called(opened: OpenedRecords, label: str | None) -> Any:
+def _find_class(opened: OpenedRecords, label: str | None) -> Any:
     if label is None:
         return None
     classes = opened.classifier.classes_.tolist()
@@ -107,7 +107,7 @@ def _is_binary(opened: OpenedRecords, record: dict[str, Any]) -> bool:
     return bool(np.all(opened.classifier.plan.encode_one(record)[1] == 1.0))
 
 
-def as_rows(path: Path) -> tuple[OpenedRecords, Opened]:
+def open_as_rows(path: Path) -> tuple[OpenedRecords, Opened]:
     """The model of records, and the model of rows inside."""
     opened = open_record_model(path)
     classifier = opened.classifier.classifier

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.records import (
-    asked_blocks,
     check_records,
-    encoded,
-    labels_of,
+    encode_block,
+    open_record_file,
     open_record_model,
-    reading_records,
+    read_blocks,
+    to_labels,
 )
 from unkernel.cli.quality import QUALITY, compare_classes, log_loss, mean_squared_error
-from unkernel.cli.records.answer_writers import Answers, answers_to
+from unkernel.cli.records.answer_writers import Answers, open_answers
 from unkernel.cli.terminal.console import rate
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
@@ -73,13 +73,13 @@ class _Compared:
         """How good the answers are; a note says why that is not known."""
         if not self._complete or not self._codes:
             return {"accuracy_note": f"not known: {self._gap()}"}
-        scores, labels = np.concatenate(self._scores), labels_of(list(self._words))
+        scores, labels = np.concatenate(self._scores), to_labels(list(self._words))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
                 return {"accuracy_note": "not known: the labels are not numbers"}
             return {"mean_squared_error": mean_squared_error(decision, scores, labels[codes])}
-        places = _places(labels, decision.classes)
+        places = _match_classes(labels, decision.classes)
         if places is None:
             return compare_classes(decision, scores, labels[codes], "record")
         counted = replace(decision, classes=np.arange(len(decision.classes)))  # numbers are compared quickly
@@ -89,7 +89,7 @@ class _Compared:
         return measured | {"log_loss": log_loss(counted, scores, places[codes])}
 
 
-def _places(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:
+def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:
     """Which class each label is; None where one is none, or classes are not in order."""
     if labels.dtype.kind not in "biuf" or classes.dtype.kind not in "biuf":
         labels, classes = labels.astype(str), classes.astype(str)
@@ -109,16 +109,16 @@ def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
     spent = {"loading": time.perf_counter() - began, "reading": 0.0, "scoring": 0.0}
     compared = _Compared(opened.target)
     rows, last = 0, time.perf_counter()
-    with reading_records(request.data, display, wait=request.data != STANDARD_STREAM) as file:
+    with open_record_file(request.data, display, wait=request.data != STANDARD_STREAM) as file:
         answers = None
         if request.output is not None:
             form = Answers.format_for(request.output, file.format)
             answers = Answers(classifier.decision, form, request.scores, request.probability)
-        blocks = asked_blocks(opened, file, request.threads)  # refuses columns before anything is written
-        with answers_to(request.output, answers) as put:
+        blocks = read_blocks(opened, file, request.threads)  # refuses columns before anything is written
+        with open_answers(request.output, answers) as put:
             for block in blocks:
                 read = time.perf_counter()
-                asked = encoded(opened, block, request.threads)
+                asked = encode_block(opened, block, request.threads)
                 raw = classifier.classifier.score_csr(asked, request.threads)
                 put(raw)
                 compared.add(block, raw)

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli.render.models import exactness
-from unkernel.cli.terminal.console import microseconds, on_one_line, size
+from unkernel.cli.terminal.console import flatten, format_microseconds, format_size
 from unkernel.cli.terminal.tables import new_table, print_table
 
 _CHOSEN = "←"
@@ -29,11 +29,11 @@ def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
         table.add_row(
             one["engine"],
             one["details"],
-            "" if one["nbytes"] is None else size(one["nbytes"]),
-            "" if one["microseconds"] is None else microseconds(one["microseconds"]),
+            "" if one["nbytes"] is None else format_size(one["nbytes"]),
+            "" if one["microseconds"] is None else format_microseconds(one["microseconds"]),
             _CHOSEN if one["chosen"] else "",
             exactness(one["exact"]),
-            Text(on_one_line(one["note"])),
+            Text(flatten(one["note"])),
             style="bold" if one["chosen"] else "",
         )
     print_table("candidates", table)

@@ -6,7 +6,7 @@ from typing import Any
 
 from unkernel.cli.render.candidates import print_candidates
 from unkernel.cli.render.models import exactness, model_facts, trie_words
-from unkernel.cli.terminal.console import print_facts, seconds, size
+from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 
 
 def print_compiled(result: dict[str, Any]) -> None:
@@ -17,8 +17,9 @@ def print_compiled(result: dict[str, Any]) -> None:
     spent = result["seconds"]
     facts = {
         "engine": f"{result['engine']}, {exactness(result['exact'])}",
-        "bytes": f"{size(result['model_bytes'])} in the file, {size(result['compiled_bytes'])} compiled",
-        "time": f"{seconds(spent['reading'])} reading, {seconds(spent['compiling'])} compiling",
+        "bytes": f"{format_size(result['model_bytes'])} in the file, "
+        f"{format_size(result['compiled_bytes'])} compiled",
+        "time": f"{format_seconds(spent['reading'])} reading, {format_seconds(spent['compiling'])} compiling",
     }
     if result["trie_asked_for"]:
         facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it would not be faster"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.terminal.console import on_one_line, print_facts, results
+from unkernel.cli.terminal.console import flatten, print_facts, results
 from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
@@ -16,7 +16,7 @@ from unkernel.measures.number_format import many
 def print_decisions(found: dict[str, Any]) -> None:
     """Every decision on a sentence."""
     decisions = found["decisions"]
-    facts = {"text": on_one_line(found["text"]), "decisions": many(len(decisions), "decision")}
+    facts = {"text": flatten(found["text"]), "decisions": many(len(decisions), "decision")}
     print_facts(f"{found['data']}, sentence {found['row']:,}", facts)
     for one in decisions:
         _print(one)
@@ -26,12 +26,12 @@ def _print(one: dict[str, Any]) -> None:
     chosen, runner_up = one["chosen"], one["runner_up"]
     table = new_table()
     for name in (chosen, *([runner_up] if runner_up else [])):
-        table.add_column(Text(on_one_line(name)), justify="right", no_wrap=True)
+        table.add_column(Text(flatten(name)), justify="right", no_wrap=True)
     table.add_column("features")
 
     def add(values: Sequence[float], words: str, style: str = "") -> None:
         cells = [f"{value:+.6g}" for value in values[: 1 + bool(runner_up)]]
-        table.add_row(*cells, Text(on_one_line(words)), style=style)
+        table.add_row(*cells, Text(flatten(words)), style=style)
 
     def both(part: dict[str, Any]) -> tuple[float, float]:
         return part["chosen"], part["runner_up"]
@@ -43,7 +43,7 @@ def _print(one: dict[str, Any]) -> None:
         add(both(one["rest"]), f"({many(others, 'other')})", "dim")
     add((one["scores"][chosen], one["scores"].get(runner_up, 0.0)), "(score)", "bold")
     barred = f"; not possible: {', '.join(one['barred'])}" if one["barred"] else ""
-    print_table(on_one_line(f"{one['kind']} of {one['question']}: {chosen}{barred}"), table)
+    print_table(flatten(f"{one['kind']} of {one['question']}: {chosen}{barred}"), table)
 
 
 def print_heaviest(found: dict[str, list[dict[str, Any]]], *, complete: bool) -> None:
@@ -55,8 +55,8 @@ def print_heaviest(found: dict[str, list[dict[str, Any]]], *, complete: bool) ->
         table.add_column("class", no_wrap=True)
         table.add_column("part", no_wrap=True)
         for entry in entries:
-            words = Text(on_one_line(AND.join(entry["features"])))
-            table.add_row(words, f"{entry['weight']:+.6g}", Text(on_one_line(entry["class"])), entry["part"])
+            words = Text(flatten(AND.join(entry["features"])))
+            table.add_row(words, f"{entry['weight']:+.6g}", Text(flatten(entry["class"])), entry["part"])
         print_table(f"heaviest conjunctions of {kind}", table)
     if not complete:
         missing = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"

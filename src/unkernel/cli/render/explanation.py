@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.terminal.console import on_one_line, print_facts
+from unkernel.cli.terminal.console import flatten, print_facts
 from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
@@ -39,7 +39,7 @@ def _print_tree(result: dict[str, Any]) -> None:
     table.add_column("fragment")
     table.add_row(f"{result['intercept']:+.6g}", "(intercept)", style="dim")
     for part in result["contributions"]:
-        table.add_row(f"{part['value']:+.6g}", Text(on_one_line(part["fragment"])))
+        table.add_row(f"{part['value']:+.6g}", Text(flatten(part["fragment"])))
     table.add_row(f"{result['rest']:+.6g}", "(all others)", style="dim")
     table.add_row(f"{result['score']:+.6g}", "(score)", style="bold")
     print_table("what adds up to it", table)
@@ -62,11 +62,11 @@ def _print_parts(result: dict[str, Any]) -> None:
     joint = AND if result["basis"] == "sets" else " · "
     table = new_table()
     for title in _titles(result):
-        table.add_column(Text(on_one_line(title)), justify="right", no_wrap=True)
+        table.add_column(Text(flatten(title)), justify="right", no_wrap=True)
     table.add_column("conjunction")
 
     def add(numbers: Sequence[float], words: str, style: str = "") -> None:
-        table.add_row(*(f"{number:+.6g}" for number in numbers), Text(on_one_line(words)), style=style)
+        table.add_row(*(f"{number:+.6g}" for number in numbers), Text(flatten(words)), style=style)
 
     whole = result["shown"]
     add(whole["intercept"], "(intercept)", "dim")

@@ -9,7 +9,7 @@ from rich.text import Text
 from unkernel.cli.render.candidates import print_candidates
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.terminal.console import on_one_line, print_facts, results, size
+from unkernel.cli.terminal.console import flatten, format_size, print_facts, results
 from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
@@ -28,9 +28,9 @@ def print_model(found: dict[str, Any]) -> None:
 
 
 def _bytes_words(found: dict[str, Any]) -> str:
-    compiled = f", {size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
+    compiled = f", {format_size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
     undigested = ", without digests" if found.get("digests") is False else ""
-    return f"{size(found['file_bytes'])} in the file{undigested}{compiled}"
+    return f"{format_size(found['file_bytes'])} in the file{undigested}{compiled}"
 
 
 # Of what a model says of its training: only in JSON.
@@ -72,7 +72,7 @@ def _print_trees(found: dict[str, Any]) -> None:
     table.add_column("weight", justify="right", no_wrap=True)
     table.add_column("speaks for", no_wrap=True)
     for one in found["top"]:
-        table.add_row(Text(on_one_line(one["fragment"])), f"{one['weight']:+.6g}", Text(one["speaks_for"]))
+        table.add_row(Text(flatten(one["fragment"])), f"{one['weight']:+.6g}", Text(one["speaks_for"]))
     print_table("heaviest fragments", table)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.terminal.console import size
+from unkernel.cli.terminal.console import format_size
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 
@@ -97,4 +97,4 @@ def exactness(exact: bool) -> str:
 
 def trie_words(trie: dict[str, int]) -> str:
     """The prefix trie of a compiled model."""
-    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {size(trie['bytes'])}"
+    return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {format_size(trie['bytes'])}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.terminal.console import on_one_line
+from unkernel.cli.terminal.console import flatten
 from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.measures.number_format import many
 from unkernel.parsing.text.result import TITLES
@@ -80,7 +80,7 @@ def _print_relations(relations: list[dict[str, Any]]) -> None:
     table = _table("relation", "words", "precision", "recall")
     for one in relations:
         shares = _share(one["precision"]), _share(one["recall"])
-        table.add_row(Text(on_one_line(one["label"])), f"{one['count']:,}", *shares)
+        table.add_row(Text(flatten(one["label"])), f"{one['count']:,}", *shares)
     print_table("relations", table)
 
 
@@ -88,7 +88,7 @@ def _print_types(types: dict[str, dict[str, Any]]) -> None:
     table = _table("type", "chunks", "precision", "recall", "F1")
     for name, one in sorted(types.items(), key=lambda item: (-item[1]["right"], item[0])):
         shares = _share(one["precision"]), _share(one["recall"]), f"{one['f1']:.2f}"
-        table.add_row(Text(on_one_line(name or "(no type)")), f"{one['right']:,}", *shares)
+        table.add_row(Text(flatten(name or "(no type)")), f"{one['right']:,}", *shares)
     print_table("types", table)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli.render.parser_scores import print_labels, result_facts
-from unkernel.cli.terminal.console import print_facts, seconds, size
+from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 from unkernel.cli.terminal.tables import new_table, print_table
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many, percent
@@ -53,7 +53,7 @@ def _parts_words(parts: list[dict[str, Any]]) -> str:
     for what, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
         counts = [part[what] for part in parts if part[what] is not None]
         words += [many(sum(counts), name)] if counts else []
-    return ", ".join([*words, f"{size(sum(part['bytes'] for part in parts))} compiled"])
+    return ", ".join([*words, f"{format_size(sum(part['bytes'] for part in parts))} compiled"])
 
 
 def print_parts(parts: list[dict[str, Any]]) -> None:
@@ -66,7 +66,7 @@ def print_parts(parts: list[dict[str, Any]]) -> None:
     for part in parts:
         numbers = [part["classes"], part["conjunctions"], part["support_vectors"]]
         cells = ["" if number is None else f"{number:,}" for number in numbers]
-        table.add_row(Text(part["name"]), part["engine"], *cells, size(part["bytes"]))
+        table.add_row(Text(part["name"]), part["engine"], *cells, format_size(part["bytes"]))
     print_table("parts", table)
 
 
@@ -77,10 +77,10 @@ def print_parser_training(result: dict[str, Any]) -> None:
     if result["best_epochs"]:
         facts["epochs"] = _epoch_words(result)
     spent = result["seconds"]
-    facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
+    facts["time"] = f"{format_seconds(spent['training'])} training, {format_seconds(spent['total'])} in all"
     if result["peak_memory_bytes"] is not None:
-        facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
-    facts["file"] = size(result["model_bytes"])
+        facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"
+    facts["file"] = format_size(result["model_bytes"])
     print_facts(result["model"], facts)
     if result["dev"] is not None:
         print_facts(result["dev"]["file"], result_facts(result["dev"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.render.quality import class_facts, rank_facts
-from unkernel.cli.terminal.console import seconds
+from unkernel.cli.terminal.console import format_seconds
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 
@@ -13,9 +13,9 @@ def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
     """How good the answers are, how fast, and where they went."""
     speed, spent, unit = result["rows_per_second"], result["seconds"], result["unit"]
     facts = {f"{unit}s": f"{result['rows']:,}"} | _quality(result, unit)
-    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({seconds(spent['scoring'])})"
+    facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({format_seconds(spent['scoring'])})"
     facts["with reading"] = (
-        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({seconds(spent['reading'])} to read)"
+        f"{speed['reading_and_scoring']:,.0f} {unit}s/s ({format_seconds(spent['reading'])} to read)"
     )
     if "cache" in result:
         facts["cache"] = f"{result['cache']['hits']:,} {unit}s found, {result['cache']['misses']:,} scored"

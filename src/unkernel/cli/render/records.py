@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.terminal.console import on_one_line
+from unkernel.cli.terminal.console import flatten
 from unkernel.cli.terminal.tables import new_table, print_table
 
 
@@ -17,7 +17,7 @@ def print_columns(title: str, columns: list[dict[str, Any]], target: str | None)
     table.add_column("kind", no_wrap=True)
     table.add_column("features", justify="right", no_wrap=True)
     for one in columns:
-        table.add_row(Text(on_one_line(one["column"])), one["kind"], f"{one['features']:,}")
+        table.add_row(Text(flatten(one["column"])), one["kind"], f"{one['features']:,}")
     if target is not None:
-        table.add_row(Text(on_one_line(target)), "target", "", style="bold")
+        table.add_row(Text(flatten(target)), "target", "", style="bold")
     print_table(title, table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.render.models import exactness, trie_words
-from unkernel.cli.terminal.console import microseconds, print_facts, size
+from unkernel.cli.terminal.console import format_microseconds, format_size, print_facts
 
 
 def print_speed(result: dict[str, Any]) -> None:
@@ -16,7 +16,7 @@ def print_speed(result: dict[str, Any]) -> None:
     threads, unit = result["threads"], result.get("unit", "tree" if "subtrees" in result else "row")
 
     def speed(which: str) -> str:
-        return f"{microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
+        return f"{format_microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
 
     facts = {
         "engine": f"{result['engine']}, {exactness(result['exact'])}",
@@ -26,11 +26,12 @@ def print_speed(result: dict[str, Any]) -> None:
     facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
     if threads > 1:
         facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
-    median, best = microseconds(one["median"]), microseconds(one["best"])
+    median, best = format_microseconds(one["median"]), format_microseconds(one["best"])
     facts |= {
         f"one {unit}, Python": f"{median} µs median, {best} µs best",
         "loading": f"{result['load_milliseconds']:.3g} ms",
-        "bytes": f"{size(result['file_bytes'])} in the file, {size(result['memory_bytes'])} in memory",
+        "bytes": f"{format_size(result['file_bytes'])} in the file, "
+        f"{format_size(result['memory_bytes'])} in memory",
     }
     print_facts(result["model"], facts)
 

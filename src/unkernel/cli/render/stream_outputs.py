@@ -37,25 +37,27 @@ _TAIL = "</body></html>\n"
 
 
 @contextlib.contextmanager
-def columns(output: str) -> Iterator[Sink]:
+def write_columns(output: str) -> Iterator[Sink]:
     """The lines that were read, with answers."""
-    with _writing(output) as write:
+    with _open_output(output) as write:
         yield lambda parsed: write(parsed.data)
 
 
 @contextlib.contextmanager
-def drawings(output: str) -> Iterator[Sink]:
+def write_drawings(output: str) -> Iterator[Sink]:
     """One drawing per sentence, no wider than the terminal."""
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if on_terminal else None
-    with _writing(output) as write:
-        yield lambda parsed: write("".join(f"{drawn(one, width)}\n" for one in parsed.corpus).encode())
+    with _open_output(output) as write:
+        yield lambda parsed: write(
+            "".join(f"{draw_sentence(one, width)}\n" for one in parsed.corpus).encode()
+        )
 
 
 @contextlib.contextmanager
-def objects(output: str) -> Iterator[Sink]:
+def write_objects(output: str) -> Iterator[Sink]:
     """One JSON object per sentence, in a line of its own."""
-    with _writing(output) as write:
+    with _open_output(output) as write:
         yield lambda parsed: write("".join(map(_as_json, cast(Iterable[Sentence], parsed.corpus))).encode())
 
 
@@ -63,16 +65,16 @@ def _as_json(sentence: Sentence) -> str:
     return json.dumps(sentence_to_json(sentence), ensure_ascii=False) + "\n"
 
 
-def drawn(sentence: Any, width: int | None) -> str:
+def draw_sentence(sentence: Any, width: int | None) -> str:
     """A sentence for the terminal: its tree, or its chunks in brackets, which are as long as they are."""
     return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
 
 
-def arcs(path: Path) -> AbstractContextManager[Sink]:
+def write_arcs(path: Path) -> AbstractContextManager[Sink]:
     """Arcs over words: one picture, one page, or a folder of pictures."""
     if path.suffix.lower() == _PICTURE:
-        return _one_picture(path)
-    return page(os.fspath(path)) if path.suffix.lower() == _PAGE else _folder(path)
+        return _write_picture(path)
+    return write_page(os.fspath(path)) if path.suffix.lower() == _PAGE else _write_folder(path)
 
 
 def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
@@ -92,7 +94,7 @@ def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
 
 
 @contextlib.contextmanager
-def _one_picture(path: Path) -> Iterator[Sink]:
+def _write_picture(path: Path) -> Iterator[Sink]:
     pictures: list[str] = []
 
     def keep(parsed: Parsed) -> None:
@@ -108,9 +110,9 @@ def _one_picture(path: Path) -> Iterator[Sink]:
 
 
 @contextlib.contextmanager
-def page(output: str) -> Iterator[Sink]:
+def write_page(output: str) -> Iterator[Sink]:
     """A page of arcs over words."""
-    with _writing(output) as write:
+    with _open_output(output) as write:
         title = "trees" if output == STANDARD_STREAM else name_of(Path(output).stem)
         write(_HEAD.format(title=html.escape(title)).encode())
 
@@ -124,7 +126,7 @@ def page(output: str) -> Iterator[Sink]:
 
 
 @contextlib.contextmanager
-def _folder(path: Path) -> Iterator[Sink]:
+def _write_folder(path: Path) -> Iterator[Sink]:
     path.mkdir(exist_ok=True)
     number = 0
 
@@ -139,7 +141,7 @@ def _folder(path: Path) -> Iterator[Sink]:
 
 
 @contextlib.contextmanager
-def _writing(output: str) -> Iterator[Callable[[bytes], object]]:
+def _open_output(output: str) -> Iterator[Callable[[bytes], object]]:
     """What is complete is written at once: whoever is behind a pipe may be waiting for it."""
     if output != STANDARD_STREAM:
         with open_writer(output) as write:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.terminal.console import print_facts, seconds, size
+from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 from unkernel.cli.terminal.tables import new_table, print_table
 
 _NAMES = {
@@ -38,11 +38,11 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
             if measured := validated["measures"].get(name):
                 facts[f"{validated['folds']}-fold {measure_name(name)}"] = mean_words(name, measured)
     if packed := result.get("packed_rows"):
-        facts["packed rows"] = f"{packed}, {size(result['packed_bytes'])}, kept for the next time"
+        facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next time"
     spent = result["seconds"]
-    facts["time"] = f"{seconds(spent['training'])} training, {seconds(spent['total'])} in all"
+    facts["time"] = f"{format_seconds(spent['training'])} training, {format_seconds(spent['total'])} in all"
     if result["peak_memory_bytes"] is not None:
-        facts["memory"] = f"{size(result['peak_memory_bytes'])} at its peak"
+        facts["memory"] = f"{format_size(result['peak_memory_bytes'])} at its peak"
     print_facts(result["model"], facts)
 
 
@@ -82,13 +82,15 @@ def print_tuning(result: dict[str, Any]) -> None:
             else ""
             for name in shown
         ]
-        table.add_row(*cells, seconds(one["seconds"]), "←" if best else "", style="bold" if best else "")
+        table.add_row(
+            *cells, format_seconds(one["seconds"]), "←" if best else "", style="bold" if best else ""
+        )
     measured_on = result["dev"] or f"{result['folds']} folds"
     print_table(f"{result['data']}, measured on {measured_on}", table)
     facts = {"best": result["best_options"], "by": measure_name(result["criterion"])}
     if result["plot"]:
         facts["plot"] = result["plot"]
-    facts["time"] = f"{seconds(result['seconds'])} in all"
+    facts["time"] = f"{format_seconds(result['seconds'])} in all"
     print_facts("chosen", facts)
 
 

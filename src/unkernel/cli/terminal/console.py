@@ -24,7 +24,7 @@ def messages() -> Console:
 
 
 def report_error(reason: str) -> None:
-    messages().print(Text.assemble("unkernel: ", ("error: ", "bold red"), on_one_line(reason)))
+    messages().print(Text.assemble("unkernel: ", ("error: ", "bold red"), flatten(reason)))
 
 
 def report_interrupt() -> None:
@@ -32,15 +32,15 @@ def report_interrupt() -> None:
 
 
 def warn(reason: str) -> None:
-    messages().print(Text(f"unkernel: warning: {on_one_line(reason)}", style="yellow"))
+    messages().print(Text(f"unkernel: warning: {flatten(reason)}", style="yellow"))
 
 
 def note(words: str) -> None:
     """Something good to know that is no result: on stderr."""
-    messages().print(Text(f"unkernel: {on_one_line(words)}"))
+    messages().print(Text(f"unkernel: {flatten(words)}"))
 
 
-def on_one_line(words: str) -> str:
+def flatten(words: str) -> str:
     """Line breaks become spaces; what could move a terminal's cursor is spelled out."""
     joined = re.sub(r"[ \t\r\n]+", " ", words.strip())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
@@ -48,14 +48,14 @@ def on_one_line(words: str) -> str:
 
 def print_json(result: Mapping[str, Any]) -> None:
     """One object on one line; numbers that JSON does not have become null."""
-    print(json.dumps(_finite(result), allow_nan=False, ensure_ascii=False), file=sys.stdout)
+    print(json.dumps(_replace_infinite(result), allow_nan=False, ensure_ascii=False), file=sys.stdout)
 
 
-def _finite(value: Any) -> Any:
+def _replace_infinite(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
+        return {str(key): _replace_infinite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
+        return [_replace_infinite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -63,21 +63,21 @@ def print_facts(title: str, facts: Mapping[str, str], console: Console | None = 
     """Names and what belongs to them, in two columns under a title."""
     console = console or results()
     width = max(map(len, facts), default=0)
-    console.print(Text(on_one_line(title), style="bold"))
+    console.print(Text(flatten(title), style="bold"))
     for name, words in facts.items():
-        console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", on_one_line(words)))
+        console.print(Text.assemble("  ", (name.ljust(width), "cyan"), "  ", flatten(words)))
 
 
-def seconds(duration: float) -> str:
+def format_seconds(duration: float) -> str:
     return f"{duration:.2f} s" if duration < 100 else f"{duration:,.0f} s"
 
 
-def microseconds(duration: float) -> str:
+def format_microseconds(duration: float) -> str:
     """A number of three digits, without its unit."""
     return f"{duration:,.0f}" if duration >= 1000 else f"{duration:#.3g}".rstrip(".")
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     return decimal(count)
 
 

@@ -20,7 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from unkernel.cli.terminal.console import messages, on_one_line
+from unkernel.cli.terminal.console import flatten, messages
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdin_path
 from unkernel.measures.number_format import many
 
@@ -63,9 +63,9 @@ class Display:
             self._bars.stop()
 
     @contextlib.contextmanager
-    def reading(self, name: str) -> Iterator[IO[bytes]]:
+    def show_reading(self, name: str) -> Iterator[IO[bytes]]:
         """A file open for reading, with a bar of how much of it has been read; ``-`` is stdin."""
-        self._say(f"reading {name}")
+        self._print_line(f"reading {name}")
         path = stdin_path() if name == STANDARD_STREAM else Path(name)
         with path.open("rb") as file:
             total = path.stat().st_size if path.is_file() else None
@@ -74,25 +74,25 @@ class Display:
             self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def working(self, description: str) -> Iterator[None]:
+    def show_work(self, description: str) -> Iterator[None]:
         """A bar without an end for work that cannot say how far it is."""
-        self._say(description)
+        self._print_line(description)
         task = self._bars.add_task(description, total=None, words="")
         yield
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def trying(self, description: str) -> Iterator[Callable[[str], None]]:
+    def show_attempts(self, description: str) -> Iterator[Callable[[str], None]]:
         """A function that shows, in words, what is being tried."""
-        self._say(description)
+        self._print_line(description)
         task = self._bars.add_task(description, total=None, words="")
         yield lambda words: self._bars.update(task, words=words)
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def counting(self, description: str, total: int, unit: str = "fit") -> Iterator[Callable[[], None]]:
+    def show_count(self, description: str, total: int, unit: str = "fit") -> Iterator[Callable[[], None]]:
         """A function that counts pieces of work that are done; threads may call it."""
-        self._say(f"{description}: {many(total, unit)}")
+        self._print_line(f"{description}: {many(total, unit)}")
         task = self._bars.add_task(description, total=total, words="")
         done = 0
 
@@ -101,71 +101,71 @@ class Display:
             done += 1
             words = f"{done:,} of {many(total, unit)}"
             self._bars.update(task, completed=done, words=words)
-            self._say_now_and_then(f"{description}: {words}")
+            self._print_sometimes(f"{description}: {words}")
 
         yield count
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
+    def show_packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
         """A function that shows which share of some files has been packed, and how many rows that is."""
-        self._say(f"packing {name}")
+        self._print_line(f"packing {name}")
         task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
 
         def on_reading(share: float, rows: int) -> None:
             words = many(rows, "row")
             self._bars.update(task, completed=share, words=words)
-            self._say_now_and_then(f"packing: {100 * share:.0f} %, {words}")
+            self._print_sometimes(f"packing: {100 * share:.0f} %, {words}")
 
         yield on_reading
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
+    def show_training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
         """A function that turns what the learner tells into a bar that never goes back."""
-        self._say("training")
+        self._print_line("training")
         task = self._bars.add_task("training", total=1.0, words="")
         done = 0.0
 
         def on_progress(progress: TrainingProgress) -> None:
             nonlocal done
             done = max(done, share_done(progress, tol))
-            words, stage = _in_words(progress, step), progress.stage or "training"
+            words, stage = _describe_progress(progress, step), progress.stage or "training"
             self._bars.update(task, completed=done, words=words, description=stage)
             active = f", {many(progress.active, 'row')} active" if step == "epoch" else ""
-            self._say_now_and_then(f"{stage}: {words}{active}")
+            self._print_sometimes(f"{stage}: {words}{active}")
 
         yield on_progress
         self._bars.remove_task(task)
 
     @contextlib.contextmanager
-    def steps(self, tol: float) -> Iterator[Callable[[Step], None]]:
+    def show_steps(self, tol: float) -> Iterator[Callable[[Step], None]]:
         """A function that shows the steps of training a parser, and how far the solver inside one is."""
-        self._say("training")
+        self._print_line("training")
         task = self._bars.add_task("training", total=None, words="")
 
         def on_progress(step: Step) -> None:
             if step.progress is not None:
-                words = f"{step.progress.stage or 'training'}: {_in_words(step.progress, 'epoch')}"
+                words = f"{step.progress.stage or 'training'}: {_describe_progress(step.progress, 'epoch')}"
                 share: float | None = share_done(step.progress, tol)
-                self._say_now_and_then(words)
+                self._print_sometimes(words)
             else:
                 words, share = step.words, step.share
-                self._say(words)
+                self._print_line(words)
             total = None if share is None else 1.0
             self._bars.update(task, completed=share or 0.0, total=total, words=words)
 
         yield on_progress
         self._bars.remove_task(task)
 
-    def _say_now_and_then(self, words: str) -> None:
+    def _print_sometimes(self, words: str) -> None:
         if time.monotonic() - self._last_line >= 1.0:
-            self._say(words)
+            self._print_line(words)
 
-    def _say(self, words: str) -> None:
+    def _print_line(self, words: str) -> None:
         if self._verbose:
             self._last_line = time.monotonic()
-            messages().print(Text(on_one_line(words)))
+            messages().print(Text(flatten(words)))
 
 
 def share_done(progress: TrainingProgress, tol: float) -> float:
@@ -175,6 +175,6 @@ def share_done(progress: TrainingProgress, tol: float) -> float:
     return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)
 
 
-def _in_words(progress: TrainingProgress, step: str) -> str:
+def _describe_progress(progress: TrainingProgress, step: str) -> str:
     problems = f"{progress.finished} of {progress.problems} classes done, " if progress.problems > 1 else ""
     return f"{problems}{step} {progress.epoch:,}, gap {progress.relative_gap:.1e}"

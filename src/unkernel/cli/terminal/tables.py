@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from unkernel.cli.terminal.console import on_one_line, results
+from unkernel.cli.terminal.console import flatten, results
 
 # A file has no width: nothing is cut or wrapped there.
 _FILE_WIDTH = 100_000
@@ -27,7 +27,7 @@ def _plain(cell: Any) -> Any:
     words = cell.plain if isinstance(cell, Text) else cell
     if not isinstance(words, str):
         return cell
-    return cell if isinstance(cell, Text) and words.isprintable() else Text(on_one_line(words))
+    return cell if isinstance(cell, Text) and words.isprintable() else Text(flatten(words))
 
 
 def new_table() -> Table:
@@ -35,6 +35,6 @@ def new_table() -> Table:
 
 
 def print_table(title: str, table: Table) -> None:
-    results().print(Text(on_one_line(title), style="bold"))
+    results().print(Text(flatten(title), style="bold"))
     console = results() if results().is_terminal else Console(file=sys.stdout, width=_FILE_WIDTH)
     console.print(Padding(table, (0, 0, 0, 2), expand=False))
