@@ -1,0 +1,1 @@
+"""Adapters that serve models inside MLflow, MLServer and KServe."""

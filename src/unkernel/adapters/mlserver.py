@@ -1,0 +1,109 @@
+"""The MLServer runtime, public as ``unkernel.mlserver``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    import mlserver  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "unkernel.mlserver needs MLServer, which is not installed: pip install 'unkernel[mlserver]'"
+    ) from error
+
+import numpy as np
+from mlserver import MLModel
+from mlserver.codecs import NumpyCodec, StringCodec
+from mlserver.errors import InferenceError
+from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, RequestInput, ResponseOutput
+from mlserver.utils import get_model_uri
+
+from unkernel._loading import load
+from unkernel.serve.answerers import Answerer, Tensor, answerer_of
+
+_FILE_NAMES = ["model.uk"]
+_TEXT = "BYTES"
+
+
+class UnkernelRuntime(MLModel):  # type: ignore[misc]
+    """MLServer runtime that serves one ``.uk`` file.
+
+    See Also
+    --------
+    unkernel.serve.serve : The server of unkernel itself.
+
+    Examples
+    --------
+    MLServer makes the runtime when ``model-settings.json`` names it:
+
+    >>> settings = {
+    ...     "name": "income",
+    ...     "implementation": "unkernel.mlserver.UnkernelRuntime",
+    ...     "parameters": {"uri": "income.uk"},
+    ... }
+    """
+
+    _answerer: Answerer
+
+    async def load(self) -> bool:
+        """Read the file. It is not memory-mapped, because it may be replaced while it is served.
+
+        Returns
+        -------
+        bool
+            Always true.
+        """
+        path = await get_model_uri(self.settings, wellknown_filenames=_FILE_NAMES)
+        self._answerer = answerer_of(load(path, mmap=False))
+        self.inputs = [MetadataTensor(**tensor.to_json()) for tensor in self._answerer.inputs]
+        self.outputs = [MetadataTensor(**tensor.to_json()) for tensor in self._answerer.outputs]
+        return True
+
+    async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+        """Answer a request of the Open Inference Protocol.
+
+        Parameters
+        ----------
+        payload : mlserver.types.InferenceRequest
+            The request.
+
+        Returns
+        -------
+        mlserver.types.InferenceResponse
+            The response.
+
+        Raises
+        ------
+        mlserver.errors.InferenceError
+            If an input is missing or malformed.
+        """
+        given = {one.name: _decode(one) for one in payload.inputs}
+        try:
+            found = self._answerer.infer(given)
+        except KeyError as error:
+            raise InferenceError(f"the input {error} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise InferenceError(str(error)) from error
+        wanted = {one.name for one in payload.outputs or ()}
+        outputs = [
+            _encode(tensor, found[tensor.name])
+            for tensor in self._answerer.outputs
+            if not wanted or tensor.name in wanted
+        ]
+        return InferenceResponse(
+            id=payload.id, model_name=self.name, model_version=self.version, outputs=outputs
+        )
+
+
+def _decode(given: RequestInput) -> np.ndarray[Any, Any]:
+    if given.datatype != _TEXT:
+        return np.asarray(NumpyCodec.decode_input(given))
+    return np.array(StringCodec.decode_input(given), dtype=object)
+
+
+def _encode(tensor: Tensor, values: Any) -> ResponseOutput:
+    if tensor.datatype != _TEXT:
+        return NumpyCodec.encode_output(tensor.name, np.asarray(values))
+    return StringCodec.encode_output(
+        tensor.name, [str(value) for value in np.asarray(values).reshape(-1).tolist()]
+    )
