@@ -56,7 +56,7 @@ else:
             "read_svmlight": "unkernel.data.rows.svmlight",
             "read_trees": "unkernel.data.trees.tree_files",
             "write_model": "unkernel.models.formats",
-            "write_svmlight": "unkernel.data.rows.svmlight",
+            "write_svmlight": "unkernel.data.rows.svmlight_writer",
             **{room: f"unkernel.{room}" for room in _ROOMS},
         },
     )

@@ -187,7 +187,7 @@ def test_damaged_files(predict, tmp_path):
         ("d.csv.gz", gzip.compress(GOOD.encode() * 50)[:-9]),
         ("d.csv.xz", lzma.compress(GOOD.encode() * 50)[:-9]),
     ):
-        assert predict(data, name) == f"{name}: the compressed file ends early; get or write it anew"
+        assert predict(data, name) == f"{name}: the compressed file ends early; get or write it again"
         (tmp_path / name).unlink()
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table({"age": [1.0], "job": ["a"], "member": [True]}), sink)

@@ -98,7 +98,7 @@ def test_masked_values_are_no_values(learner):
         lambda: compile(fitted).decision_function(masked),
         lambda: write_svmlight("/dev/null", masked, y),
     ):
-        with pytest.raises(ValueError, match="masked values are missing ones"):
+        with pytest.raises(ValueError, match="masked values"):
             call()
 
 
@@ -249,7 +249,7 @@ def test_a_syntax_tree_that_contains_itself():
     tree.body.extend([shared, shared])  # twice is no circle
     TreeSVC().fit([tree, ast.parse("a + b")] * 2, [0, 1, 0, 1])
     tree.body[0].value.args[0] = tree
-    with pytest.raises(ValueError, match="the tree contains itself, below a node Module"):
+    with pytest.raises(ValueError, match="the tree contains itself, below a node"):
         TreeSVC().fit([tree, ast.parse("a + b")] * 2, [0, 1, 0, 1])
 
 

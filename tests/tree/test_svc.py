@@ -348,7 +348,7 @@ def test_none_in_a_list_is_no_tree():
         unkernel.compile(clf).predict,
         lambda X: TreeSVC().fit(X, y[:2]),
     ):
-        with pytest.raises(ValueError, match=r"trees\[1\] is None, and not a tree"):
+        with pytest.raises(ValueError, match=r"trees\[1\] is None, not a tree"):
             ask([texts[0], None])
 
 

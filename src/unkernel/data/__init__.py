@@ -11,8 +11,8 @@ if TYPE_CHECKING:
         SvmlightPart,
         read_svmlight,
         read_svmlight_parts,
-        write_svmlight,
     )
+    from unkernel.data.rows.svmlight_writer import write_svmlight
     from unkernel.data.text.bunsetsu import (
         BunsetsuCorpus,
         BunsetsuSentence,
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
         read_bunsetsu_parts,
     )
     from unkernel.data.text.chunks import ChunkCorpus, ChunkSentence, read_chunks
-    from unkernel.data.text.conll import Sentence, Treebank, Word, read_conllu, read_conllu_parts, read_conllx
+    from unkernel.data.text.conll import Treebank, read_conllu, read_conllu_parts, read_conllx
+    from unkernel.data.text.conll_sentence import Sentence, Word
     from unkernel.data.trees.forest import Forest, TreeExample
     from unkernel.data.trees.tree_files import TreeData, read_trees
 else:
@@ -34,13 +35,13 @@ else:
             "ChunkSentence": "unkernel.data.text.chunks",
             "Forest": "unkernel.data.trees.forest",
             "Morpheme": "unkernel.data.text.bunsetsu",
-            "Sentence": "unkernel.data.text.conll",
+            "Sentence": "unkernel.data.text.conll_sentence",
             "SvmlightData": "unkernel.data.rows.svmlight",
             "SvmlightPart": "unkernel.data.rows.svmlight",
             "TreeData": "unkernel.data.trees.tree_files",
             "TreeExample": "unkernel.data.trees.forest",
             "Treebank": "unkernel.data.text.conll",
-            "Word": "unkernel.data.text.conll",
+            "Word": "unkernel.data.text.conll_sentence",
             "datasets": "unkernel.data.datasets",
             "read_bunsetsu": "unkernel.data.text.bunsetsu",
             "read_bunsetsu_parts": "unkernel.data.text.bunsetsu",
@@ -51,7 +52,7 @@ else:
             "read_svmlight": "unkernel.data.rows.svmlight",
             "read_svmlight_parts": "unkernel.data.rows.svmlight",
             "read_trees": "unkernel.data.trees.tree_files",
-            "write_svmlight": "unkernel.data.rows.svmlight",
+            "write_svmlight": "unkernel.data.rows.svmlight_writer",
         },
     )
 

@@ -1,9 +1,9 @@
-"""Files that take the place of others whole: all is written, or nothing has changed.
+"""Replace files in one step: either all is written, or nothing changes.
 
-On Linux a file is written without a name, and gets one when it is whole: a process that is killed leaves
-nothing behind. Where the file system has no such files, it is written beside the target, under a hidden name
-and locked; the lock ends with the process, and the next writer to the folder removes what nobody locks.
-Windows has neither: there, a process that is killed leaves its hidden file behind.
+On Linux a file is written without a name, and gets one when it is complete: a killed process leaves nothing
+behind. File systems without nameless files get a locked file with a hidden name beside the target. The lock
+ends with the process, and the next writer to the folder removes unlocked files. Windows has neither: there, a
+killed process leaves its hidden file behind.
 """
 
 from __future__ import annotations
@@ -34,17 +34,15 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 @contextlib.contextmanager
 def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Gives a file to write to that takes the target's place, whole, when the ``with`` block ends well.
+    """Give a file that replaces the target when the ``with`` block ends without an error.
 
-    Errors of writing name the target, also where the system does not.
+    Write errors name the target, even if the system does not.
     """
     from pathlib import Path
 
-    path = Path(os.path.realpath(target))  # a link stays a link, and what it names is replaced
+    path = Path(os.path.realpath(target))  # a link stays, and its target is replaced
     if path.exists() and not path.is_file():
-        with _writer(
-            os.open(path, os.O_WRONLY | _BINARY), path
-        ) as device:  # such as /dev/stdout: nothing to replace
+        with _writer(os.open(path, os.O_WRONLY | _BINARY), path) as device:  # such as /dev/stdout
             yield device
         return
     if not path.parent.is_dir():
@@ -60,8 +58,8 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 if path.exists():
                     _set_mode(file.fileno(), path.stat())
                 if _HAS_LOCKS:
-                    temporary.take_place_of(path)  # while the file is open, and so locked
-        if not _HAS_LOCKS:  # nor can an open file take a place, on Windows
+                    temporary.take_place_of(path)  # while the file is open and locked
+        if not _HAS_LOCKS:  # on Windows, where an open file cannot be renamed either
             with _name_target(path):
                 temporary.take_place_of(path)
     except BaseException:
@@ -71,7 +69,7 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove what killed processes have left in a folder; files that are being written stay."""
+    """Remove the files that killed processes left in a folder; files that are being written stay."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(_BEGIN) and entry.name.endswith(_END):
@@ -89,7 +87,7 @@ def _remove_unlocked(path: str) -> None:
 
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Whether the file is locked now: not if another process has it, or the file system has no locks."""
+    """Lock a file and return True; False if another process has the lock, or there are no locks here."""
     if not _HAS_LOCKS:
         return False
     try:
@@ -109,7 +107,7 @@ def _set_mode(descriptor: int, of: os.stat_result) -> None:
 
 
 class _Temporary(NamedTuple):
-    """An open file, and the name that it has, or gets for the moment before it takes the target's."""
+    """An open file and its temporary name, which a nameless file gets just before it replaces the target."""
 
     descriptor: int
     name: Path
@@ -123,7 +121,7 @@ class _Temporary(NamedTuple):
     def _give_name(self) -> None:
         try:
             _link(self.descriptor, self.name)
-        except OSError:  # a system that does not allow this; hours of work may be in the file
+        except OSError:  # not allowed here; copy the file, which may hold hours of work
             with open(self.descriptor, "rb", closefd=False) as source, self.name.open("xb") as copy:
                 _lock(copy.fileno(), wait=True)
                 source.seek(0)
@@ -142,20 +140,20 @@ def _open_temporary(path: Path) -> _Temporary:
             return _Temporary(descriptor, name, named=False)
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
     _lock(descriptor, wait=True)
-    if os.fstat(descriptor).st_nlink == 0:  # another process took it for a stale one before it was locked
+    if os.fstat(descriptor).st_nlink == 0:  # another process removed it as stale before it was locked
         os.close(descriptor)
         return _open_temporary(path)
     return _Temporary(descriptor, name, named=True)
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Return a file without a name; None where the system has none, or could not give it one later."""
+    """Open a file without a name; None if the system has none, or could not name it later."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or os.link not in os.supports_dir_fd:
         return None
     try:
         descriptor = os.open(folder, flag | os.O_RDWR, 0o666)
-    except OSError:  # if the folder itself is at fault, a file with a name tells how
+    except OSError:  # opening a named file reports an error of the folder
         return None
     if os.path.exists(_entry(descriptor)):  # noqa: PTH110 (not worth an import)
         return descriptor
@@ -164,7 +162,7 @@ def _open_nameless(folder: Path) -> int | None:
 
 
 def _link(descriptor: int, name: Path) -> None:
-    # With a folder's descriptor, which an absolute path does not use, Python calls linkat, which follows.
+    # With src_dir_fd, which absolute paths ignore, Python calls linkat, which follows the link.
     os.link(_entry(descriptor), name, src_dir_fd=descriptor, follow_symlinks=True)
 
 
@@ -180,7 +178,7 @@ def _writer(descriptor: int, path: Path) -> IO[bytes]:
 
 
 class _TargetFile(io.FileIO):
-    """A file whose errors name the target: a full disk has no name of its own."""
+    """A file whose errors name the target; the error for a full disk names no file."""
 
     def __init__(self, descriptor: int, path: Path) -> None:
         super().__init__(descriptor, "wb")

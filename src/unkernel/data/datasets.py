@@ -1,6 +1,6 @@
-"""Data sets of the tests and benchmarks: where they are, and what they should contain.
+"""Data sets of the tests and benchmarks: their folder, and checksums of their files.
 
-Nothing here uses the network. :func:`describe` gives the public address of a data set. If you have the
+Nothing here uses the network. :func:`describe` gives the public address of a data set. If you have its
 files, set the environment variable ``UNKERNEL_DATA`` to their folder; otherwise the folder
 ``../shared/data`` beside the project is used.
 """
@@ -128,7 +128,7 @@ def describe(name: str) -> Dataset:
     Raises
     ------
     ValueError
-        If there is no such data set; the error lists those that there are.
+        If there is no such data set; the error lists all data sets.
 
     See Also
     --------
@@ -278,7 +278,7 @@ def verify(name: str) -> None:
         with path(name, part).open("rb") as file:
             found = hashlib.file_digest(file, "sha256").hexdigest()
         if found != expected.sha256:
-            raise ValueError(f"{expected.file} has the sha256 {found}, not {expected.sha256}; get it anew")
+            raise ValueError(f"{expected.file} has the sha256 {found}, not {expected.sha256}; get it again")
 
 
 def _part(dataset: Dataset, part: str) -> DatasetFile:
@@ -289,7 +289,7 @@ def _part(dataset: Dataset, part: str) -> DatasetFile:
 
 
 def _project_root() -> list[Path]:
-    """Return the folder of the project where the package runs from its sources, else nothing."""
+    """Return the folder of the project if the package runs from its sources, else an empty list."""
     root = Path(__file__).resolve().parents[3]
     return [root] if (root / "pyproject.toml").is_file() else []
 

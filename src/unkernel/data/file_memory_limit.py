@@ -1,11 +1,10 @@
-"""How much memory a file may take while it is made ready.
+"""A limit on the memory that loading a file may take.
 
-A small file must not take much memory because of a number that is written in it: columns times classes
-without a weight, or weights that are all zero. So what is about to be allocated is claimed first, and the
-claims of one file may take ``CONSTANT`` bytes and ``FOLD`` times its size. More is a :class:`LimitError`,
-unless whoever loads the file allows more with ``limit=``, or the environment with ``UNKERNEL_LIMIT``.
-
-The allowance is that of the file being read in this thread. Where none is read, every claim is granted.
+A number in a small file, such as a count of columns or classes, must not cause a large allocation. So readers
+claim memory before they allocate it. The claims of a file are limited to ``BASE_BYTES`` plus
+``BYTES_PER_FILE_BYTE`` times its size; more raises a :class:`LimitError`, unless the caller (``limit=``) or
+the environment (``UNKERNEL_LIMIT``) allows more. The limit is that of the file that this thread is reading;
+if there is none, all claims are granted.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ _ENVIRONMENT_VARIABLE = "UNKERNEL_LIMIT"
 
 @dataclass
 class Allowance:
-    """What may still be taken, and for whom.
+    """The memory that a file, or a set of tables, may take.
 
     Attributes
     ----------
     file : str
-        The name of the file; empty for tables that are built of a model in memory.
+        The name of the file; empty for tables that are built from a model in memory.
     granted : float
-        Bytes that may be taken in all.
+        Bytes that it may take in total.
     """
 
     file: str
@@ -45,17 +44,17 @@ class Allowance:
 
     @property
     def left(self) -> float:
-        """Bytes that may still be taken."""
+        """Bytes that are left."""
         return max(self.limit - self._claimed, 0.0)
 
     def claim(self, nbytes: float, what: str) -> None:
-        """Take some; an error if they are not left."""
+        """Take memory; raise an error if there is not enough left."""
         if nbytes > self.left:
             raise self.refusal(f"{what} would take {format_bytes(nbytes)}", self._claimed + nbytes)
         self._claimed += nbytes
 
     def refusal(self, reason: str, needed: float) -> Exception:
-        """Return the error for a claim that is not granted; `needed` bytes would be enough."""
+        """Return the error for a claim that is too large; `needed` bytes would be enough."""
         if not self.file:
             return MemoryError(f"{reason}, and the limit is {format_bytes(self.limit)}; raise memory")
         enough = f"{max(1, math.ceil(needed / 1e9)):d}G" if math.isfinite(needed) else "8G"
@@ -72,22 +71,22 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 
 def claim(nbytes: float, what: str) -> None:
-    """Say that so many bytes are about to be allocated for `what`; an error if they are not allowed."""
+    """Claim memory for `what` before it is allocated; raise an error if it is not allowed."""
     allowance = _current.get()
     if allowance is not None:
         allowance.claim(nbytes, what)
 
 
 def current_allowance() -> Allowance | None:
-    """Return the allowance of the file that is being read; None if there is none."""
+    """Return the allowance of the file that this thread is reading, or None."""
     return _current.get()
 
 
 @contextmanager
 def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -> Iterator[None]:
-    """While a file is read: it may take what its size accounts for, or what `limit` says.
+    """Limit the memory of a file while it is read, by its size or by `limit`.
 
-    Inside of another reading, that one's allowance is what counts.
+    A nested call keeps the allowance of the outer one.
     """
     if _current.get() is not None:
         yield
@@ -105,7 +104,7 @@ def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -
 
 @contextmanager
 def limit_tables(nbytes: float) -> Iterator[None]:
-    """While tables are built that may take so many bytes."""
+    """Limit the memory of tables while they are built."""
     with _as_current(Allowance("", nbytes)):
         yield
 
@@ -120,7 +119,7 @@ def _as_current(allowance: Allowance) -> Iterator[None]:
 
 
 def _default_limit(size: int) -> float:
-    """What a file of that size may take where nobody says more."""
+    """Return the limit for a file of that size if the caller gives none."""
     if limit := os.environ.get(_ENVIRONMENT_VARIABLE):
         return parse_bytes(limit, _ENVIRONMENT_VARIABLE)
     return BASE_BYTES + BYTES_PER_FILE_BYTE * float(size)

@@ -1,4 +1,4 @@
-"""Files as blocks of bytes, compressed or not: what a file is, its first bytes tell."""
+"""Files as blocks of bytes. Compression is recognised by the first bytes of a file."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 BLOCK_BYTES = 1 << 22
 
-# Zstandard has no limit on what a call returns. This much input never becomes more than
-# 64 MB, as four bytes stand for at most 128 KB of text.
+# Zstandard does not limit the output of a call. Four bytes stand for at most 128 KB of text, so that this
+# much input never becomes more than 64 MB.
 _ZSTD_INPUT_BYTES = 1 << 11
 
-_FIRST_BYTES = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
+_SUFFIX_OF_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
 
 
 class _Readable(Protocol):
@@ -27,7 +27,7 @@ class _Readable(Protocol):
 
 
 def name_of(source: Source) -> str:
-    """What error messages call the file. Bytes of its name that are no UTF-8 are shown as a question mark."""
+    """Return the name of a file for error messages. Bytes that are not UTF-8 become question marks."""
     name = os.fspath(source) if isinstance(source, str | os.PathLike) else getattr(source, "name", None)
     if not isinstance(name, str):
         return "<stream>"
@@ -35,12 +35,10 @@ def name_of(source: Source) -> str:
 
 
 def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -> Iterator[bytes]:
-    """The bytes of a file, decompressed, in blocks of about `size`; all but the last are at least that long.
+    """Yield the bytes of a file, decompressed, in blocks of about `size`; only the last may be shorter.
 
-    With ``wait=False`` they are as long as what there is to read, at most about `size`: nothing that has come
-    through a pipe waits for what has not.
-
-    A compressed file that is damaged or ends early is a :class:`~unkernel.errors.FormatError`.
+    With ``wait=False``, blocks may be shorter: each holds the bytes that have already come through a pipe.
+    A compressed file that is damaged or truncated raises a :class:`~unkernel.errors.FormatError`.
     """
     with _open_stream(source, wait) as stream:
         blocks = _decompress(stream, stream.compression(), size)
@@ -48,7 +46,7 @@ def read_blocks(source: Source, size: int = BLOCK_BYTES, *, wait: bool = True) -
 
 
 def read_text(source: Source) -> str:
-    """Return the text of a file; a ``FormatError`` with its line if it is not UTF-8."""
+    """Return the text of a file; raise a ``FormatError`` with the line if it is not UTF-8."""
     try:
         return b"".join(read_blocks(source)).decode()
     except UnicodeDecodeError as error:
@@ -57,7 +55,7 @@ def read_text(source: Source) -> str:
 
 
 class _Stream:
-    """Reads bytes from any file object, and can tell what it begins with."""
+    """Reads bytes from any file object, and can look at its first bytes."""
 
     def __init__(self, file: Any, wait: bool) -> None:
         self._file = file
@@ -68,12 +66,12 @@ class _Stream:
         return self._ahead.read(size) or self._read_file(size)
 
     def compression(self) -> str:
-        """Return the suffix that goes with the compression, ``""`` where there is none."""
+        """Return the suffix of the file's compression; ``""`` if it is not compressed."""
         begin = b""
-        while len(begin) < max(map(len, _FIRST_BYTES)) and (more := self._read_file(BLOCK_BYTES)):
+        while len(begin) < max(map(len, _SUFFIX_OF_MAGIC)) and (more := self._read_file(BLOCK_BYTES)):
             begin += more
         self._ahead = io.BytesIO(begin)
-        return next((kind for first, kind in _FIRST_BYTES.items() if begin.startswith(first)), "")
+        return next((suffix for first, suffix in _SUFFIX_OF_MAGIC.items() if begin.startswith(first)), "")
 
     def _read_file(self, size: int) -> bytes:
         block = self._read_some(size)
@@ -102,7 +100,7 @@ def _decompress(stream: _Stream, compression: str, size: int) -> Iterator[bytes]
 
 
 def _find_decompressor(compression: str) -> Callable[[Any], Any]:
-    """What decompresses a file; imported here, as most files are not compressed."""
+    """Import and return the decompressor, as a function of a file."""
     if compression == ".gz":
         import gzip
 
@@ -122,7 +120,7 @@ def _read_plain(stream: _Readable, size: int) -> Iterator[bytes]:
 
 
 def _read_zstd(stream: _Readable) -> Iterator[bytes]:
-    """As the zstandard package's own reader, but one that notices when the file ends early."""
+    """Yield decompressed blocks. Unlike zstandard's own reader, this notices a truncated file."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor()
@@ -147,24 +145,22 @@ def _name_damage(blocks: Iterator[bytes], name: str) -> Iterator[bytes]:
     try:
         yield from blocks
     except EOFError:
-        raise FormatError(name, 0, 0, "the compressed file ends early; get or write it anew") from None
+        raise FormatError(name, 0, 0, "the compressed file ends early; get or write it again") from None
     except _damage_errors() as error:
-        # bz2 and gzip report damage as OSError; what the system reports has a number.
+        # bz2 and gzip report damage as OSError; errors of the system have a number.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise _damaged(name, error) from error
+        raise FormatError(
+            name, 0, 0, f"the compressed file is damaged ({error}); get or write it again"
+        ) from error
 
 
 def _damage_errors() -> tuple[type[Exception], ...]:
-    """Evaluated only when an error is handled."""
+    """Return the errors that decompressors raise; called only when an error is handled."""
     import lzma
     import zlib
 
     return (lzma.LZMAError, zlib.error, OSError)
-
-
-def _damaged(name: str, error: Exception) -> FormatError:
-    return FormatError(name, 0, 0, f"the compressed file is damaged ({error}); get or write it anew")
 
 
 def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
@@ -182,11 +178,10 @@ def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
-    """Gives a function that writes bytes to `target`.
+    """Give a function that writes bytes to `target`.
 
-    A path is compressed as its suffix says (.gz, .xz, .bz2, .zst), and appears, whole, only when
-    the ``with`` block ends well; until then the file that was there stays. An open file gets the
-    bytes, or their text if it is a text file, as they come.
+    The suffix of a path chooses the compression (.gz, .xz, .bz2, .zst). The file is replaced in one step when
+    the ``with`` block ends without an error. An open file gets the bytes (or text) as they arrive.
     """
     if isinstance(target, str | os.PathLike):
         with replace_file(target) as file, _open_compressor(file, _suffix(target)) as compressed:

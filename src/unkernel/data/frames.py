@@ -1,4 +1,4 @@
-"""Results as frames of pandas, which is optional."""
+"""Results as data frames; pandas is optional."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """Return a frame with one row for each mapping; the first one names its columns."""
+    """Return a data frame with one row per mapping; the first mapping names the columns."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError:

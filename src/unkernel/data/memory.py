@@ -1,4 +1,4 @@
-"""How much memory there is to use."""
+"""Sizes of memory: in words, and how much is available."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(words: str, argument: str = "memory") -> float:
-    """The bytes that a text such as ``200M`` or ``1.5 GB`` stands for; K, M, G and T are powers of 1000."""
+    """Return the bytes of a text such as ``200M`` or ``1.5 GB``; K, M, G and T are powers of 1000."""
     found = re.fullmatch(
         r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([KMGT]?)B?\s*", words, re.ASCII | re.IGNORECASE
     )
@@ -22,9 +22,9 @@ def parse_bytes(words: str, argument: str = "memory") -> float:
 
 
 def format_bytes(nbytes: float) -> str:
-    """Return a number of bytes for messages.
+    """Return a number of bytes in words.
 
-    >>> in_words(1.25e9), in_words(8e6)
+    >>> format_bytes(1.25e9), format_bytes(8e6)
     ('1.25 GB', '8 MB')
     """
     unit, size = ("GB", 1e9) if nbytes >= 1e9 else ("MB", 1e6)
@@ -32,7 +32,7 @@ def format_bytes(nbytes: float) -> str:
 
 
 def available_bytes() -> int:
-    """Return bytes this process can still take without swapping; 0 where the system does not say."""
+    """Return the bytes that this process can still take without swapping; 0 if unknown."""
     limits = [limit for limit in (_system_bytes(), _cgroup_bytes(), _process_bytes()) if limit > 0]
     return min(limits, default=0)
 
@@ -56,7 +56,7 @@ def _cgroup_bytes() -> int:
 
 
 def _process_bytes() -> int:
-    """What ``ulimit -v`` leaves; 0 where there is no such limit."""
+    """Return the bytes left by ``ulimit -v``; 0 if there is no such limit."""
     with contextlib.suppress(ImportError, OSError, ValueError, IndexError):
         import resource
 

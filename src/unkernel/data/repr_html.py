@@ -1,49 +1,52 @@
-"""What shows models and their answers: rooms above, which are told here by name.
+"""HTML for notebooks, and reports of models.
 
-A model can be asked for a report of itself, and notebooks ask whatever they show for HTML. What makes these
-stands above models and engines, and brings libraries in that answering does not need.
+Rooms above register the functions that do this by name: they need libraries that loading and asking a model
+does not.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from unkernel._lazy import import_object
+
+_PICTURED_SENTENCES = 3
 
 _places: dict[str, str] = {}
 
 
 def register(task: str, place: str) -> None:
-    """Say what does a task, as ``"module:function"``; it is imported when it is first asked for."""
+    """Register the function for a task, as ``"module:function"``; it is imported when first used."""
     _places[task] = place
 
 
 def is_lazy(X: Any) -> bool:
-    """Return whether something is a collection of Dask's, which a room above knows to handle."""
+    """Return whether X is a Dask collection."""
     return hasattr(X, "__dask_graph__")
 
 
 def ask(task: str, *arguments: Any, **options: Any) -> Any:
-    """Have a task done."""
+    """Call the function that is registered for a task."""
     return import_object(_places[task])(*arguments, **options)
 
 
 class Page(Protocol):
-    """A report, as :class:`unkernel.report.Report` is one."""
+    """A report, such as :class:`unkernel.report.Report`."""
 
     def html(self) -> str:
         """Return the whole page."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, whole or not at all."""
+        """Write it to a file, which is replaced in one step."""
 
     def to_frame(self) -> Any:
-        """Its measures as a frame of pandas."""
+        """Return its measures as a data frame."""
 
 
 class Reportable:
-    """What answers examples, and can report how well."""
+    """A mixin for models that can report how well they predict."""
 
     def report(self, X: Any, y: Any, **options: Any) -> Page:
         """Evaluate predictions on labelled examples and write an HTML report.
@@ -70,14 +73,24 @@ class Reportable:
         return page
 
     def _report_subject(self) -> Any:
-        """What the report is about; a dict says what it is called there."""
+        """Return the subject of the report; a dict also gives its name there."""
         return self
 
 
 class HtmlRepr:
-    """What notebooks show as HTML."""
+    """A mixin for objects that notebooks show as HTML."""
 
     def _repr_html_(self) -> str:
         """Give notebooks a table."""
         html: str = ask("html", self)
         return html
+
+
+def corpus_html(corpus: Sequence[Any]) -> str:
+    """Return a summary of a corpus and drawings of its first sentences, as HTML."""
+    import html
+
+    pictures = "".join(sentence._repr_html_() for sentence in corpus[:_PICTURED_SENTENCES])
+    more = len(corpus) - _PICTURED_SENTENCES
+    rest = f"<p>and {more:,} more</p>" if more > 0 else ""
+    return f"<p>{html.escape(repr(corpus))}</p>{pictures}{rest}"

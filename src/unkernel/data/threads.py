@@ -1,4 +1,4 @@
-"""How many threads ``n_jobs`` asks for."""
+"""The number of threads that ``n_jobs`` asks for."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def _whole_number(n_jobs: SupportsIndex) -> int:
 
 
 def available_cores() -> int:
-    """Cores that this process may use: its CPU affinity and a container's CPU limit are respected."""
+    """Return the cores that this process may use, by its CPU affinity and its container's CPU limit."""
     try:
         cores = len(os.sched_getaffinity(0))
-    except (AttributeError, OSError):  # neither macOS nor Windows has it
+    except (AttributeError, OSError):  # on macOS and Windows
         cores = os.cpu_count() or 1
     return max(min(cores, _quota_cores() or cores), 1)
 
 
 def _quota_cores() -> int | None:
-    """Cores that the control group's CPU time amounts to, rounded up; None where there is no limit."""
+    """Return the CPU limit of the control group, rounded up to cores; None if there is none."""
     with contextlib.suppress(OSError, ValueError):
         with open(_CPU_QUOTA, encoding="ascii") as file:  # noqa: PTH123 (pathlib is slow to import)
             quota, period = file.read().split()

@@ -63,7 +63,7 @@ def test_rows_are_cut_as_arrays_are(table, data):
         assert_rows(rows[cut], table[cut])
     with pytest.raises(IndexError):
         _ = rows[[size]]
-    with pytest.raises(IndexError, match="cut by a slice"):
+    with pytest.raises(IndexError, match="selected by a slice"):
         _ = rows[np.zeros((1, 1), int)] if size else rows[np.zeros((0, 1), int)]
 
 

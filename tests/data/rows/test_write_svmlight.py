@@ -16,7 +16,7 @@ from scipy import sparse
 
 from unkernel import _core
 from unkernel.data import read_svmlight, write_svmlight
-from unkernel.data.rows import svmlight
+from unkernel.data.rows import svmlight_writer
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 matrices = hnp.arrays(
@@ -123,7 +123,7 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(failure, suffix, tmp_path
             raise failure
         return format_rows(*arguments)
 
-    monkeypatch.setattr(svmlight, "format_svmlight", fail_later)
+    monkeypatch.setattr(svmlight_writer, "format_svmlight", fail_later)
     with pytest.raises(type(failure)):
         write_svmlight(path, np.ones((100_000, 10)), np.ones(100_000))
     assert path.read_text() == "old"

@@ -40,7 +40,7 @@ def test_whether_there_are_tags():
     assert (read(text, tagged=True)[0].pos, read(text, tagged=True)[0].tags) == (None, ["X", "Y"])
     assert read(TWO, tagged=False)[0].tags is None
     assert (read("a\n")[0].words, read("a\n")[0].pos, read("a\n").tagged) == (["a"], None, False)
-    with pytest.raises(FormatError, match="where a word and its tag are expected"):
+    with pytest.raises(FormatError, match="a word and its tag"):
         read("\na\n", tagged=True)
     assert len(read("", tagged=True)) == 0
 

@@ -230,13 +230,13 @@ def test_trees_are_replaced_and_nothing_else():
     [
         ([0, 1], ["a", "b", "c"], "2 heads for 3 words"),
         ([0, 1, 0], ["a", "b"], "2 relations for 3 words"),
-        ([[0, 1, 0]], ["a", "b", "c"], "heads of 1 sentences, where there are 2"),
+        ([[0, 1, 0]], ["a", "b", "c"], "heads of 1 sentences"),
         ([[0], [1, 0]], ["a", "b", "c"], "sentence 0 has 2 words and 1 heads"),
         ([0, 2, 0], ["a", "b", "c"], "sentence 0, word 2: the head 2 is not another of its 2 words"),
         ([0, 1, 2], ["a", "b", "c"], "sentence 1, word 1: the head 2"),
         ([0, -2, 0], ["a", "b", "c"], "a head is the number of a word"),
         ([0, 2**31, 0], ["a", "b", "c"], "a head is the number of a word"),
-        ([0.0, 1.0, 0.0], ["a", "b", "c"], "whole numbers"),
+        ([0.0, 1.0, 0.0], ["a", "b", "c"], "integers"),
         ([0, 1, 0], ["a", "b\tc", "c"], "would end its column"),
         ([0, 1, 0], ["a", "b\n", "c"], "would end its column"),
         ([0, 1, 0], ["a", "\0", "c"], "NUL byte"),
@@ -274,7 +274,7 @@ def test_from_words():
         (([["a", 3.5]],), TypeError, "3.5 is not a string"),
         ((["They", "saw"],), TypeError, "lists of words"),
         (([["a"]], [["X", "Y"]]), ValueError, "sentence 0 has 1 words and 2 tags"),
-        (([["a"]], [["X"], ["Y"]]), ValueError, "tags of 2 sentences, where there are 1"),
+        (([["a"]], [["X"], ["Y"]]), ValueError, "tags of 2 sentences"),
     ],
 )
 def test_words_that_are_none(arguments, error, message):

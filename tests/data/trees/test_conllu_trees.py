@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from reference import real_data
 from reference.preorders import brackets
-from unkernel.data.text.conll import Treebank, Word, read_conllu
+from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.text.conll_sentence import Word
 from unkernel.data.trees.conllu_trees import from_sentence
 
 DOGS = (
@@ -85,10 +86,10 @@ def test_deep_and_wide_sentences(shape):
     ("heads", "message"),
     [
         ([], "without words"),
-        ([0, 0], "word 2 is at fault: a second root"),
-        ([0, 3], "word 2 is at fault: the head 3 is not a word"),
-        ([0, -1], "word 2 is at fault: the head -1 is not a word"),
-        ([0, 3, 2], "word 2 is at fault: the heads go round in a circle, 2 → 3 → 2"),
+        ([0, 0], "word 2: a second root"),
+        ([0, 3], "word 2: the head 3 is not a word"),
+        ([0, -1], "word 2: the head -1 is not a word"),
+        ([0, 3, 2], "word 2: the heads form a cycle, 2 → 3 → 2"),
     ],
 )
 def test_words_that_make_no_tree(heads, message):

@@ -154,7 +154,7 @@ def test_one_example():
 
 @pytest.mark.parametrize("place", [3, -4, 10**20])
 def test_places_that_are_not_there(place):
-    with pytest.raises(IndexError, match="3 examples"):
+    with pytest.raises(IndexError, match="of 3"):
         Forest(SMALL)[place]
     with pytest.raises((IndexError, OverflowError)):
         Forest(SMALL)[[0, place]]
@@ -184,7 +184,7 @@ def test_extending_is_adding_at_the_end():
     ids=["channels", "vectors", "nothing"],
 )
 def test_forests_that_cannot_be_extended(arguments):
-    with pytest.raises(ValueError, match="one tree each"):
+    with pytest.raises(ValueError, match="one channel"):
         Forest(**arguments).extend(SMALL)
 
 

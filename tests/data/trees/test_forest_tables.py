@@ -157,7 +157,7 @@ def test_what_is_asked_about_is_left_alone():
 
 def test_examples_of_several_trees_are_not_taken_apart():
     forest = Forest({"a": SMALL, "b": SMALL})
-    with pytest.raises(ValueError, match=r"cut its forest instead"):
+    with pytest.raises(ValueError, match=r"select examples"):
         Forest([forest[0], "(A b)"])
 
 

@@ -1,8 +1,8 @@
 """Rows in compressed form, with numpy alone.
 
-Models and engines need four arrays of a sparse matrix, not its arithmetic. They keep them in
-:class:`CsrRows`, so that a compiled model is loaded and asked without scipy; :func:`canonical_rows` is the
-one place where matrices and arrays become such rows.
+Models and engines need the arrays of a sparse matrix, not its arithmetic. They keep them in
+:class:`CsrRows`, so that a compiled model loads and predicts without scipy. :func:`canonical_rows` converts
+matrices and arrays to such rows.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LARGEST_INT32 = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class CsrRows:
-    """Sparse rows as the core reads them. The attributes are called as those of scipy's ``csr_matrix``.
+    """Sparse rows as the core reads them, with the attributes of scipy's ``csr_matrix``.
 
     Attributes
     ----------
     indptr : (rows + 1,) int32 or int64
-        Where the entries of each row begin and end.
+        The offsets of the rows in the entries.
     indices : (entries,) of the same type
-        The columns of the entries, ascending and without repeats in each row.
+        The columns of the entries, strictly ascending in each row.
     data : (entries,) float64
         Their values.
     shape : (rows, columns)
@@ -51,7 +51,7 @@ class CsrRows:
 
     @classmethod
     def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
-        """Return rows of arrays that are known to be sound; indices become 32-bit where these suffice."""
+        """Return rows made of valid arrays; indices become 32-bit if these suffice."""
         narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
         index_type = np.int32 if narrow else np.int64
         return cls(
@@ -63,20 +63,20 @@ class CsrRows:
 
     @property
     def nnz(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.indices)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """The size of all arrays in bytes."""
         return int(self.indptr.nbytes + self.indices.nbytes + self.data.nbytes)
 
     def row_of_entry(self) -> NDArray[np.intp]:
-        """Return the row that each entry is in."""
+        """Return the row number of each entry."""
         return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
 
     def __getitem__(self, places: Any) -> CsrRows:
-        """Return some of the rows: a slice, a list of numbers or a mask."""
+        """Return the rows that a slice, a list of numbers or a mask selects."""
         if isinstance(places, slice) and places.step in (None, 1):
             begin, end, _ = places.indices(self.shape[0])
             indptr = self.indptr[begin : max(begin, end) + 1]
@@ -84,7 +84,7 @@ class CsrRows:
             return self._with(indptr - indptr[0], self.indices[entries], self.data[entries])
         chosen = np.arange(self.shape[0])[places]
         if chosen.ndim != 1:
-            raise IndexError("rows are cut by a slice, a list of numbers or a mask")
+            raise IndexError("rows are selected by a slice, a list of numbers or a mask")
         lengths = np.diff(self.indptr)[chosen]
         indptr = np.zeros(len(chosen) + 1, self.indptr.dtype)
         np.cumsum(lengths, out=indptr[1:])
@@ -95,12 +95,12 @@ class CsrRows:
         return CsrRows(indptr, indices, data, (len(indptr) - 1, self.shape[1]))
 
     def filter_entries(self, entries: NDArray[np.bool_]) -> CsrRows:
-        """Return the rows with only those of their entries for which the mask is true."""
+        """Return the rows with only the entries for which the mask is true."""
         counts = np.concatenate([[0], np.cumsum(entries)]).astype(self.indptr.dtype)
         return self._with(counts[self.indptr], self.indices[entries], self.data[entries])
 
     def select_columns(self, columns: NDArray[np.int64]) -> CsrRows:
-        """Return the given columns, which ascend, numbered from 0."""
+        """Return the given columns, which must ascend, renumbered from 0."""
         place = np.searchsorted(columns, self.indices)
         known = place < len(columns)
         known[known] = columns[place[known]] == self.indices[known]
@@ -108,12 +108,12 @@ class CsrRows:
         return CsrRows.of(rest.indptr, place[known], rest.data, len(columns))
 
     def sort_columns(self) -> CsrRows:
-        """Return the same rows with the entries of each in the order of their columns."""
+        """Return the same rows with the entries of each row sorted by column."""
         order = np.lexsort((self.indices, self.row_of_entry()))
         return self._with(self.indptr, self.indices[order], self.data[order])
 
     def transposed_product(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the (columns, k) product of these rows, transposed, with a (rows, k) matrix."""
+        """Return the product of the transposed rows with a (rows, k) matrix, of shape (columns, k)."""
         row_of_entry = self.row_of_entry()
         result = np.empty((self.shape[1], matrix.shape[1]))
         for place in range(matrix.shape[1]):
@@ -122,17 +122,17 @@ class CsrRows:
         return result
 
     def copy(self) -> CsrRows:
-        """Return the same rows in arrays of their own."""
+        """Return the same rows in new arrays."""
         return self._with(self.indptr.copy(), self.indices.copy(), self.data.copy())
 
     def toarray(self) -> NDArray[np.float64]:
-        """Return all values, zeros too."""
+        """Return the rows as a dense array."""
         result = np.zeros(self.shape)
         result[self.row_of_entry(), self.indices] = self.data
         return result
 
     def to_scipy(self) -> sparse.csr_matrix:
-        """Return the same rows as a matrix of scipy, which shares the arrays where it can."""
+        """Return the rows as a scipy matrix, which shares the arrays if possible."""
         from scipy import sparse
 
         arrays = (self.data, self.indices, self.indptr)
@@ -143,7 +143,7 @@ class CsrRows:
 
 
 def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
-    """Return rows one below the other, as wide as the widest."""
+    """Return the rows of all parts, one part below the other, as wide as the widest."""
     counts = np.concatenate([[0], *(np.diff(part.indptr) for part in parts)])
     return CsrRows.of(
         np.cumsum(counts, dtype=np.int64),
@@ -154,30 +154,29 @@ def stack_rows(parts: Sequence[CsrRows]) -> CsrRows:
 
 
 def narrow(rows: Any) -> CsrRows:
-    """Return rows with 32-bit indices, for what only looks for columns that it knows.
+    """Return rows with 32-bit indices, for engines that only look up known columns.
 
-    Columns that 32 bits cannot hold all become the largest number that they can; more entries than that are a
-    ``ValueError``.
+    Columns beyond 32 bits become the largest 32-bit number; more entries than that raise a ``ValueError``.
     """
     if rows.nnz > _LARGEST_INT32:
-        raise ValueError("rows with more than 2^31 entries are too many at once; take some at a time")
+        raise ValueError("rows with more than 2^31 entries are too many at once; split them")
     columns = np.minimum(rows.indices, _LARGEST_INT32)
     return CsrRows.of(rows.indptr, columns, rows.data, min(rows.shape[1], _LARGEST_INT32))
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix or array of scipy, which only exists where scipy has been imported."""
+    """Return whether X is a sparse matrix or array, without importing scipy."""
     scipy_sparse = sys.modules.get("scipy.sparse")
     return scipy_sparse is not None and bool(scipy_sparse.issparse(X))
 
 
 def canonical_rows(X: Any) -> CsrRows:
-    """Rows in the one form that models and engines take: sorted, without repeated or zero entries, float64.
+    """Convert rows to the form that models and engines take: float64, sorted, without duplicates or zeros.
 
     Parameters
     ----------
     X : CsrRows, array or sparse matrix of shape (rows, columns)
-        ``CsrRows`` are taken as they are. A matrix that is in that form already is not copied.
+        ``CsrRows`` are returned unchanged. A matrix that has this form already is not copied.
     """
     if isinstance(X, CsrRows):
         return X
@@ -185,12 +184,12 @@ def canonical_rows(X: Any) -> CsrRows:
 
 
 def _from_dense(X: NDArray[np.float64]) -> CsrRows:
-    if len(X) == 1:  # in fewer steps, which cost more than a row's numbers
+    if len(X) == 1:  # fewer steps, whose overhead exceeds the work on one row
         row: NDArray[np.float64] = X[0]
         (columns,) = row.nonzero()
         return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
     present = X != 0
-    if present.all():  # searching for the columns would take longest
+    if present.all():  # a search for the columns would take longest
         columns = np.tile(np.arange(X.shape[1], dtype=np.int32), len(X))
         return CsrRows.of(X.shape[1] * np.arange(len(X) + 1), columns, X.flatten(), X.shape[1])
     indptr = np.zeros(len(X) + 1, np.int64)
@@ -209,7 +208,7 @@ def _from_sparse(X: Any) -> CsrRows:
     indptr, indices = matrix.indptr, matrix.indices
     if indptr.dtype != indices.dtype:
         indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
-    end = indptr[-1]  # there may be room for more entries
+    end = indptr[-1]  # the arrays may be longer
     rows = CsrRows(indptr, indices[:end], matrix.data[:end], (int(matrix.shape[0]), int(matrix.shape[1])))
     return rows if rows.data.all() else rows.filter_entries(rows.data != 0)
 
@@ -218,12 +217,12 @@ def _from_sparse(X: Any) -> CsrRows:
 
 
 def check_sparse(X: Any) -> None:
-    """Check what is a sparse matrix before scipy converts it: scipy would read and write outside of arrays.
+    """Check a sparse matrix before scipy converts it: scipy would read and write out of bounds.
 
     Raises
     ------
     ValueError
-        If the arrays of the matrix do not fit its shape, or each other.
+        If the arrays of the matrix do not fit its shape or each other.
     """
     if not is_sparse(X):
         return
@@ -268,13 +267,13 @@ def _is_integral(numbers: Any) -> bool:
 def _check_length(values: Any, numbers: Any) -> None:
     if len(values) != len(numbers):
         raise ValueError(
-            f"the sparse matrix is malformed: it has {len(values)} values and places for {len(numbers)}"
+            f"the sparse matrix is malformed: it has {len(values)} values and {len(numbers)} indices"
         )
 
 
 def _check_numbers(numbers: Any, size: int, what: str) -> None:
     if not _is_integral(numbers):
-        raise ValueError(f"the sparse matrix is malformed: its {what} numbers are no integers")
+        raise ValueError(f"the sparse matrix is malformed: its {what} numbers are not integers")
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
         wrong = numbers.min() if numbers.min() < 0 else numbers.max()
         raise ValueError(f"the sparse matrix is malformed: it has a {what} {wrong}, and {size} {what}s")

@@ -1,4 +1,4 @@
-"""What callers may give as rows: what scikit-learn's ``check_array`` takes, without scikit-learn."""
+"""Checks of rows given by callers, as in scikit-learn's ``check_array``, without scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _DOUBLE_BYTES = 8  # bytes
 
 
 def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
-    """Return the rows that a caller gave, after a check that they are a table of finite numbers.
+    """Check that the rows of a caller are a table of finite numbers, and return them in canonical form.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (rows, columns)
-        Numbers of any type, or what numpy reads as such.
+        Numbers, or values that numpy converts to numbers.
 
     Raises
     ------
     ValueError, TypeError
-        If X does not have two dimensions, has fewer rows or columns than it must, or holds what is no finite
+        If X does not have two dimensions, has too few rows or columns, or has a value that is not a finite
         real number.
     """
     if isinstance(X, CsrRows):
@@ -43,10 +43,10 @@ def check_rows(X: Any, *, min_rows: int = 1, min_columns: int = 1) -> CsrRows:
 
 
 def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
-    """The rows that a caller gave, if they are a plain table of finite numbers, of that width if it is given.
+    """Return the rows of a caller if they are a plain table of finite numbers (of that width), else None.
 
-    None asks for the full checks, which also convert, and say what is wrong. They take many times as long as
-    the answer to a single row.
+    None asks for the full checks, which convert values and explain errors. They take many times as long as a
+    prediction for a single row.
 
     >>> plain_rows(np.array([[0.0, 2.0]])).indices.tolist()
     [1]
@@ -56,7 +56,7 @@ def plain_rows(X: Any, width: int | None = None) -> CsrRows | None:
     if is_sparse(X):
         table = X if X.format == "csr" and X.dtype == np.float64 else None
     else:
-        table = X if type(X) is np.ndarray else _from_list(X)  # subclasses have meanings of their own
+        table = X if type(X) is np.ndarray else _from_list(X)  # subclasses may behave differently
     if table is None or table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "fiub":
         return None
     if table.dtype.itemsize > _DOUBLE_BYTES or table.shape[1] != (width or table.shape[1]):
@@ -70,22 +70,22 @@ def _from_list(X: Any) -> NDArray[Any] | None:
         return None
     try:
         return np.asarray(X)
-    except (ValueError, TypeError, OverflowError):  # the full checks say which
+    except (ValueError, TypeError, OverflowError):  # the full checks explain it
         return None
 
 
 def check_inputs(*given: Any) -> None:
-    """Check what libraries would take without a look: malformed sparse matrices, and masked values."""
+    """Refuse what libraries accept unchecked: malformed sparse matrices and masked values."""
     for X in given:
         check_sparse(X)
         if isinstance(X, np.ma.MaskedArray) and X.mask.any():
-            raise ValueError("masked values are missing ones: leave them out, or fill them in (X.filled)")
+            raise ValueError("masked values are missing values: leave them out, or fill them in (X.filled)")
         if getattr(X, "ndim", 0) == 2 and isinstance(getattr(X, "dtype", None), np.dtype):
             _check_real(X.dtype)
 
 
 def _unwrap_frame(X: Any) -> Any:
-    """What a data frame of pandas holds: its missing values become NaN, its sparse columns stay sparse."""
+    """Return the table of a data frame: missing values become NaN, sparse columns stay sparse."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(X, pandas.DataFrame):
         return X
@@ -124,16 +124,14 @@ def _check_real(dtype: np.dtype[Any]) -> None:
     if dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
     if dtype.kind in "Mm":
-        raise ValueError(
-            "Dates and times are no numbers: say what about them counts, such as days since then"
-        )
+        raise ValueError("Dates and times are not numbers: convert them, for example to days since a date")
 
 
 def _check_finite(values: NDArray[np.float64]) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(values.sum()):  # one pass; a sum may overflow although all values are finite
+        if np.isfinite(values.sum()):  # one pass; the sum of finite values may overflow
             return
     if np.isnan(values).any():
-        raise ValueError("Input X contains NaN: a missing value is no number; leave it out or fill it in")
+        raise ValueError("Input X contains NaN: leave missing values out or fill them in")
     if np.isinf(values).any():
         raise ValueError("Input X contains infinity or a value too large for float64")

@@ -1,8 +1,7 @@
-"""Files in the svmlight (LIBSVM) text format; docs/formats/svmlight.md describes it."""
+"""Read the svmlight (LIBSVM) text format; docs/formats/svmlight.md describes it."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
@@ -10,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from unkernel._core import SvmlightParser, format_svmlight
-from unkernel.data.files import BLOCK_BYTES, Source, name_of, open_writer, read_blocks
-from unkernel.data.rows.csr import CsrRows, is_sparse
-from unkernel.data.rows.row_checks import check_rows
+from unkernel._core import SvmlightParser
+from unkernel.data.files import BLOCK_BYTES, Source, name_of, read_blocks
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 
@@ -25,9 +22,7 @@ Int64s = npt.NDArray[np.int64]
 ZeroBased = bool | Literal["auto"]
 
 _LARGEST_INDEX = 2**63 - 2
-_LARGEST_EXACT_INTEGER = 2**53
 _CACHED_BYTES = 1 << 17
-_ITEMS_PER_WRITE = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,7 +288,7 @@ def _check_dtype(dtype: npt.DTypeLike) -> np.dtype[Any]:
 
 
 def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int]:
-    """Return the smallest and the largest index that a file may use."""
+    """Return the smallest and the largest index allowed in a file."""
     if zero_based not in (True, False, "auto"):
         raise ValueError(f'zero_based must be True, False or "auto", got {zero_based!r}')
     smallest = 1 if zero_based is False else 0
@@ -307,7 +302,7 @@ def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int
 def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
     used = max(0, parser.largest_index - first_index + 1)
     if n_features is not None and used > n_features:
-        # Only now is it known that the file counts from 0.
+        # Only the end of the file tells that its indices start at 0.
         reason = (
             f"index {parser.largest_index} is beyond {n_features - 1}, the last that n_features={n_features} "
             "allows in a file with an index 0; allow more features"
@@ -333,111 +328,5 @@ def _to_csr(offsets: Int64s, indices: Int64s, values: npt.NDArray[Any], columns:
     X.has_sorted_indices = True
     X.has_canonical_format = True
     if values.dtype != np.float64:
-        X.eliminate_zeros()  # what is too small for the narrower type
+        X.eliminate_zeros()  # values too small for the narrower type
     return X
-
-
-def write_svmlight(
-    path_or_file: Source,
-    X: Any,
-    y: npt.ArrayLike,
-    *,
-    qid: npt.ArrayLike | None = None,
-    zero_based: bool = False,
-    comment: str | None = None,
-) -> None:
-    """Write rows in the svmlight (LIBSVM) format.
-
-    Numbers are written so that reading the file gives exactly the same values.
-
-    Parameters
-    ----------
-    path_or_file : path, or open binary or text file
-        Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
-        replaced in one step, or left unchanged if writing fails.
-    X : array or sparse matrix of shape (n_rows, n_features)
-        Finite numbers. Zeros are not written; if the last columns hold only zeros, read the file with
-        ``n_features``.
-    y : array of shape (n_rows,)
-        Finite labels.
-    qid : array of int of shape (n_rows,), default=None
-        Query numbers.
-    zero_based : bool, default=False
-        Whether the first column has the number 0 instead of 1. Read such a file with ``zero_based=True``.
-    comment : str, default=None
-        Text for the top of the file; each of its lines gets a ``#``.
-
-    See Also
-    --------
-    read_svmlight : Read such a file.
-
-    Examples
-    --------
-    >>> import io
-    >>> from unkernel import write_svmlight
-    >>> file = io.StringIO()
-    >>> write_svmlight(file, [[0.5, 0.0], [0.0, 2.0]], [1, -1])
-    >>> print(file.getvalue(), end="")
-    1 1:0.5
-    -1 2:2
-    """
-    matrix = _check_matrix(X)
-    labels = _check_labels(y)
-    queries = _check_queries(qid)
-    for what, count in (("y", len(labels)), ("qid", len(labels) if qid is None else len(queries))):
-        if count != matrix.shape[0]:
-            raise ValueError(f"X has {matrix.shape[0]} rows and {what} has {count}: inconsistent lengths")
-    arrays = (matrix, labels, queries, 0 if zero_based else 1)
-    with open_writer(path_or_file) as write:
-        if comment is not None:
-            write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
-        for begin, end in _row_blocks(matrix.indptr):
-            write(format_svmlight(*arrays, begin, end))
-
-
-def _check_matrix(X: Any) -> CsrRows:
-    _check_exact_integers(X.data if is_sparse(X) else X, "X")
-    return check_rows(X, min_columns=0)
-
-
-def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
-    """Return one number per row, also where they are given as a column."""
-    array = np.asarray(values)
-    if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
-        return array.reshape(-1)
-    raise ValueError(f"{name} should be a 1d array, got an array of shape {array.shape} instead")
-
-
-def _check_labels(y: npt.ArrayLike) -> Float64s:
-    _check_exact_integers(y, "y")
-    labels = np.ascontiguousarray(_column(y, "y"), dtype=np.float64)
-    if not np.isfinite(labels).all():
-        raise ValueError("y contains NaN or infinity; the format has finite labels only")
-    return labels
-
-
-def _check_exact_integers(values: npt.ArrayLike, name: str) -> None:
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu" or array.size == 0:
-        return
-    if max(-int(array.min()), int(array.max())) > _LARGEST_EXACT_INTEGER:
-        raise ValueError(f"{name} has integers beyond 2^53, which a double does not hold; scale them down")
-
-
-def _check_queries(qid: npt.ArrayLike | None) -> Int64s:
-    if qid is None:
-        return np.empty(0, dtype=np.int64)
-    queries = _column(qid, "qid")
-    if queries.dtype.kind not in "iu":
-        raise ValueError(f"qid must be integers, got {queries.dtype}")
-    if queries.size and int(queries.max()) >= 2**63:
-        raise ValueError("qid must fit into 64 bits with a sign")
-    return np.ascontiguousarray(queries, dtype=np.int64)
-
-
-def _row_blocks(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows that together have about as many labels and entries as one call should format."""
-    items = offsets.astype(np.int64) + np.arange(len(offsets))
-    cuts = np.searchsorted(items, np.arange(0, items[-1], _ITEMS_PER_WRITE))
-    bounds = np.unique(np.append(cuts, len(offsets) - 1)).tolist()
-    return itertools.pairwise(bounds)

@@ -11,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
-from unkernel.data.corpus_html import corpus_html
 from unkernel.data.files import Source, name_of, open_writer, read_blocks
-from unkernel.data.text.columns import LONGEST_SENTENCE
+from unkernel.data.repr_html import corpus_html
+from unkernel.data.text.columns import LONGEST_SENTENCE, check_on_error
 from unkernel.errors import FormatError
-
-ON_ERROR = ("raise", "skip")
 
 
 class Morpheme(NamedTuple):
@@ -60,7 +58,7 @@ class Morpheme(NamedTuple):
 
 
 class SkippedSentence(NamedTuple):
-    """A sentence that was left out: where it is bad, and why."""
+    """A sentence that was skipped: the place and the reason of the error."""
 
     line: int
     column: int
@@ -223,7 +221,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
     def __getitem__(
         self, index: int | slice | Sequence[int] | NDArray[Any]
     ) -> BunsetsuSentence | BunsetsuCorpus:
-        """Return a sentence, or a corpus of those that a slice or a list of numbers chooses."""
+        """Return a sentence, or a corpus of the sentences that a slice or a list of numbers selects."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             chosen = np.arange(len(self))[index]
             if chosen.ndim != 1:
@@ -246,7 +244,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
     @cached_property
     def first_bunsetsu(self) -> NDArray[np.int64]:
-        """Where the bunsetsu of each sentence begin, followed by the total number."""
+        """The first bunsetsu of each sentence, followed by the total number."""
         return np.asarray(self._text.first_bunsetsu)
 
     @property
@@ -272,10 +270,10 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         given = np.asarray(heads)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise ValueError(
-                f"heads are a list of integers, got an array of {given.dtype} with shape {given.shape}"
+                f"heads must be a list of integers, got an array of {given.dtype} with shape {given.shape}"
             )
         if given.size and not np.array_equal(given, given.astype(np.int32)):
-            raise ValueError("heads are numbers of bunsetsu, and some of these are far too large")
+            raise ValueError("heads are numbers of bunsetsu, and some of them are too large")
         own = given.astype(np.int32)
         letters = b"D" * len(own) if types is None else types
         self._text.check_heads(own, letters)
@@ -309,7 +307,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
 
 def parse_corpus(data: bytes, file: str, *, line: int, skip: bool) -> BunsetsuCorpus:
-    """Sentences of a file from its given line on; bad ones are an error or are skipped."""
+    """Parse sentences, whose first line has the given number in the file."""
     text = BunsetsuText(data, file, line, skip)
     return BunsetsuCorpus(text, np.asarray(text.heads), text.types, file)
 
@@ -350,8 +348,8 @@ def read_bunsetsu(source: Source, *, on_error: str = "raise") -> BunsetsuCorpus:
     >>> corpus[0].surfaces, corpus[0].heads
     (('本を', '読む'), (1, -1))
     """
-    _check_on_error(on_error)
-    return parse_corpus(b"".join(read_blocks(source)), name_of(source), line=1, skip=on_error == "skip")
+    skip = check_on_error(on_error)
+    return parse_corpus(b"".join(read_blocks(source)), name_of(source), line=1, skip=skip)
 
 
 def read_bunsetsu_parts(
@@ -385,16 +383,16 @@ def read_bunsetsu_parts(
     >>> [len(part) for part in read_bunsetsu_parts(io.BytesIO(sentence.encode() * 3), part_bytes=120)]
     [1, 2]
     """
-    _check_on_error(on_error)
+    skip = check_on_error(on_error)
     if part_bytes < 1:
         raise ValueError(f"part_bytes must be at least 1, got {part_bytes}")
-    return split_parts(read_blocks(source, part_bytes), name_of(source), skip=on_error == "skip")
+    return split_parts(read_blocks(source, part_bytes), name_of(source), skip=skip)
 
 
 def split_parts(
     pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[BunsetsuCorpus]:
-    """Yield the sentences of a file that comes in pieces of any length."""
+    """Yield corpora of whole sentences from a file that comes in pieces of any length."""
     line, held, seen = 1, b"", 0
     for block in pieces:
         held += block
@@ -411,14 +409,9 @@ def split_parts(
         yield parse_corpus(held, name, line=line, skip=skip)
 
 
-def _check_on_error(on_error: str) -> None:
-    if on_error not in ON_ERROR:
-        raise ValueError(f"on_error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
-
-
 BunsetsuSource = Source | BunsetsuCorpus
 
 
 def as_corpus(source: BunsetsuSource) -> BunsetsuCorpus:
-    """Return the corpus itself, or the one that is read from the source."""
+    """Return the corpus itself, or read it from the source."""
     return source if isinstance(source, BunsetsuCorpus) else read_bunsetsu(source)

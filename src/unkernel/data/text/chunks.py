@@ -99,7 +99,7 @@ class ChunkSentence(ColumnSentence):
         return f"{draw_chunks(self.words, self.tags or ['O'] * len(self))}\n"
 
     def _repr_html_(self) -> str:
-        """Give notebooks the same."""
+        """Give notebooks the drawing."""
         import html
 
         return f"<p>{html.escape(self.draw())}</p>"
@@ -205,7 +205,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         return self._with_tags(*number_names(flatten_values(tags, np.diff(self.offsets), "tags")))
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
-        """Return the same from an array of all words; a tag is a number in `names`."""
+        """Return a copy with other tags, from an array of all words; a tag is an index of `names`."""
         return self._of(parse_again(self._text, self._write_tags(numbers, names)), True)
 
     def _write_tags(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:
@@ -302,6 +302,6 @@ def read_chunks(
         return ChunkCorpus._of(text, text.columns > 2)
     if tagged and text.columns == 1:
         raise FormatError(
-            text.file, text.sentence_line(0), 0, "1 column, where a word and its tag are expected"
+            text.file, text.sentence_line(0), 0, "1 column, but a word and its tag are expected"
         )
     return ChunkCorpus._of(text, bool(tagged))

@@ -1,8 +1,8 @@
-"""What corpora of columns have in common: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
+"""The base of corpora in columns: treebanks (:mod:`.conll`) and chunked text (:mod:`.chunks`).
 
-The native ``ColumnText`` owns the bytes of a file and knows where its sentences, tokens and fields are.
-Corpora and sentences are views of it; what is written differs from what was read only in the columns that
-were replaced.
+The native ``ColumnText`` owns the bytes of a file and the offsets of its sentences, tokens and fields.
+Corpora and sentences are views of it. A written corpus differs from the file only in the columns that were
+replaced.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import ColumnText, whole_sentences
-from unkernel.data.corpus_html import corpus_html
 from unkernel.data.files import Source, name_of, open_writer, read_blocks
+from unkernel.data.repr_html import corpus_html
 from unkernel.errors import FormatError
 
 Format = Literal["conllu", "conllx", "chunks"]
@@ -32,30 +32,30 @@ _MEMORY_NAME = "<memory>"
 def read_columns(
     source: Source, format: Format, *, trees: str = "none", on_error: OnError = "raise"
 ) -> ColumnText:
-    """Return the whole of a file."""
+    """Read a whole file."""
     skip = check_on_error(on_error)
     return ColumnText(b"".join(read_blocks(source)), name_of(source), format, 0, trees, skip, 1)
 
 
 def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
-    """Text that was made here."""
+    """Parse text that was made in memory."""
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
 def parse_again(text: ColumnText, data: bytes) -> ColumnText:
-    """Return the text with other columns: bad sentences that were skipped are skipped again."""
+    """Parse `data`, a text whose columns were replaced, as it was before: bad sentences are skipped again."""
     skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
     again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
     if again.sentences != text.sentences:
         raise ValueError(
             f"{text.sentences} sentences become {again.sentences} when they are read again, as bad ones were "
-            "skipped: leave these out (corpus[:]), and then replace columns"
+            "skipped: select the good ones (corpus[:]) before you replace columns"
         )
     return again
 
 
 def check_on_error(on_error: str) -> bool:
-    """Return whether bad sentences are skipped."""
+    """Check the option, and return whether bad sentences are skipped."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     return on_error == "skip"
@@ -69,9 +69,9 @@ def read_column_blocks(
     size: int = BLOCK_BYTES,
     longest: int = LONGEST_SENTENCE,
 ) -> Iterator[ColumnText]:
-    r"""Return a file of any length, as blocks of whole sentences, in memory that does not grow with it.
+    r"""Read a file of any length as blocks of whole sentences, in bounded memory.
 
-    The texts of the blocks, one after another, are the file; lines are numbered as they are in it.
+    The texts of all blocks together are the file; lines have their numbers in the file.
 
     Parameters
     ----------
@@ -79,12 +79,12 @@ def read_column_blocks(
         Plain or compressed, as for :func:`~unkernel.data.read_conllu`.
     format : {"conllu", "conllx", "chunks"}, default="conllu"
     on_error : {"raise", "skip"}, default="raise"
-        What becomes of bad sentences: the first is a FormatError, or all are left out and listed by the
+        What to do with bad sentences: raise a FormatError for the first one, or skip them and list them in
         ``skipped()`` of their block.
     size : int, default=1 MiB
-        About how many bytes a block has.
+        Approximate number of bytes per block.
     longest : int, default=64 MiB
-        A sentence that is longer than this number of bytes is a FormatError, whatever `on_error` is.
+        Longer sentences (in bytes) raise a FormatError, whatever `on_error` is.
 
     Yields
     ------
@@ -106,7 +106,7 @@ def read_column_blocks(
 def split_blocks(
     pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[ColumnText]:
-    """Yield the same of a file that comes in pieces of any length."""
+    """Yield blocks of whole sentences from a file that comes in pieces of any length."""
     held, line, columns = b"", 1, 0
     for read in pieces:
         held += read
@@ -123,7 +123,7 @@ def split_blocks(
 
 
 class ColumnSentence:
-    """A sentence of a text of columns; never changes."""
+    """An immutable sentence of a text in columns."""
 
     __slots__ = ("_number", "_source")
 
@@ -132,7 +132,7 @@ class ColumnSentence:
         self._number = number
 
     def _tokens(self) -> tuple[int, int]:
-        """Return the first of the text's tokens that is in the sentence, and the first behind it."""
+        """Return the range of the sentence in the tokens of the text: the first one, and the end."""
         return self._source.first_token(self._number), self._source.first_token(self._number + 1)
 
     def _column(self, number: int) -> list[str]:
@@ -153,7 +153,7 @@ class ColumnSentence:
 
     @property
     def _content(self) -> tuple[Any, ...]:
-        """What makes two sentences equal; can be hashed."""
+        """The content by which sentences are compared and hashed."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -169,7 +169,7 @@ _Sentence = TypeVar("_Sentence")
 
 
 class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
-    """Sentences of a text of columns; never changes."""
+    """An immutable sequence of the sentences of a text in columns."""
 
     _text: ColumnText
 
@@ -231,7 +231,7 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
         """Give notebooks the first sentences."""
         return corpus_html(self)
 
-    # --- What is in it --------------------------------------------------------------------------------
+    # --- Properties ----------------------------------------------------------------------------------
 
     @property
     def _format(self) -> Any:
@@ -285,7 +285,7 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
 
 
 def flatten_values(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
-    """Return one value per word: as it is, or joined where it is a list for each sentence."""
+    """Return one value per word; lists of values per sentence are concatenated."""
     if len(values) and not isinstance(values[0], str | Number):
         check_lengths([len(own) for own in values], lengths.tolist(), what)
         values = list(chain.from_iterable(values))
@@ -296,31 +296,31 @@ def flatten_values(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
 
 def check_lengths(found: list[int], expected: list[int], what: str) -> None:
     if len(found) != len(expected):
-        raise ValueError(f"{what} of {len(found)} sentences, where there are {len(expected)}")
+        raise ValueError(f"{what} of {len(found)} sentences, but there are {len(expected)}")
     for sentence, (own, words) in enumerate(zip(found, expected, strict=True)):
         if own != words:
             raise ValueError(f"sentence {sentence} has {words} words and {own} {what}")
 
 
 def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the different names, in the order of their first sight, and the number of each."""
+    """Number the names by first occurrence: return the number of each, and the distinct names."""
     table: dict[str, int] = {}
     numbers = np.fromiter((table.setdefault(name, len(table)) for name in names), np.int32)
     return numbers, list(table)
 
 
 def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
-    """Heads as the core takes them."""
+    """Check heads, and return them as the array that the core takes."""
     array = np.asarray(heads)
     if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"heads are whole numbers, got {array.dtype}")
+        raise ValueError(f"heads must be integers, got {array.dtype}")
     if array.size and not -1 <= array.min() <= array.max() < 2**31:
         raise ValueError("a head is the number of a word, or 0 for the root")
     return np.ascontiguousarray(array, np.int32)
 
 
 def check_field(value: Any, sentence: int, forbidden: re.Pattern[str]) -> str:
-    """Return a field of a text that is made here."""
+    """Check a field of a text that is made in memory, and return it."""
     if not isinstance(value, str):
         raise TypeError(f"sentence {sentence}: {value!r} is not a string")
     if not value or forbidden.search(value):

@@ -1,14 +1,14 @@
-"""Sentences as objects of JSON."""
+"""Sentences as JSON objects."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from unkernel.data.text.conll import COLUMNS, Sentence
+from unkernel.data.text.conll_sentence import COLUMNS, Sentence
 
 
 def sentence_to_json(sentence: Sentence) -> dict[str, Any]:
-    """Comments, words and multiword tokens, which have an `id` such as "2-3"; without what is empty."""
+    """Return the comments, words and multiword tokens (with an `id` such as "2-3"), without empty fields."""
     rows = [line.split("\t") for line in str(sentence).split("\n") if line and not line.startswith("#")]
     found: dict[str, Any] = {"text": sentence.text} | sentence.metadata
     found["words"] = [_word(row) for row in rows if "-" not in row[0]]

@@ -7,31 +7,25 @@ from collections.abc import Iterator
 from types import EllipsisType
 from typing import Any, NamedTuple
 
-from unkernel.data.trees.preorder import Preorder
+from unkernel.data.trees.preorder import Preorder, list_nodes
 
-# Fields for type checkers alone, or redundant: an interpolation's `str` repeats the rest of the tree.
-_LEFT_OUT = frozenset({"type_comment", "type_ignores", "str"})
-_USUAL = {"level": 0, "is_async": 0, "simple": 1, "conversion": -1}
-# Optional children of the same kind: the tree has to say which of them is present.
-_TOLD_APART = frozenset({"lower", "upper", "step", "vararg", "kwarg", "bound", "default_value"})
+# Fields for type checkers, and the `str` of interpolations, which repeats the rest of the tree.
+_IGNORED_FIELDS = frozenset({"type_comment", "type_ignores", "str"})
+_DEFAULTS = {"level": 0, "is_async": 0, "simple": 1, "conversion": -1}
+# Optional children of the same kind, which need a label that tells which one is present.
+_LABELLED_FIELDS = frozenset({"lower", "upper", "step", "vararg", "kwarg", "bound", "default_value"})
 
 _NOTHING = "-"
 _LONG = "..."
-_LONGEST_TEXT = 24
-_LARGEST_NUMBER_BITS = 64
+_MAX_TEXT_LENGTH = 24
+_MAX_NUMBER_BITS = 64
 
 
 class _Field(NamedTuple):
-    """A node that is named after a field, not after a class."""
+    """A node that is labelled by a field, not by a class."""
 
     label: str
     children: list[_Node]
-
-
-class _Done(NamedTuple):
-    """Marks the end of a node's subtree on the stack."""
-
-    identity: int
 
 
 _Node = ast.AST | _Field | str
@@ -48,22 +42,23 @@ def from_ast(node: ast.AST) -> Preorder:
                          (BinOp (Name (id: PI)) Mult (Name (id: r))))))
 
     - A node is labelled by its class. A class that has no fields is a leaf (``Mult``, ``Pass``); one that
-      has fields, all of them empty, has the single leaf ``-``: ``return`` is ``(Return -)``. So no class is
-      a leaf here and a node with children there, which productions could not tell apart.
+      only empty fields has the single leaf ``-``: ``return`` is ``(Return -)``. So no class is sometimes a
+      leaf and sometimes a node with children, which productions could not tell apart.
     - Names, and whatever else is text or a number, become ``(field: value)``. The colon keeps the field
       ``arg:`` from the class ``arg``. The name itself can be left out of a fragment: ``(Attribute (Name id:)
       attr:)`` is any attribute of any variable.
     - A list becomes a node ``(field: item ...)``, unless it is empty. Two functions then have a production
-      in common however many statements they have, and an ``else`` is not a longer ``if``. An item that is
-      not there is ``-``, as the key is in ``{**more}``.
-    - Any other child stands directly below its node. Where its place would not say what it is, it is below a
-      node of its own: the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of
-      a function, the ``bound:`` and ``default_value:`` of a type parameter.
+      in common however many statements they have, and an ``else`` is not a longer ``if``. A missing item is
+      ``-``, such as the key in ``{**more}``.
+    - Any other child stands directly below its node. Children whose role would be ambiguous get a node of
+    their
+      own: the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a function,
+      the ``bound:`` and ``default_value:`` of a type parameter.
     - A constant is ``(Constant (type: text))``, with the text that ``repr`` gives, or ``...`` if that is
-      long (more than 24 characters, the quotes counted): what a docstring says is seldom said twice. In a
+      long (more than 24 characters, quotes included): docstrings are rarely repeated. In a
       pattern, ``case None`` is ``(MatchSingleton (NoneType: None))``.
-    - Of the contexts, ``Store`` and ``Del`` are kept, as the last child: they say in a fragment of a single
-      node whether a variable is set or read. ``Load``, a quarter of what ``ast.parse`` makes, is not.
+    - Of the contexts, ``Store`` and ``Del`` are kept, as the last child: they tell in a fragment of a single
+      node whether a variable is set or read. ``Load``, a quarter of all nodes, is left out.
     - Flags and numbers with their usual value are left out (``level`` 0, ``is_async`` 0, ``simple`` 1,
       ``conversion`` -1), and so are type comments, the ``u`` of ``u"text"``, and all positions in the file.
 
@@ -72,7 +67,7 @@ def from_ast(node: ast.AST) -> Preorder:
     Parameters
     ----------
     node : ast.AST
-        What ``ast.parse`` returns, or any node below, of any depth. It is left as it is.
+        The result of ``ast.parse``, or any node in it, of any depth. It is not changed.
 
     Returns
     -------
@@ -81,16 +76,16 @@ def from_ast(node: ast.AST) -> Preorder:
     Raises
     ------
     ValueError
-        A node, made by hand, has a field that holds something else than nodes, text or numbers, or contains
-        itself.
+        A field of a node that was made by hand holds something other than nodes, text or numbers, or the tree
+        contains itself.
     TypeError
-        It is no node at all.
+        It is not a node.
 
     Notes
     -----
-    Names are spelt as they are, so that one spelt like a class (``Tuple``) has the label of that class.
-    Kernels that compare productions are not misled, as no class stands where names do (below ``id:``, say);
-    the partial tree kernel, which compares single labels, sees a small likeness.
+    A name that is spelt like a class (``Tuple``) has the label of that class. This does not affect kernels
+    that compare productions, as classes never stand in the place of names (such as below ``id:``); the
+    partial tree kernel, which compares single labels, sees a small similarity.
 
     Examples
     --------
@@ -101,25 +96,7 @@ def from_ast(node: ast.AST) -> Preorder:
     """
     if not isinstance(node, ast.AST):
         raise TypeError(f"expected an ast node, got {type(node).__name__}; ast.parse(text) makes one")
-    labels: list[str] = []
-    arities: list[int] = []
-    waiting: list[_Node | _Done] = [node]
-    above: set[int] = set()  # the ancestors of the present node
-    while waiting:
-        opened = waiting.pop()
-        if isinstance(opened, _Done):
-            above.discard(opened.identity)
-            continue
-        label, children = _expand(opened)
-        if isinstance(opened, ast.AST) and children:
-            if id(opened) in above:
-                raise ValueError(f"the tree contains itself, below a node {label}")
-            above.add(id(opened))
-            waiting.append(_Done(id(opened)))
-        labels.append(label)
-        arities.append(len(children))
-        waiting.extend(reversed(children))
-    return Preorder(labels, arities)
+    return list_nodes(node, _expand)
 
 
 def _expand(node: _Node) -> tuple[str, list[_Node]]:
@@ -134,14 +111,14 @@ def _expand(node: _Node) -> tuple[str, list[_Node]]:
 
 
 def _children(node: ast.AST, field: str) -> Iterator[_Node]:
-    """What a field adds to its node: one child or none."""
+    """Yield the child that a field adds to its node, if any."""
     value = getattr(node, field, None)
     match value:
         case None | [] | ast.Load():
             return
-        case _ if field in _LEFT_OUT or value == _USUAL.get(field):
+        case _ if field in _IGNORED_FIELDS or value == _DEFAULTS.get(field):
             return
-        case ast.AST() if field not in _TOLD_APART:
+        case ast.AST() if field not in _LABELLED_FIELDS:
             yield value
         case list():
             yield _Field(f"{field}:", [_item(node, field, item) for item in value])
@@ -169,13 +146,13 @@ def _constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a constant, if it is short; long ones are not formatted only to be measured."""
+    """Return the text of a constant, or ``...`` if it is long; very long values are not even formatted."""
     match value:
-        case str() | bytes() if len(value) > _LONGEST_TEXT:
+        case str() | bytes() if len(value) > _MAX_TEXT_LENGTH:
             return _LONG
-        case int() if value.bit_length() > _LARGEST_NUMBER_BITS:
+        case int() if value.bit_length() > _MAX_NUMBER_BITS:
             return _LONG
         case str() | bytes() | int() | float() | complex() | None | EllipsisType():
             text = repr(value)
-            return text if len(text) <= _LONGEST_TEXT else _LONG
+            return text if len(text) <= _MAX_TEXT_LENGTH else _LONG
     return _LONG

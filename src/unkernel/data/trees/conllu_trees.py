@@ -1,11 +1,11 @@
-"""Dependencies as the trees that tree kernels compare."""
+"""Dependency trees as trees for tree kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
-from unkernel.data.text.conll import Sentence, Word
+from unkernel.data.text.conll_sentence import Sentence, Word
 from unkernel.data.trees.preorder import Preorder
 
 Shape = Literal["grct", "lct", "loct"]
@@ -20,7 +20,7 @@ def from_sentence(
     lexical: Lexical = "lemma",
     pos: PartOfSpeech = "upos",
 ) -> Preorder:
-    """Turn a dependency tree into a tree that a kernel can compare (Croce, Moschitti & Basili, 2011).
+    """Turn a dependency tree into a tree for tree kernels (Croce, Moschitti & Basili, 2011).
 
     "Dogs bark loudly" has the shapes
 
@@ -44,12 +44,12 @@ def from_sentence(
     words : Sentence, or sequence of Word
         With exactly one root.
     shape : {"grct", "lct", "loct"}, default="grct"
-        Partial tree kernels go well with all three, subset tree kernels with the first.
+        Partial tree kernels suit all three, subset tree kernels only the first.
     lexical : {"lemma", "form", "lower"}, default="lemma"
-        What stands for a word: its lemma (where there is none, the form in lower case), its form, or the
-        form in lower case.
+        The text of a word: its lemma (or, if it has none, its form in lower case), its form, or its form in
+        lower case.
     pos : {"upos", "xpos"}, default="upos"
-        Which part of speech.
+        The part of speech.
 
     Returns
     -------
@@ -58,11 +58,11 @@ def from_sentence(
     Raises
     ------
     ValueError
-        The words make no tree, or an argument is none of those above.
+        The words do not form a tree, or an argument has an unknown value.
 
     Examples
     --------
-    >>> from unkernel.data.text.conll import Word
+    >>> from unkernel.data.text.conll_sentence import Word
     >>> from unkernel.data.trees.conllu_trees import from_sentence
     >>> dogs = Word("Dogs", "dog", "NOUN", "NNS", 2, "nsubj")
     >>> bark = Word("bark", "bark", "VERB", "VBP", 0, "root")
@@ -85,8 +85,8 @@ def from_sentence(
 
 
 # --- Shapes -----------------------------------------------------------------------------------------
-# Each gives the nodes parents first, as labels and numbers of children. A word waits on the stack as its
-# place in the sentence i, what belongs to the word alone as ~i.
+# Each yields the nodes as (label, number of children), parents first. On the stack, i stands for the subtree
+# of word i, and ~i for the leaves of the word itself.
 
 _Labels = Sequence[tuple[str, str, str]]
 _Nodes = Iterator[tuple[str, int]]
@@ -130,7 +130,7 @@ def _words_only(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nod
 
 
 def _dependents(heads: Sequence[int]) -> tuple[int, list[list[int]]]:
-    """Return the place of the root, and for every word the places of those that depend on it."""
+    """Return the position of the root, and the positions of the dependents of every word."""
     dependents: list[list[int]] = [[] for _ in heads]
     root = 0
     for i, head in enumerate(heads):
@@ -153,7 +153,7 @@ def _check_choice(name: str, value: str, choices: object) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, get_args(choices)))}, got {value!r}")
 
 
-# --- Whether heads make a tree ----------------------------------------------------------------------
+# --- Check of heads -----------------------------------------------------------------------------
 
 
 class _Fault(NamedTuple):
@@ -165,11 +165,11 @@ def _check_tree(heads: Sequence[int]) -> None:
     if not heads:
         raise ValueError("a sentence without words has no tree")
     if fault := _fault(heads):
-        raise ValueError(f"word {fault.place + 1} is at fault: {fault.reason}")
+        raise ValueError(f"word {fault.place + 1}: {fault.reason}")
 
 
 def _fault(heads: Sequence[int]) -> _Fault | None:
-    """Why the heads (numbers of words, 0 for the root) make no tree, and the first word that shows it."""
+    """Return the reason why heads (word numbers, 0 for the root) are not a tree, with the first bad word."""
     roots = [i for i, head in enumerate(heads) if head == 0]
     for i, head in enumerate(heads):
         if not 0 <= head <= len(heads):
@@ -177,11 +177,11 @@ def _fault(heads: Sequence[int]) -> _Fault | None:
     if len(roots) > 1:
         return _Fault(roots[1], f"a second root; word {roots[0] + 1} is one already (head 0)")
     circle = _circle(heads)
-    return _Fault(circle[0] - 1, f"the heads go round in a circle, {_path(circle)}") if circle else None
+    return _Fault(circle[0] - 1, f"the heads form a cycle, {_path(circle)}") if circle else None
 
 
 def _circle(heads: Sequence[int]) -> list[int]:
-    """The numbers of the words on the first circle, from the first of them on; empty where there is none."""
+    """Return the words of the first cycle, from its first word on; empty if there is none."""
     seen_from = [0] * (len(heads) + 1)  # the word from which this one was reached first
     for start in range(1, len(heads) + 1):
         at = start

@@ -1,4 +1,4 @@
-"""Trees that share one table of their subtrees."""
+"""Trees that share one table of subtrees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import Forest as SubtreeTable
 from unkernel.data.rows.csr import CsrRows, canonical_rows, is_sparse
-from unkernel.data.text.conll import Sentence
+from unkernel.data.text.conll_sentence import Sentence
 from unkernel.data.trees.ast_trees import from_ast
 from unkernel.data.trees.conllu_trees import from_sentence
 from unkernel.data.trees.nltk_trees import from_nltk
@@ -22,8 +22,8 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
-_SHORT_TEXT = 1 << 12  # bytes of a tree's text that are allowed for each tree of a list
-_FIRST = "0"  # the name of the only channel, unless the caller gave one
+_FREE_TEXT_BYTES = 1 << 12  # of each tree's text, not counted in the limit
+_ONLY_CHANNEL = "0"  # its name if the caller gives none
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Vectors:
     ----------
     matrix : CsrRows of shape (examples, features)
     present : (examples,) bool
-        Whether the example has a vector at all: a vector without entries differs from no vector.
+        Whether the example has a vector. A vector without entries differs from no vector.
     """
 
     matrix: CsrRows
@@ -81,11 +81,13 @@ class Forest:
     """
 
     def __init__(self, trees: Any = (), *, vectors: Any = None) -> None:
-        given = trees if isinstance(trees, Mapping) else {_FIRST: trees}
+        given = trees if isinstance(trees, Mapping) else {_ONLY_CHANNEL: trees}
         self._table = SubtreeTable()
         self._trees: dict[str, Roots] = {str(name): self._add(channel) for name, channel in given.items()}
-        named = vectors if isinstance(vectors, Mapping) else {} if vectors is None else {_FIRST: vectors}
-        self._vectors = {str(name): _whole(matrix) for name, matrix in named.items()}
+        named = (
+            vectors if isinstance(vectors, Mapping) else {} if vectors is None else {_ONLY_CHANNEL: vectors}
+        )
+        self._vectors = {str(name): _check_vectors(matrix) for name, matrix in named.items()}
         self.features: list[str] | None = None
         self._check()
 
@@ -147,12 +149,12 @@ class Forest:
     def __getitem__(self, places: Any) -> Forest | TreeExample:
         if isinstance(places, int | np.integer) and not isinstance(places, bool):
             if not -len(self) <= places < len(self):
-                raise IndexError(f"there are {len(self)} examples, and no number {places}")
+                raise IndexError(f"example {places} of {len(self)}")
             return TreeExample(self, int(places) % len(self))
         if not isinstance(places, slice):
             places = np.asarray(places)
             if places.ndim != 1 or (places.size and places.dtype.kind not in "biu"):
-                raise IndexError("a forest is cut by a number, a slice, a list of numbers or a mask")
+                raise IndexError("examples are selected by a number, a slice, a list of numbers or a mask")
             if places.size == 0:
                 places = places.astype(np.intp)
         trees = {name: roots[places] for name, roots in self._trees.items()}
@@ -164,7 +166,7 @@ class Forest:
 
     def __repr__(self) -> str:
         extra = f", vectors={list(self._vectors)}" if self._vectors else ""
-        channels = f", trees={list(self._trees)}" if list(self._trees) != [_FIRST] else ""
+        channels = f", trees={list(self._trees)}" if list(self._trees) != [_ONLY_CHANNEL] else ""
         return f"Forest({len(self)} examples, {self.nodes} subtrees{channels}{extra})"
 
     def extend(self, trees: Iterable[Any]) -> None:
@@ -179,13 +181,13 @@ class Forest:
             The trees to append.
         """
         if self._vectors or len(self._trees) != 1:
-            raise ValueError("only a forest of one tree each, without vectors, can be extended")
+            raise ValueError("only a forest with one channel and no vectors can be extended")
         (name,) = self._trees
         added = self._add(trees)
         with _EXTENDING:
             self._trees[name] = np.concatenate([self._trees[name], added])
 
-    # --- What it holds --------------------------------------------------------------------------------
+    # --- Contents -----------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> int:
@@ -310,15 +312,15 @@ class Forest:
         return [None if vectors is None else self._with_columns_of(other, vectors) for vectors in own]
 
     def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
-        """Vectors whose features have names, with the columns that these names have in another forest.
+        """Return vectors with named features in the columns that these names have in another forest.
 
-        Names that it does not have come behind: they match nothing, and still count for norms.
+        Unknown names get further columns: they match nothing, but count for norms.
         """
         if self is other or self.features == other.features:
             return vectors
         if self.features is None or other.features is None:
             raise ValueError(
-                "the features of one side have names and those of the other have numbers: give both the same"
+                "features have names on one side and numbers on the other: both must have the same"
             )
         known = {name: column for column, name in enumerate(other.features)}
         columns = np.array([known.setdefault(name, len(known)) for name in self.features], dtype=np.int32)
@@ -329,7 +331,7 @@ class Forest:
     # --- Adding ---------------------------------------------------------------------------------------
 
     def _add(self, trees: Iterable[Any], first: int = 0) -> Roots:
-        """Add trees to the table; errors count them from `first` on."""
+        """Add trees to the table and return their roots; errors count trees from `first` on."""
         if isinstance(trees, str):
             raise TypeError("expected several trees, got one string: put it into a list")
         trees = list(trees)
@@ -347,8 +349,8 @@ class Forest:
         if isinstance(tree, TreeExample):
             if tree.forest.vectors or len(tree.forest.trees) != 1:
                 raise ValueError(
-                    f"trees[{place}] has several trees, or vectors, which would be lost; cut its forest "
-                    "instead: forest[[0, 3]]"
+                    f"trees[{place}] has several trees, or vectors, which would be lost; select examples of "
+                    "its forest instead: forest[[0, 3]]"
                 )
             return int(np.asarray(self._table.absorb(tree.forest.table, tree.roots()))[0])
         preorder = _as_preorder(tree, place)
@@ -356,20 +358,20 @@ class Forest:
 
 
 def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: bool) -> list[str]:
-    """Return the trees below these roots as text; no tree is the empty string.
+    """Return the trees with these roots as text; no tree is the empty string.
 
-    A ``ValueError`` where they are longer than their table accounts for: subtrees that occur often are stored
-    once, so that a few nodes can be a tree that no memory holds.
+    Texts that are too long for their table raise a ``ValueError``: repeated subtrees are stored once, so that
+    a few nodes can stand for a tree that fits into no memory.
     """
     texts: list[str] = []
     left = int(table.longest_text)
     for root in roots:
         text = table.brackets(int(root), bracket_leaves)
-        left -= max(len(text) - _SHORT_TEXT, 0)
+        left -= max(len(text) - _FREE_TEXT_BYTES, 0)
         if left < 0:
             raise ValueError(
                 f"the trees cannot be written: after {len(texts)} of them, their text is longer than "
-                f"{int(table.longest_text):,} bytes, as they have the same subtrees very often"
+                f"{int(table.longest_text):,} bytes, as they repeat the same subtrees very often"
             )
         texts.append(text)
     return texts
@@ -434,7 +436,7 @@ class TreeExample:
 
 
 def as_forest(trees: Any, first: int = 0) -> Forest:
-    """The trees as a forest: a forest is returned as it is, examples of one forest become a part of it.
+    """Return trees as a forest; a forest is returned unchanged, examples of one forest as a part of it.
 
     Errors count trees from `first` on, for lists that are parts of others.
     """
@@ -449,16 +451,14 @@ def as_forest(trees: Any, first: int = 0) -> Forest:
         raise ValueError("there are no trees")
     for place, tree in enumerate(trees, first):
         if tree is None:
-            raise ValueError(
-                f"trees[{place}] is None, and not a tree; for examples that lack a tree, give a Forest"
-            )
+            raise ValueError(f"trees[{place}] is None, not a tree; give a Forest if examples have no tree")
     start = trees[0]
     if isinstance(start, TreeExample) and all(
         isinstance(tree, TreeExample) and tree.forest is start.forest for tree in trees
     ):
         return start.forest[np.array([tree.place for tree in trees], np.intp)]
     forest = Forest()
-    forest._trees[_FIRST] = forest._add(trees, first)
+    forest._trees[_ONLY_CHANNEL] = forest._add(trees, first)
     return forest
 
 
@@ -468,10 +468,10 @@ def has_trees(forest: Forest) -> bool:
 
 
 def _check_other_names(what: str, own: list[str], others: list[str]) -> None:
-    """Channels may be missing; but if one is missing and another is new, a name must be wrong."""
+    """Check names of channels: some may be missing, but if others are also new, a name is wrong."""
     if set(own) - set(others) and set(others) - set(own):
         raise ValueError(
-            f"the {what} are called {', '.join(own)}, and those of the other side {', '.join(others)}: give "
+            f"the {what} are called {', '.join(own)} on one side and {', '.join(others)} on the other: give "
             "both the same names"
         )
 
@@ -491,9 +491,9 @@ def _as_preorder(tree: Any, place: int) -> Preorder:
     )
 
 
-def _whole(matrix: Any) -> Vectors:
-    """Vectors that all examples have."""
+def _check_vectors(matrix: Any) -> Vectors:
+    """Check vectors, one per example, and return a copy."""
     rows = canonical_rows(matrix if is_sparse(matrix) else np.atleast_2d(np.asarray(matrix, np.float64)))
     if not np.isfinite(rows.data).all():
         raise ValueError("vectors must be finite")
-    return Vectors(rows.copy(), np.ones(rows.shape[0], bool))  # the caller may change theirs
+    return Vectors(rows.copy(), np.ones(rows.shape[0], bool))  # the caller may change the original

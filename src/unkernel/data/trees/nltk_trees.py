@@ -1,11 +1,11 @@
-"""Trees of the Natural Language Toolkit, which is not imported: what behaves like its ``Tree`` is one."""
+"""Trees of the Natural Language Toolkit, which is not imported: any object with the interface of ``Tree``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
-from unkernel.data.trees.preorder import Preorder
+from unkernel.data.trees.preorder import Preorder, list_nodes
 
 
 class NltkTree(Protocol):
@@ -16,22 +16,16 @@ class NltkTree(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class _Done(NamedTuple):
-    """Marks the end of a node's subtree on the stack."""
-
-    identity: int
-
-
 def from_nltk(tree: NltkTree) -> Preorder:
     """Turn an ``nltk.Tree`` into the form that the core reads.
 
-    A node's label is its ``label()``; a string among the children is a leaf, and so is a tree without
-    children: ``Tree("NN", [])`` stands for ``(NN)``.
+    The label of a node is its ``label()``. Leaves are strings and trees without children: ``Tree("NN", [])``
+    stands for ``(NN)``.
 
     Parameters
     ----------
     tree : nltk.Tree
-        Of any depth. It is left as it is.
+        A tree of any depth. It is not changed.
 
     Returns
     -------
@@ -43,7 +37,7 @@ def from_nltk(tree: NltkTree) -> Preorder:
         A label or a leaf is not a string, such as the pairs ``("dog", "NN")`` of tagged text; or the tree
         contains itself.
     TypeError
-        It is no tree at all.
+        It is not a tree.
 
     Examples
     --------
@@ -53,25 +47,15 @@ def from_nltk(tree: NltkTree) -> Preorder:
     """
     if not _is_tree(tree):
         raise TypeError(f"expected an nltk.Tree, got {_describe(tree)}{_advice_on_root(tree)}")
-    labels: list[str] = []
-    arities: list[int] = []
-    waiting: list[Any] = [tree]
-    above: set[int] = set()  # the ancestors of the present node
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, _Done):
-            above.discard(node.identity)
-            continue
-        if not isinstance(node, str):
-            if id(node) in above:
-                raise ValueError(f"the tree contains itself, below its node {_describe(_label(node))}")
-            above.add(id(node))
-            waiting.append(_Done(id(node)))
-        children = [] if isinstance(node, str) else list(node)
-        labels.append(node if isinstance(node, str) else _label(node))
-        arities.append(len(children))
-        waiting.extend(_check_child(child, labels[-1]) for child in reversed(children))
-    return Preorder(labels, arities)
+    return list_nodes(tree, _expand)
+
+
+def _expand(node: NltkTree | str) -> tuple[str, list[Any]]:
+    """Return the label and the children of a node."""
+    if isinstance(node, str):
+        return node, []
+    label = _label(node)
+    return label, [_check_child(child, label) for child in node]
 
 
 def _is_tree(node: Any) -> bool:
@@ -104,10 +88,10 @@ def _advice_on_leaf(leaf: Any) -> str:
 
 
 def _advice_on_root(node: Any) -> str:
-    return "; text in brackets becomes one by Tree.fromstring(text)" if isinstance(node, str) else ""
+    return "; Tree.fromstring(text) reads text in brackets" if isinstance(node, str) else ""
 
 
 def _describe(value: Any) -> str:
-    """Return the type of a value and, as far as it is short, the value."""
+    """Return the type of a value, and the value if it is short."""
     text = repr(value)
     return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -1,19 +1,20 @@
-"""Trees as two lists: the form in which the adapters hand a tree to the core."""
+"""Trees as two lists, the form in which adapters pass a tree to the core."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 
 class Preorder(NamedTuple):
-    """A tree, its nodes listed parents first and children from left to right.
+    """A tree as a list of its nodes: parents first, children from left to right.
 
     Attributes
     ----------
     labels : list of str
-        What stands at each node. Any text, the empty one as well: nothing is escaped.
+        The label of each node: any text, even the empty one. Nothing is escaped.
     arities : list of int
-        How many children each node has; 0 is a leaf.
+        The number of children of each node; leaves have 0.
 
     Examples
     --------
@@ -25,3 +26,35 @@ class Preorder(NamedTuple):
 
     labels: list[str]
     arities: list[int]
+
+
+class _SubtreeEnd(NamedTuple):
+    """Marks the end of a node's subtree on the stack."""
+
+    node: Any
+
+
+def list_nodes(root: Any, expand: Callable[[Any], tuple[str, Sequence[Any]]]) -> Preorder:
+    """List the nodes of a tree of any depth; `expand` returns the label and the children of a node.
+
+    A tree that contains itself raises a ``ValueError``.
+    """
+    labels: list[str] = []
+    arities: list[int] = []
+    waiting: list[Any] = [root]
+    ancestors: set[int] = set()  # of the current node, by id
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _SubtreeEnd):
+            ancestors.discard(id(node.node))
+            continue
+        label, children = expand(node)
+        if children:
+            if id(node) in ancestors:
+                raise ValueError(f"the tree contains itself, below a node {label!r}")
+            ancestors.add(id(node))
+            waiting.append(_SubtreeEnd(node))
+        labels.append(label)
+        arities.append(len(children))
+        waiting.extend(reversed(children))
+    return Preorder(labels, arities)

@@ -120,7 +120,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
 
 
 def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
-    """Return the beginning of the file, as far as the first character that is not blank."""
+    """Return the beginning of the file, up to the first block with text."""
     begin = b""
     for block in blocks:
         begin += block
@@ -140,7 +140,7 @@ def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
 
 
 def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
-    """Return the examples of lines that come in blocks, and what else the native reader found in them."""
+    """Read examples from blocks of lines; return the forest and the native reader's other results."""
     table = SubtreeTable()
     lines = TreeLines(name, table)
     for block in blocks:
@@ -149,7 +149,7 @@ def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str,
     found: dict[str, Any] = dict(lines.take())
     trees = {channel: _roots(found, number) for number, channel in enumerate(found["tree_channels"])}
     if not trees and not found["vector_channels"]:
-        trees = {"0": _roots(found, 0)}  # so that the forest has as many examples as there are lines
+        trees = {"0": _roots(found, 0)}  # one example per line
     vectors = {
         channel: _vectors(name, found, number) for number, channel in enumerate(found["vector_channels"])
     }
@@ -157,7 +157,7 @@ def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str,
 
 
 def label_values(names: list[str]) -> NDArray[Any]:
-    """Labels as integers or numbers if all are, else as text."""
+    """Return labels as integers or numbers if all are, else as text."""
     if not all(_NUMBER.fullmatch(name) for name in names):
         return np.array(names)
     numbers = np.array([float(name) for name in names])
@@ -168,7 +168,7 @@ def label_values(names: list[str]) -> NDArray[Any]:
 
 
 def _examples_of(ends: NDArray[np.int64]) -> NDArray[np.intp]:
-    """For each item, the example whose list it is in."""
+    """Return the example of each item, from the ends of the examples' lists."""
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
@@ -202,7 +202,7 @@ def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
 def _sum_repeats(
     owner: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64], examples: int, width: int
 ) -> CsrRows:
-    """Return rows of entries in any order; the values of entries of the same row and column are added."""
+    """Return rows made of entries in any order; values of the same row and column are added."""
     order = np.lexsort((columns, owner))
     owner, columns, values = owner[order], columns[order], values[order]
     first = np.ones(len(order), bool)

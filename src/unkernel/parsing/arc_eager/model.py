@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from unkernel._core import ArcEagerSpec
 from unkernel.data.files import Source
 from unkernel.data.text.columns import parse_again
-from unkernel.data.text.conll import COLUMNS, Treebank, read_conllu
+from unkernel.data.text.conll import Treebank, read_conllu
+from unkernel.data.text.conll_sentence import COLUMNS
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.text.conll import Sentence, Treebank
+from unkernel.data.text.conll import Treebank
+from unkernel.data.text.conll_sentence import Sentence
 from unkernel.errors import warn_caller
 from unkernel.parsing.text.characters import is_blank
 

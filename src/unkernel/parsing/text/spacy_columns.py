@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from unkernel.data.text.conll import Sentence
+from unkernel.data.text.conll_sentence import Sentence
 from unkernel.parsing.text.gold_text import TextToken, text_tokens
 
 _ROOT = "ROOT"  # as spaCy calls it

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from unkernel._core import SequenceFeatures, TagColumn, restored_sequence_features, tag_text
 from unkernel.data.frames import frame_of
 from unkernel.data.text.columns import parse_again
-from unkernel.data.text.conll import COLUMNS, Treebank
+from unkernel.data.text.conll import Treebank
+from unkernel.data.text.conll_sentence import COLUMNS
 from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container

@@ -1,4 +1,4 @@
-"""Pictures: arcs over the words (SVG) and trees for the terminal; chunks in brackets."""
+"""Drawings: arcs over words (SVG), trees for the terminal, and chunks in brackets."""
 
 from unkernel.data.text.drawing._chunks import draw_chunks
 from unkernel.data.text.drawing._svg import draw_svg

@@ -8,9 +8,9 @@ from unkernel.data.text.drawing._input import replace_controls
 
 
 def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
-    """Words in one line, with their chunks in brackets; of tags in any scheme.
+    """Draw words on one line, with their chunks in brackets; tags can have any scheme.
 
-    B and S begin a chunk, and so does whatever comes after O, E, S or another type.
+    B and S begin a chunk, and so does any tag after O, E, S or another type.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def draw_chunks(words: Sequence[str], tags: Sequence[str]) -> str:
 
 
 def _begins(before: str, tag: str) -> bool:
-    """Return whether a chunk begins with the second of two tags."""
+    """Return whether a chunk begins with `tag`, which follows the tag `before`."""
     if tag == "O":
         return False
     return tag[0] in "BS" or before[0] in "OES" or before.partition("-")[2] != tag.partition("-")[2]

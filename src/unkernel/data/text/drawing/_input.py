@@ -1,4 +1,4 @@
-"""What is drawn: words, and for each the place of its head."""
+"""The input of drawings: words and the positions of their heads."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 ROOT, NO_HEAD = -1, -2
 
-# These change the direction of what follows; in a picture that would move other words.
+# These change the direction of the text that follows, which would move other words of a drawing.
 _DIRECTIONS = {*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
 @dataclass(frozen=True)
 class Dependencies:
-    """A sentence to draw; heads are places from 0 on, ROOT or NO_HEAD."""
+    """A sentence to draw; heads are positions from 0 on, ROOT or NO_HEAD."""
 
     words: list[str]
     heads: list[int]
@@ -24,7 +24,7 @@ class Dependencies:
 
 
 def dependencies(words: Any, heads: Any, labels: Any, tags: Any, base: int) -> Dependencies:
-    """Return the arguments of both pictures, checked: a sentence with columns, or lists."""
+    """Check the arguments of both drawings: a sentence with columns, or lists."""
     if heads is None:
         if not hasattr(words, "forms"):
             raise TypeError("give a sentence of a treebank, or words and heads")
@@ -72,7 +72,7 @@ def _acts(character: str) -> bool:
 
 
 def cells(text: str) -> int:
-    """Return how many cells of a terminal the text takes: East Asian characters two, combining marks none."""
+    """Return the width of a text in terminal cells: East Asian characters take two, combining marks none."""
     return sum(map(character_cells, text))
 
 

@@ -1,9 +1,9 @@
 """Arcs over the words, as SVG.
 
-An arc goes from the head up, across and down to the dependent, where it has its arrow. The shorter are drawn
-first, each above all that it goes over; words stand far enough apart for the labels, which interrupt their
-own arc. So no label meets another, and arcs meet only where the dependencies themselves cross; there labels
-step aside.
+An arc goes from the head up, across and down to the dependent, where it has its arrow. Shorter arcs are drawn
+first, and each arc is above all arcs that it spans. Labels interrupt their own arc, and words stand far
+enough apart for them. So labels never overlap, and arcs meet only where dependencies cross; there labels move
+aside.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 from unkernel.data.text.drawing._input import ROOT, Dependencies, character_cells, dependencies
 
 _WORD_SIZE, _TAG_SIZE, _LABEL_SIZE = 16, 11, 12
-_LEVEL = 24  # from one level of arcs to the next; more than the height of a label
-_LEG = 9  # from one leg on a word to the next
-_GAP = 14  # between words
+_LEVEL_HEIGHT = 24  # more than the height of a label
+_LEG_SPACING = 9
+_WORD_GAP = 14
 _MARGIN = 12
 _CORNER = 9
 _ARROW = 6
-_MOST_CROSSINGS = 100  # of words below an arc that its label steps aside for
-# Greys and a blue that can be read on white and on black; the words have the colour of the text around.
+_MAX_CROSSINGS = 100  # words below an arc for which its label moves aside
+# Greys and a blue that are legible on white and on black; words have the colour of the surrounding text.
 _ARC_COLOUR, _LABEL_COLOUR, _TAG_COLOUR = "#8a949e", "#4a86c8", "#8a949e"
 _NARROW, _WIDE = frozenset("iIjlftr.,:;'\"!|()[]{}-` "), frozenset("mwMW@%—…")
 _NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -58,13 +58,13 @@ def draw_svg(
     Parameters
     ----------
     words, heads, labels, tags, base
-        As in :func:`draw_text`: a sentence, or words with what is known of them.
+        As in :func:`draw_text`.
 
     Returns
     -------
     str
-        A whole SVG picture. Text in it is escaped; it has the colour of the text around it, so that it can be
-        shown on any background.
+        A complete SVG image. Its text is escaped, and has the colour of the surrounding text, so that it can
+        be shown on any background.
 
     Examples
     --------
@@ -83,13 +83,13 @@ class _Picture:
         self._arcs = _arcs(sentence)
         self._roots = [word for word, head in enumerate(sentence.heads) if head == ROOT]
         self._levels = max((arc.level for arc in self._arcs), default=0) + bool(self._roots)
-        self._base = _MARGIN + _LABEL_SIZE / 2 + self._levels * _LEVEL
+        self._base = _MARGIN + _LABEL_SIZE / 2 + self._levels * _LEVEL_HEIGHT
         self._offsets: dict[tuple[_Arc, int], float] = {}
         self._root_offsets: dict[int, float] = {}
-        self._standing: list[list[tuple[int, float]]] = []  # on each word: legs, by the level and the place
+        self._standing: list[list[tuple[int, float]]] = []  # on each word: legs as (level, offset)
         self._set_legs()
         self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._standing])
-        reach = [len(legs) / 2 * _LEG for legs in self._standing]
+        reach = [len(legs) / 2 * _LEG_SPACING for legs in self._standing]
         texts = zip(sentence.words, sentence.tags, strict=True)
         halves = [max(_width(word, _WORD_SIZE), _width(tag, _TAG_SIZE)) / 2 for word, tag in texts]
         self._halves = [max(pair) for pair in zip(halves, reach, strict=True)]
@@ -115,10 +115,10 @@ class _Picture:
         ]
         return "\n".join(parts)
 
-    # --- Where things are -----------------------------------------------------------------------------
+    # --- Layout -----------------------------------------------------------------------------------
 
     def _set_legs(self) -> None:
-        """Return how far beside the middle of a word each arc stands on it.
+        """Set the offset of each arc from the middle of its words.
 
         From the left: arcs to the left, the lowest first, the root, arcs to the right, the lowest last.
         """
@@ -132,7 +132,7 @@ class _Picture:
         for word, legs in enumerate(on):
             self._standing.append([])
             for place, (_, own) in enumerate(sorted(legs, key=lambda leg: leg[0])):
-                offset = (place - (len(legs) - 1) / 2) * _LEG
+                offset = (place - (len(legs) - 1) / 2) * _LEG_SPACING
                 self._standing[word].append((self._levels if own is None else own.level, offset))
                 if own is None:
                     self._root_offsets[word] = offset
@@ -140,33 +140,33 @@ class _Picture:
                     self._offsets[own, word] = offset
 
     def _centres(self) -> list[float]:
-        """The middle of each word: as far to the left as the words and the labels before it let it be."""
+        """Return the middle of each word, as far left as earlier words and labels allow."""
         arcs_to: list[list[_Arc]] = [[] for _ in self._sentence.words]
         for arc in self._arcs:
             arcs_to[arc.ends[1]].append(arc)
         x: list[float] = []
         last_root = -1
         for word, half in enumerate(self._halves):
-            least = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _GAP
+            least = _MARGIN + half if word == 0 else x[-1] + self._halves[word - 1] + half + _WORD_GAP
             for arc in arcs_to[word]:
                 room = _width(arc.label, _LABEL_SIZE) + 2 * _CORNER + 8
                 other = arc.ends[0]
                 least = max(least, x[other] + self._offsets[arc, other] - self._offsets[arc, word] + room)
             if word in self._root_offsets:
-                before = x[last_root] + self._root_half(last_root) + _GAP if last_root >= 0 else _MARGIN
+                before = x[last_root] + self._root_half(last_root) + _WORD_GAP if last_root >= 0 else _MARGIN
                 least = max(least, before + self._root_half(word))
                 last_root = word
             x.append(least)
         return x
 
     def _root_half(self, word: int) -> float:
-        """Half of what the label of a root takes, with the place of its line beside the middle."""
+        """Return half the width of a root's label, plus the offset of its line."""
         if word not in self._root_offsets:
             return 0.0
         return _width(self._sentence.labels[word], _LABEL_SIZE) / 2 + abs(self._root_offsets[word])
 
     def _middle_of_label(self, arc: _Arc) -> float:
-        """Return the middle of the arc, or beside it where legs of other arcs would go through the label."""
+        """Return the middle of the arc, or a place beside it if legs of other arcs would cross the label."""
         begin, end = sorted((self._leg(arc, arc.head), self._leg(arc, arc.dependent)))
         half, middle = _width(arc.label, _LABEL_SIZE) / 2 + 4, (begin + end) / 2
         walls = [begin + _CORNER, *self._legs_through(arc), end - _CORNER]
@@ -175,21 +175,21 @@ class _Picture:
         return min(places, key=lambda place: abs(place - middle), default=middle)
 
     def _legs_through(self, arc: _Arc) -> list[float]:
-        """Return where legs of higher arcs, and of roots, cross the arc."""
+        """Return the places where legs of higher arcs and of roots cross the arc."""
         first, last = arc.ends
         crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
-        if not arc.label or len(crossing) > _MOST_CROSSINGS:
+        if not arc.label or len(crossing) > _MAX_CROSSINGS:
             return []
         legs = [(word, *leg) for word in crossing.tolist() for leg in self._standing[word]]
         return sorted(self._x[word] + offset for word, level, offset in legs if level > arc.level)
 
     def _height(self, level: int) -> float:
-        return self._base - level * _LEVEL
+        return self._base - level * _LEVEL_HEIGHT
 
     def _leg(self, arc: _Arc, word: int) -> float:
         return self._x[word] + self._offsets[arc, word]
 
-    # --- What is drawn --------------------------------------------------------------------------------
+    # --- Drawing -----------------------------------------------------------------------------------
 
     def _lines(self) -> Iterator[str]:
         foot = self._base - _ARROW
@@ -230,9 +230,9 @@ class _Picture:
 
 
 def _arcs(sentence: Dependencies) -> list[_Arc]:
-    """Return the arcs, the shorter first, each one level above the highest that it meets."""
+    """Return the arcs, shorter ones first, each one level above the highest arc that it spans."""
     ends = [(min(word, head), max(word, head), word) for word, head in enumerate(sentence.heads) if head >= 0]
-    skyline = np.zeros(len(sentence.words), np.int64)  # over the gap behind each word
+    skyline = np.zeros(len(sentence.words), np.int64)  # the highest level over the gap after each word
     arcs = []
     for first, last, word in sorted(ends, key=lambda arc: (arc[1] - arc[0], arc)):
         level = int(skyline[first:last].max()) + 1
@@ -242,7 +242,7 @@ def _arcs(sentence: Dependencies) -> list[_Arc]:
 
 
 def _width(text: str, size: float) -> float:
-    """Return an upper estimate of the width of a text: fonts differ."""
+    """Return an upper estimate of the width of a text, as fonts differ."""
     return size * sum(map(_em, text))
 
 

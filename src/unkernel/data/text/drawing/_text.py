@@ -1,8 +1,8 @@
 """Trees for the terminal.
 
-Words stand below each other. A word that has dependents has a bar, which goes from the first to the last of
-them and of itself; a line goes from the bar of its head through its own bar to the word. Bars of heads stand
-to the left of those of their dependents, so that the way up is the way to the left.
+Words stand below each other. A word with dependents has a vertical bar, which spans the word and all its
+dependents. A horizontal line leads from the bar of its head, through its own bar, to the word. The bars of
+heads are to the left of the bars of their dependents, so that the way up is the way to the left.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from unkernel.data.text.drawing._input import ROOT, Dependencies, cells, character_cells, dependencies
 
-# By what a place is joined to: up, down, left, right.
+# By the sides to which a cell is connected: up, down, left, right.
 _JOINTS = {
     (False, True, False, True): "╭",
     (True, False, False, True): "╰",
@@ -21,7 +21,7 @@ _JOINTS = {
     (True, False, True, True): "┴",
     (True, True, True, True): "┼",
 }
-_MOST_LEVELS = 60  # beyond this a head is named by its number
+_MAX_LEVELS = 60  # further heads are given by their numbers
 _ELLIPSIS = "…"
 
 
@@ -36,26 +36,25 @@ def draw_text(
 ) -> str:
     """Draw a dependency tree for the terminal: one word per line, its head to the left.
 
-    Arcs that do not fit, and those of heads that go round in a circle, are named by numbers (``← 7``).
+    Arcs that do not fit and heads in a cycle are given by numbers (``← 7``).
 
     Parameters
     ----------
     words : Sentence, or sequence of str
-        A sentence has all the rest.
+        A sentence has its own heads, labels and tags.
     heads : sequence of int, optional
         Numbers of words.
     labels, tags : sequence of str, optional
         Relations and parts of speech; ``_`` is none.
     base : {1, 0}, default=1
-        The number of the first word. With 1, a root has the head 0 and a word without a head -1; with 0, -1
-        and -2.
+        The number of the first word. Roots have the head ``base - 1``, words without a head ``base - 2``.
     width : int, optional
-        The cells that a line may have.
+        Largest number of terminal cells per line.
 
     Returns
     -------
     str
-        Lines, each with its end.
+        The drawing, several lines.
 
     Examples
     --------
@@ -69,7 +68,7 @@ def draw_text(
     if width is not None and width < 1:
         raise ValueError(f"width must be positive, got {width}")
     sentence = dependencies(words, heads, labels, tags, base)
-    most = _MOST_LEVELS if width is None else max(0, min(_MOST_LEVELS, width // 4 - 1))
+    most = _MAX_LEVELS if width is None else max(0, min(_MAX_LEVELS, width // 4 - 1))
     bars = _bars(sentence.heads, most)
     trunks = _Grid(sentence.heads, bars).lines()
     text = _columns(
@@ -83,7 +82,7 @@ def draw_text(
 
 
 def _bars(heads: list[int], most: int) -> dict[int, int]:
-    """Return the level of each word's bar, counted from the words on; without those that cannot be drawn."""
+    """Return the level of each word's bar, counted from the words; bars that cannot be drawn are left out."""
     spans = _spans(heads)
     levels: dict[int, int] = {}
     taken = [bytearray(len(heads)) for _ in range(most)]
@@ -99,7 +98,7 @@ def _bars(heads: list[int], most: int) -> dict[int, int]:
 def _place(
     word: int, span: tuple[int, int], lowest: int, taken: list[bytearray], levels: dict[int, int]
 ) -> None:
-    """On the lowest level that no other bar of these rows is on; without crossings that is the first."""
+    """Put a bar on the lowest level that is free in its rows; without crossings, this is the first."""
     first, last = span
     for level in range(lowest, len(taken)):
         if taken[level].find(1, first, last + 1) < 0:
@@ -109,7 +108,7 @@ def _place(
 
 
 def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
-    """For each word with dependents the first and the last row of its bar, and the dependents."""
+    """Return, for each word with dependents, the first and last row of its bar, and the dependents."""
     dependents: dict[int, list[int]] = {}
     for word, head in enumerate(heads):
         if head >= 0:
@@ -118,7 +117,7 @@ def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
 
 
 def _dependents_first(heads: list[int]) -> list[int]:
-    """Words in an order in which heads follow their dependents; without those on a circle or above one."""
+    """Return words, heads after their dependents, without cycles and the words above them."""
     waiting_for = [0] * len(heads)
     for head in heads:
         if head >= 0:
@@ -134,7 +133,7 @@ def _dependents_first(heads: list[int]) -> list[int]:
 
 
 class _Grid:
-    """The part of the picture to the left of the words: two cells a level, and two for the line of a root."""
+    """The drawing to the left of the words: two cells per level, and two for the line of a root."""
 
     def __init__(self, heads: list[int], bars: dict[int, int]) -> None:
         self._heads, self._bars = heads, bars
@@ -154,7 +153,7 @@ class _Grid:
         return ["".join(row) for row in self._rows]
 
     def _line_to(self, word: int) -> None:
-        """From the bar of the head to the word, or from the left for a root."""
+        """Draw the line from the bar of the head, or from the left edge for a root, to the word."""
         head = self._heads[word]
         if head == ROOT:
             begin = 0
@@ -170,7 +169,7 @@ class _Grid:
         column, joined = self._column(head), {head, *dependents}
         comes_from_left = self._heads[head] == ROOT or self._heads[head] in self._bars
         for row in range(first, last + 1):
-            # A line of another word that crosses the bar goes below it.
+            # Lines of other words cross below the bar.
             sides = (row > first, row < last, row == head and comes_from_left, True)
             self._rows[row][column] = _JOINTS[sides] if row in joined else "│"
 
@@ -179,7 +178,7 @@ class _Grid:
 
 
 def _columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
-    """Words, tags and relations below each other; words are cut where there is no room for them."""
+    """Return the lines of words, tags and relations; words that do not fit are cut."""
     notes = [f"← {head + base}" if head >= 0 and head not in bars else "" for head in sentence.heads]
     are_named = any(notes)
     numbers = [f"{word + base}" if are_named else "" for word in range(len(notes))]

@@ -1,0 +1,230 @@
+"""Sentences of treebanks and their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unkernel._core import ColumnText
+from unkernel.data.text.columns import ColumnSentence
+
+COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS)}
+
+
+class Word(NamedTuple):
+    """A word of a sentence, with its columns; ``"_"`` means that a column is empty.
+
+    Attributes
+    ----------
+    form : str
+        The word as it is written.
+    lemma : str
+        Its dictionary form.
+    upos : str
+        Universal part of speech (CPOSTAG in CoNLL-X).
+    xpos : str
+        Part of speech of the treebank's own tag set (POSTAG in CoNLL-X).
+    head : int
+        Number of the word it depends on, counted from 1; 0 for the root, -1 if the file gives none.
+    deprel : str
+        Dependency relation to that word.
+    feats : str, default="_"
+        Morphological features.
+    deps : str, default="_"
+        Enhanced dependencies (PHEAD in CoNLL-X).
+    misc : str, default="_"
+        Any other annotation (PDEPREL in CoNLL-X).
+
+    See Also
+    --------
+    Sentence : The sentence that a word belongs to.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> word = Treebank.from_words([["Dogs", "bark"]], [["NOUN", "VERB"]], heads=[[2, 0]])[0].words[0]
+    >>> word.form, word.upos, word.head
+    ('Dogs', 'NOUN', 2)
+    """
+
+    form: str
+    lemma: str
+    upos: str
+    xpos: str
+    head: int
+    deprel: str
+    feats: str = "_"
+    deps: str = "_"
+    misc: str = "_"
+
+
+class Sentence(ColumnSentence):
+    """A sentence of a treebank, one list per column.
+
+    Sentences are immutable. Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words, but
+    they are part of ``str(sentence)``. You get sentences by indexing a treebank.
+
+    Parameters
+    ----------
+    source : ColumnText
+        The text that holds the sentence.
+    number : int
+        Number of the sentence in that text, counted from 0.
+
+    See Also
+    --------
+    Treebank : A sequence of sentences.
+    unkernel.read_conllu : Read a treebank.
+
+    Examples
+    --------
+    >>> from unkernel.data import Treebank
+    >>> sentence = Treebank.from_words([["Dogs", "bark"]], [["NOUN", "VERB"]], heads=[[2, 0]])[0]
+    >>> sentence.forms, sentence.upos, sentence.heads
+    (['Dogs', 'bark'], ['NOUN', 'VERB'], [2, 0])
+    >>> print(sentence.text, len(sentence))
+    Dogs bark 2
+    """
+
+    __slots__ = ()
+
+    def _named_column(self, column: str) -> list[str]:
+        return self._column(COLUMN_NUMBERS[column])
+
+    @property
+    def forms(self) -> list[str]:
+        """The words as they are written."""
+        return self._named_column("form")
+
+    @property
+    def lemmas(self) -> list[str]:
+        """The dictionary forms."""
+        return self._named_column("lemma")
+
+    @property
+    def upos(self) -> list[str]:
+        """The universal parts of speech (CPOSTAG in CoNLL-X)."""
+        return self._named_column("upos")
+
+    @property
+    def xpos(self) -> list[str]:
+        """The treebank's own parts of speech (POSTAG in CoNLL-X)."""
+        return self._named_column("xpos")
+
+    @property
+    def feats(self) -> list[str]:
+        """The morphological features."""
+        return self._named_column("feats")
+
+    @property
+    def heads(self) -> list[int]:
+        """The heads, counted from 1; 0 for the root, -1 where the file gives none."""
+        begin, end = self._tokens()
+        heads: list[int] = np.asarray(self._source.heads)[begin:end].tolist()
+        return heads
+
+    @property
+    def deprels(self) -> list[str]:
+        """The dependency relations to the heads."""
+        return self._named_column("deprel")
+
+    @property
+    def deps(self) -> list[str]:
+        """The enhanced dependencies (PHEAD in CoNLL-X)."""
+        return self._named_column("deps")
+
+    @property
+    def misc(self) -> list[str]:
+        """The last column (PDEPREL in CoNLL-X)."""
+        return self._named_column("misc")
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words, each with all its columns, as a tuple of :class:`Word`."""
+        columns = (self.forms, self.lemmas, self.upos, self.xpos, self.heads, self.deprels)
+        return tuple(map(Word, *columns, self.feats, self.deps, self.misc))
+
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """The comment lines above the words, without their ``#``."""
+        lines = str(self).split("\n")
+        return tuple(line[1:].strip() for line in lines if line.startswith("#"))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """The comments ``key = value`` as a dict; a comment without ``=`` is a key with an empty value."""
+        pairs = (comment.partition("=") for comment in self.comments)
+        return {key.strip(): value.strip() for key, _, value in pairs}
+
+    @property
+    def text(self) -> str:
+        """The comment ``text`` or, if there is none, the forms joined by spaces."""
+        if text := self.metadata.get("text"):
+            return text
+        no_blank = ["SpaceAfter=No" in misc.split("|") for misc in self.misc]
+        parts = [form if glued else f"{form} " for form, glued in zip(self.forms, no_blank, strict=True)]
+        return "".join(parts).rstrip(" ")
+
+    def draw(self, width: int | None = None) -> str:
+        """Draw the dependency tree as text, one word per line.
+
+        Parameters
+        ----------
+        width : int, default=None
+            Largest number of terminal cells per line; None sets no limit.
+
+        Returns
+        -------
+        str
+            The drawing, several lines.
+
+        Examples
+        --------
+        >>> from unkernel.data import Treebank
+        >>> words, heads = [["They", "saw", "the", "dog"]], [[2, 0, 4, 2]]
+        >>> print(Treebank.from_words(words, heads=heads)[0].draw(), end="")
+          ╭─── They
+        ──┼─── saw
+          │ ╭─ the
+          ╰─┴─ dog
+        """
+        from unkernel.data.text.drawing import draw_text
+
+        return draw_text(self, width=width)
+
+    def to_svg(self) -> str:
+        """Draw the dependency tree as arcs over the words.
+
+        Returns
+        -------
+        str
+            A complete SVG image.
+        """
+        from unkernel.data.text.drawing import draw_svg
+
+        return draw_svg(self)
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the picture."""
+        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
+
+    def __iter__(self) -> Iterator[Word]:
+        return iter(self.words)
+
+    def __repr__(self) -> str:
+        return f"<Sentence of {len(self)} words: {self.text!r}>"
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self.words, self.comments
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        lines = self._source.sentence_text(self._number)
+        return _restore_sentence, (lines, self._source.file, self._source.format, self.line)
+
+
+def _restore_sentence(lines: bytes, file: str, format: str, line: int) -> Sentence:
+    return Sentence(ColumnText(lines, file, format, 0, "none", False, line), 0)
