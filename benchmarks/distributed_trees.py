@@ -90,7 +90,9 @@ def noting_training(client: Client, noted: dict[str, float]) -> Iterator[None]:
         return noted_training
 
     with mock.patch.multiple(
-        ClusterTrees, exact=noting(ClusterTrees.exact), sampled=noting(ClusterTrees.sampled)
+        ClusterTrees,
+        train_exact=noting(ClusterTrees.train_exact),
+        train_sampled=noting(ClusterTrees.train_sampled),
     ):
         yield
 

@@ -96,13 +96,13 @@ def started(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
 def passes_made(monkeypatch) -> list[int]:
     """Filled with the passes that trainings of this process make, one after the other."""
     made: list[int] = []
-    observer = Checkpoint.observer
+    observer = Checkpoint.make_observer
 
     def counting(checkpoint: Checkpoint, *arguments: Any) -> Any:
         observe = observer(checkpoint, *arguments)
         return lambda *found: (made.append(found[-1]), observe(*found))
 
-    monkeypatch.setattr(Checkpoint, "observer", counting)
+    monkeypatch.setattr(Checkpoint, "make_observer", counting)
     return made
 
 

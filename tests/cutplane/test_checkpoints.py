@@ -39,7 +39,7 @@ def folder(tmp_path):
 @pytest.fixture
 def kill_after(monkeypatch):
     """A function that makes the next run end after so many rounds of a problem, once they are stored."""
-    original = Checkpoint.observer
+    original = Checkpoint.make_observer
 
     def arm(rounds, problem=0):
         def observer(self, bundle, rounds_before):
@@ -52,7 +52,7 @@ def kill_after(monkeypatch):
 
             return observe_and_die
 
-        monkeypatch.setattr(Checkpoint, "observer", observer)
+        monkeypatch.setattr(Checkpoint, "make_observer", observer)
 
     yield arm
     monkeypatch.undo()
@@ -73,7 +73,7 @@ def killed(folder, kill_after, monkeypatch):
 def passes_of_this_run(learner, *arguments):
     """n_iter_ counts those of the runs before as well."""
     counted = []
-    original = Checkpoint.observer
+    original = Checkpoint.make_observer
 
     def observer(self, bundle, rounds_before):
         observe = original(self, bundle, rounds_before)
@@ -85,7 +85,7 @@ def passes_of_this_run(learner, *arguments):
         return observe_and_count
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Checkpoint, "observer", observer)
+        patch.setattr(Checkpoint, "make_observer", observer)
         learner.fit(*arguments)
     return len(counted)
 
@@ -351,7 +351,7 @@ def test_cuts_in_the_place_of_others_are_refused(killed, folder, mix):
 def test_two_runs_do_not_share_a_checkpoint(folder):
     X, y = make_rows()
     with (
-        Checkpoint.opened(folder, 0, {}),
+        Checkpoint.open(folder, 0, {}),
         pytest.raises(ValueError, match=r"kept: another training uses this checkpoint"),
     ):
         CuttingPlaneSVC(checkpoint=folder, **HARD).fit(X, y)
@@ -458,7 +458,7 @@ PROGRAM = """
     import numpy as np
     from unkernel import {learner}
     from unkernel.cutplane.checkpoints import Checkpoint
-    original = Checkpoint.observer
+    original = Checkpoint.make_observer
     rounds = 0
     def that_never_ends(self, bundle, rounds_before):
         observe = original(self, bundle, rounds_before)
@@ -469,7 +469,7 @@ PROGRAM = """
             if rounds == 12:
                 signal.pause()
         return store
-    Checkpoint.observer = that_never_ends
+    Checkpoint.make_observer = that_never_ends
     stored = np.load(sys.argv[1])
     {learner}(C=1.0, tol=1e-4, checkpoint=sys.argv[2]).fit(stored["X"], stored["y"])
 """

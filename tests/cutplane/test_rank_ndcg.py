@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference import cutting_planes as reference
 from reference.rankings import EXACT, listed_pairs, make_ranking, solve_pairs
 from unkernel import RankSVM
-from unkernel.cutplane.rankings import ranking_of
+from unkernel.cutplane.rankings import encode_ranking
 
 
 def small_groups(seed, *, rows=30, weighted=False):
@@ -44,7 +44,7 @@ def test_weights_are_what_swaps_cost(y, seed, groups):
     rng = np.random.default_rng(seed)
     qid = rng.integers(0, 2, len(y)) if groups else None
     weights = rng.choice([0.0, 1.0, 2.0], len(y))
-    found = ranking_of(np.array(y, dtype=float), qid, weights, "ndcg")
+    found = encode_ranking(np.array(y, dtype=float), qid, weights, "ndcg")
     for (i, j), loss in reference.swap_losses(y, () if qid is None else qid, weights).items():
         weight = (found["gains"][i] - found["gains"][j]) * (found["discounts"][i] - found["discounts"][j])
         assert weight == pytest.approx(loss, rel=1e-9, abs=1e-15)

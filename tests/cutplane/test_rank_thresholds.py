@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 import unkernel
 from reference.rankings import make_ranking
 from unkernel import FormatError, RankSVM
-from unkernel.cutplane.thresholds import best_thresholds
+from unkernel.cutplane.thresholds import find_thresholds
 from unkernel.models import Decision
 
 
@@ -48,7 +48,7 @@ def test_thresholds_have_the_least_error_in_ranks(drawn):
     count, rows = drawn
     scores, ranks, weights = (np.array(column) for column in zip(*rows, strict=True))
     scores = scores / 4
-    thresholds = best_thresholds(scores, ranks, weights, count)
+    thresholds = find_thresholds(scores, ranks, weights, count)
     assert (np.diff(thresholds) >= 0).all()
     found = rank_error(thresholds, scores, ranks, weights)
     assert found == pytest.approx(least_rank_error(scores, ranks, weights, count), abs=1e-12)
@@ -57,7 +57,7 @@ def test_thresholds_have_the_least_error_in_ranks(drawn):
 @pytest.mark.parametrize("low", [1.0, np.nextafter(1.0, 2.0), -1.0, 0.0, 5e-324, 1e300])
 def test_a_threshold_fits_between_neighbouring_numbers(low):
     scores = np.array([low, np.nextafter(low, np.inf)])
-    thresholds = best_thresholds(scores, np.array([0, 1]), np.ones(2), 2)
+    thresholds = find_thresholds(scores, np.array([0, 1]), np.ones(2), 2)
     assert rank_error(thresholds, scores, np.array([0, 1]), np.ones(2)) == 0
 
 

@@ -16,13 +16,13 @@ from unkernel.cutplane.solver_run import (
     SolverOptions,
     TrainingRows,
     Weights,
-    rows_in_files,
-    rows_in_memory,
+    open_row_files,
+    pack_rows,
 )
 from unkernel.data.rows.row_files import RowFile
 from unkernel.data.threads import thread_count
 from unkernel.errors import warn_caller
-from unkernel.learners.base import RowLearner, frozen
+from unkernel.learners.base import RowLearner, read_only_view
 from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.models import Decision, LinearModel
@@ -43,9 +43,9 @@ class LinearLearner(RowLearner):
         "verbose": ["verbose"],
     }
 
-    def _rows_in_files(self, source: Any, on_reading: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
+    def _open_row_files(self, source: Any, on_reading: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
         """Rows of files; sets the attributes that scikit-learn sets for a matrix."""
-        rows, opened = rows_in_files(
+        rows, opened = open_row_files(
             source,
             thread_count(self.n_jobs),
             cache=self.cache,
@@ -57,11 +57,11 @@ class LinearLearner(RowLearner):
             del self.feature_names_in_
         return rows, opened
 
-    def _rows_in_memory(self, matrix: Any, order: NDArray[np.int64] | None = None) -> TrainingRows:
+    def _pack_rows(self, matrix: Any, order: NDArray[np.int64] | None = None) -> TrainingRows:
         identify = self.checkpoint is not None
-        return rows_in_memory(matrix, thread_count(self.n_jobs), identify=identify, order=order)
+        return pack_rows(matrix, thread_count(self.n_jobs), identify=identify, order=order)
 
-    def _solver_options(self, on_progress: OnProgress | None, intercept: float) -> SolverOptions:
+    def _make_solver_options(self, on_progress: OnProgress | None, intercept: float) -> SolverOptions:
         return SolverOptions(
             C=float(self.C),
             tol=float(self.tol),
@@ -69,11 +69,11 @@ class LinearLearner(RowLearner):
             threads=thread_count(self.n_jobs),
             intercept=intercept,
             most_cuts=int(self.max_cuts),
-            on_progress=self._reporter(on_progress, "cuts"),
+            on_progress=self._choose_reporter(on_progress, "cuts"),
             checkpoint=self.checkpoint,
         )
 
-    def _prepared_like(self, other: LinearLearner) -> Self:
+    def _copy_preparation(self, other: LinearLearner) -> Self:
         """Take over what another estimator noted of the same training set."""
         for name in (
             "n_features_in_",
@@ -88,7 +88,7 @@ class LinearLearner(RowLearner):
                 setattr(self, name, getattr(other, name))
         return self
 
-    def _last_weights(
+    def _find_start(
         self, rows: TrainingRows, classes: NDArray[Any], problem: int, intercept: float
     ) -> Weights | None:
         """The weights of the last fit, if that was on as many columns and the same classes."""
@@ -100,7 +100,7 @@ class LinearLearner(RowLearner):
         constant = model.intercept[problem : problem + 1] / intercept if intercept else np.empty(0)
         return rows.to_store(model.weights[:, problem], constant)
 
-    def _keep_weights(
+    def _finish_linear_fit(
         self,
         solutions: list[Solution],
         columns: list[Weights],
@@ -109,23 +109,23 @@ class LinearLearner(RowLearner):
         facts: dict[str, Any],
     ) -> Self:
         """The fitted attributes of weight vectors, one per score."""
-        weights = frozen(np.column_stack(columns))
+        weights = read_only_view(np.column_stack(columns))
 
         def model(origin: dict[str, Any]) -> LinearModel:
             return LinearModel(
                 weights=weights,
-                intercept=frozen(np.array(intercepts, dtype=np.float64)),
+                intercept=read_only_view(np.array(intercepts, dtype=np.float64)),
                 decision=decision,
                 n_features=len(weights),
                 fixed_width=True,
                 origin=origin,
             )
 
-        self._keep(solutions, model, facts=facts)
-        self._end_checkpoints(solutions, any_weights=bool(weights.any()))
+        self._finish_fit(solutions, model, facts=facts)
+        self._remove_checkpoints(solutions, any_weights=bool(weights.any()))
         return self
 
-    def _end_checkpoints(self, solutions: list[Solution], *, any_weights: bool) -> None:
+    def _remove_checkpoints(self, solutions: list[Solution], *, any_weights: bool) -> None:
         """Remove what was kept for another run; warn where nothing was learned."""
         if self.checkpoint is not None and all(solution.converged for solution in solutions):
             remove_checkpoints(self.checkpoint, len(solutions))

@@ -50,7 +50,7 @@ class Checkpoint:
 
     @staticmethod
     @contextlib.contextmanager
-    def opened(
+    def open(
         folder: str | os.PathLike[str] | None, problem: int, identity: dict[str, Any]
     ) -> Iterator[Checkpoint | None]:
         """The checkpoint of a problem, which no other run may use meanwhile; None where none is wanted.
@@ -63,9 +63,9 @@ class Checkpoint:
         if folder is None:
             yield None
             return
-        place = _place(folder, problem)
+        place = _find_folder(folder, problem)
         place.mkdir(parents=True, exist_ok=True)
-        with _locked(place):
+        with _lock(place):
             yield Checkpoint(place, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
@@ -101,23 +101,23 @@ class Checkpoint:
         if len(weights) != bundle.dimension or len(offsets) != len(masses) or (masses < 0).any():
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
-            bundle.add(self._gradient(str(file), bundle.dimension, offset), offset)
+            bundle.add(self._read_gradient(str(file), bundle.dimension, offset), offset)
         if len(bundle) == len(masses):  # else fewer cuts are kept now, and the masses are found anew
             bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
-    def _gradient(self, file: str, dimension: int, offset: float) -> NDArray[np.float64]:
+    def _read_gradient(self, file: str, dimension: int, offset: float) -> NDArray[np.float64]:
         path = self.folder / Path(file).name
         if not path.is_file():
             raise FormatError(os.fspath(path), 0, 0, "the cut is missing; delete the checkpoint's folder")
         arrays, _ = _read(path)
         gradient = container.finite_array(os.fspath(path), arrays, "gradient", 1)
-        if len(gradient) != dimension or _name_of(gradient, offset) != file:
+        if len(gradient) != dimension or _name_cut(gradient, offset) != file:
             reason = "this is not the cut that the checkpoint names; delete the folder"
             raise FormatError(os.fspath(path), 0, 0, reason)
         return np.array(gradient)
 
-    def observer(self, bundle: Bundle, rounds_before: int) -> Observer:
+    def make_observer(self, bundle: Bundle, rounds_before: int) -> Observer:
         """A function that stores what is new after each round."""
         names: dict[int, str] = {}  # of cuts that are written, by their numbers in the bundle
 
@@ -125,7 +125,7 @@ class Checkpoint:
             offsets = np.asarray(bundle.offsets)
             for place, number in enumerate(bundle.numbers):
                 if number not in names:
-                    names[number] = self._keep(np.asarray(bundle.gradient(place)), float(offsets[place]))
+                    names[number] = self._write_cut(np.asarray(bundle.gradient(place)), float(offsets[place]))
             files = [names[number] for number in bundle.numbers]
             arrays = {"weights": weights, "masses": bundle.masses, "offsets": offsets}
             settings = {
@@ -141,9 +141,9 @@ class Checkpoint:
 
         return observe
 
-    def _keep(self, gradient: NDArray[np.float64], offset: float) -> str:
+    def _write_cut(self, gradient: NDArray[np.float64], offset: float) -> str:
         """Write a cut; the name of its file."""
-        name = _name_of(gradient, offset)
+        name = _name_cut(gradient, offset)
         container.write(self.folder / name, _KIND, {"gradient": gradient}, {})
         return name
 
@@ -152,7 +152,7 @@ def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
     """The run has ended well: what was kept for another one is of no use any more."""
     for problem in range(problems):
         # The state first: without it, cuts that a killed process leaves are not missed by the next run.
-        place = _place(folder, problem)
+        place = _find_folder(folder, problem)
         (place / _STATE).unlink(missing_ok=True)
         _remove_cuts(place)
         _remove_if_empty(place)
@@ -171,12 +171,12 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _name_of(gradient: NDArray[np.float64], offset: float) -> str:
+def _name_cut(gradient: NDArray[np.float64], offset: float) -> str:
     return f"cut-{hexadecimal_checksum(np.append(gradient, offset))}.uk"
 
 
 @contextlib.contextmanager
-def _locked(place: Path) -> Iterator[None]:
+def _lock(place: Path) -> Iterator[None]:
     """Lock a folder; the lock ends with the process. Where there are no locks, nothing happens."""
     try:
         import fcntl
@@ -199,7 +199,7 @@ def _locked(place: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _place(folder: str | os.PathLike[str], problem: int) -> Path:
+def _find_folder(folder: str | os.PathLike[str], problem: int) -> Path:
     return Path(folder) / f"problem-{problem}"
 
 

@@ -22,11 +22,11 @@ from unkernel._core import (
     minimise_mapped,
 )
 from unkernel.cutplane.options import LoopOptions, MapOptions
-from unkernel.cutplane.solver_run import Solution, SolverOptions, Weights, checksum
+from unkernel.cutplane.solver_run import Solution, SolverOptions, Weights, compute_checksum
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import canonical_rows
-from unkernel.learners.base import frozen
-from unkernel.learners.feature_maps import gamma_value, support_vector_model
+from unkernel.learners.base import read_only_view
+from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 
 _USUAL_CUTS = 32  # more are rare, and the memory for them is not reserved
@@ -41,14 +41,14 @@ class PolynomialMap:
     coef0: float
 
 
-def kernel_of(model: ConjunctionModel | KernelModel) -> Kernel:
+def get_kernel(model: ConjunctionModel | KernelModel) -> Kernel:
     """The kernel of a model's feature map."""
     if isinstance(model, KernelModel):
         return model.kernel
     return Kernel("polynomial", model.degree, model.gamma, model.coef0)
 
 
-def with_decision(model: Any, decision: Decision) -> Any:
+def replace_decision(model: Any, decision: Decision) -> Any:
     """The model of a ranking, with another reading of its scores."""
     if isinstance(model, ConjunctionModel):
         return replace(model, ranking=decision, classes=decision.classes)
@@ -86,7 +86,7 @@ class MappedMinimiser:
             weights=np.empty(0) if row_weights is None else row_weights,
             threads=threads,
         )
-        gamma = gamma_value(wanted.gamma, rows, n_features)
+        gamma = compute_gamma(wanted.gamma, rows, n_features)
         kernel = Kernel("polynomial", wanted.degree, gamma, wanted.coef0)
         mapped = rows.map(
             MapOptions("auto", float(available_bytes()), threads, 2 * _USUAL_CUTS),
@@ -95,7 +95,7 @@ class MappedMinimiser:
         identity = {"shape": list(given.shape), "entries": int(given.nnz)}
         identity |= {"degree": kernel.degree, "gamma": gamma, "coef0": kernel.coef0}
         if identify:
-            identity["checksum"] = checksum([given.indptr, given.indices, given.data])
+            identity["checksum"] = compute_checksum([given.indptr, given.indices, given.data])
         return MappedMinimiser(rows, mapped, kernel, n_features, identity)
 
     @property
@@ -143,11 +143,11 @@ class MappedMinimiser:
         known = np.where(former.hashes[found] == hashes, former.coefficients[found], 0.0)
         return np.concatenate([known, np.asarray(self.mapped.scores(known, threads))])
 
-    def kept(self, weights: Weights) -> RowCoefficients:
+    def row_coefficients(self, weights: Weights) -> RowCoefficients:
         """What :meth:`start` needs in a later fit."""
         return RowCoefficients(np.asarray(self.rows.hashes), self.coefficients(weights))
 
-    def verified(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
+    def recompute_objective(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
         """The solution with the objective of the weights themselves.
 
         The solver adds up scores of cuts; where kernel values are huge, rounding may part these from the
@@ -169,7 +169,7 @@ class MappedMinimiser:
         """The weights of conjunctions; support vectors where conjunctions were never formed."""
         coefficients = self.coefficients(weights)
         if self.mapped.storage in ("split", "kernel"):
-            return support_vector_model(
+            return make_support_vector_model(
                 self.rows,
                 coefficients[:, None],
                 self.kernel,
@@ -185,10 +185,10 @@ class MappedMinimiser:
             gamma=self.kernel.gamma,
             coef0=self.kernel.coef0,
             n_features=self.n_features,
-            columns=frozen(self.rows.columns),
-            keys=frozen(found["keys"]),
-            weights=frozen(found["weights"]),
-            intercept=frozen(np.zeros(1)),  # the same for both rows of a pair
+            columns=read_only_view(self.rows.columns),
+            keys=read_only_view(found["keys"]),
+            weights=read_only_view(found["weights"]),
+            intercept=read_only_view(np.zeros(1)),  # the same for both rows of a pair
             classes=decision.classes,
             origin=origin,
             ranking=decision,

@@ -20,30 +20,30 @@ from unkernel.cutplane.polynomial_rows import (
     MappedMinimiser,
     PolynomialMap,
     RowCoefficients,
-    kernel_of,
-    with_decision,
+    get_kernel,
+    replace_decision,
 )
 from unkernel.cutplane.rankings import (
     PairWeight,
     check_groups,
     check_not_text,
     check_numbers,
-    counted_ranks,
+    compute_share_in_order,
+    encode_ranking,
+    list_ranks,
     ndcg_score,
-    ranking_of,
-    share_in_order,
 )
 from unkernel.cutplane.solver_run import (
     LocalMinimiser,
     Minimiser,
     Solution,
     TrainingRows,
-    checksum,
+    compute_checksum,
     is_path,
     pair_accuracy,
     solve_by_cuts,
 )
-from unkernel.cutplane.thresholds import all_whole, best_thresholds
+from unkernel.cutplane.thresholds import are_whole, find_thresholds
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
 from unkernel.errors import warn_caller
@@ -279,11 +279,11 @@ class RankSVM(LinearLearner):
         RankSVM
             The fitted estimator itself.
         """
-        rows, ranking = self._training_set(
+        rows, ranking = self._prepare_rows(
             X, y, qid, sample_weight, on_reading=on_reading, zero_based=zero_based
         )
         if isinstance(rows, MappedMinimiser):
-            start = rows.start(self._former_coefficients(rows), thread_count(self.n_jobs))
+            start = rows.start(self._find_former_coefficients(rows), thread_count(self.n_jobs))
             self._fit_mapped(rows, ranking, on_progress, start=start)
         else:
             self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, on_progress)
@@ -324,12 +324,12 @@ class RankSVM(LinearLearner):
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
         prepared = clone(self)
-        rows, ranking = prepared._training_set(X, y, qid, sample_weight)
+        rows, ranking = prepared._prepare_rows(X, y, qid, sample_weight)
         minimiser = rows if isinstance(rows, MappedMinimiser) else LocalMinimiser(rows, 0.0)
         bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
         fitted = []
-        for copy in self._copies(Cs):
-            copy._prepared_like(prepared)
+        for copy in self._copy_with_each(Cs):
+            copy._copy_preparation(prepared)
             if isinstance(rows, MappedMinimiser):
                 solution = copy._fit_mapped(rows, ranking, None, bundle=bundle, start=start)
             else:
@@ -338,7 +338,7 @@ class RankSVM(LinearLearner):
             fitted.append(copy)
         return fitted
 
-    def _training_set(
+    def _prepare_rows(
         self,
         X: Any,
         y: ArrayLike | None,
@@ -349,14 +349,14 @@ class RankSVM(LinearLearner):
         zero_based: Any = "auto",
     ) -> tuple[TrainingRows | MappedMinimiser, dict[str, Any]]:
         """The rows as the solver takes them, and their order."""
-        matrix, labels, groups = self._rows(X, y, qid, on_reading, zero_based)
+        matrix, labels, groups = self._read_rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        ranking = ranking_of(labels, groups, weights, self.pair_weight)
+        ranking = encode_ranking(labels, groups, weights, self.pair_weight)
         self._note_ranking(labels, groups, weights)
         if isinstance(matrix, TrainingRows):
             return matrix, ranking
         if self.degree == 1:
-            return self._rows_in_memory(matrix), ranking
+            return self._pack_rows(matrix), ranking
         wanted = PolynomialMap(int(self.degree), self.gamma, float(self.coef0))
         identify = self.checkpoint is not None
         mapped = MappedMinimiser.of(matrix, weights, wanted, thread_count(self.n_jobs), identify=identify)
@@ -367,7 +367,7 @@ class RankSVM(LinearLearner):
         self, labels: NDArray[Any], groups: NDArray[Any] | None, weights: NDArray[np.float64] | None
     ) -> None:
         """What later questions need of the labels: the ranks, and whether there were groups."""
-        self.ranks_ = counted_ranks(labels, weights)
+        self.ranks_ = list_ranks(labels, weights)
         self._has_groups = groups is not None
         for name in ("thresholds_", "classes_"):  # of an earlier fit
             if hasattr(self, name):
@@ -383,19 +383,19 @@ class RankSVM(LinearLearner):
         bundle: Bundle | None = None,
         start: NDArray[np.float64] | None = None,
     ) -> Solution:
-        options = self._solver_options(on_progress, 0.0)
+        options = self._make_solver_options(on_progress, 0.0)
         if start is None:
-            start = self._last_weights(rows, np.empty(0), 0, 0.0)
+            start = self._find_start(rows, np.empty(0), 0, 0.0)
         solution = solve_by_cuts(
             minimiser,
-            self._oracle(ranking),
+            self._make_oracle(ranking),
             options,
-            identity=self._identity(rows.identity, ranking),
+            identity=self._describe_run(rows.identity, ranking),
             bundle=bundle,
             start=start,
         )
         columns = [rows.to_columns(solution.weights)]
-        self._keep_weights([solution], columns, [0.0], _BY_SCORE, self._facts())
+        self._finish_linear_fit([solution], columns, [0.0], _BY_SCORE, self._training_facts())
         return solution
 
     def _fit_mapped(
@@ -407,42 +407,42 @@ class RankSVM(LinearLearner):
         bundle: Bundle | None = None,
         start: NDArray[np.float64] | None = None,
     ) -> Solution:
-        options = self._solver_options(on_progress, 0.0)
-        oracle = self._oracle(ranking)
-        identity = self._identity(rows.identity, ranking)
+        options = self._make_solver_options(on_progress, 0.0)
+        oracle = self._make_oracle(ranking)
+        identity = self._describe_run(rows.identity, ranking)
         found = solve_by_cuts(rows, oracle, options, identity=identity, bundle=bundle, start=start)
-        solution = rows.verified(found, oracle, options)
+        solution = rows.recompute_objective(found, oracle, options)
         threads = thread_count(self.n_jobs)
-        self._keep(
+        self._finish_fit(
             [solution],
             lambda origin: rows.model(solution.weights, _BY_SCORE, threads, origin),
-            facts=self._facts() | {"storage": rows.mapped.storage},
+            facts=self._training_facts() | {"storage": rows.mapped.storage},
             about=f"{rows.rows.rows} distinct rows, storage={rows.mapped.storage}; ",
         )
-        self._end_checkpoints([solution], any_weights=bool(solution.weights.any()))
+        self._remove_checkpoints([solution], any_weights=bool(solution.weights.any()))
         if self.warm_start:
-            self._coefficients = rows.kept(solution.weights)
+            self._coefficients = rows.row_coefficients(solution.weights)
         return solution
 
-    def _former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
+    def _find_former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
         """Where a warm start begins: the same map must have been used before."""
         model = getattr(self, "model_", None)
-        of_map = isinstance(model, ConjunctionModel | KernelModel) and kernel_of(model) == rows.kernel
+        of_map = isinstance(model, ConjunctionModel | KernelModel) and get_kernel(model) == rows.kernel
         return getattr(self, "_coefficients", None) if self.warm_start and of_map else None
 
-    def _oracle(self, ranking: dict[str, Any]) -> Oracle:
+    def _make_oracle(self, ranking: dict[str, Any]) -> Oracle:
         oracle: Oracle = ordinal_oracle(**ranking, accuracy=pair_accuracy(self.tol))
         return oracle
 
-    def _identity(self, rows: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
+    def _describe_run(self, rows: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
         """What a checkpoint belongs to."""
         identity = rows | {"objective": "pairs"}
         if self.checkpoint is None:
             return identity
         arrays = (value for value in ranking.values() if isinstance(value, np.ndarray))
-        return identity | {"labels": checksum(arrays)}
+        return identity | {"labels": compute_checksum(arrays)}
 
-    def _facts(self) -> dict[str, Any]:
+    def _training_facts(self) -> dict[str, Any]:
         """What a model tells of its training besides C."""
         facts: dict[str, Any] = {"groups": self._has_groups}
         if len(self.ranks_) <= _MOST_ORDINAL_CLASSES:
@@ -452,7 +452,7 @@ class RankSVM(LinearLearner):
     def _restore(self, model: Any) -> None:
         super()._restore(model)
         if isinstance(model, ConjunctionModel | KernelModel):
-            self.gamma_ = kernel_of(model).gamma
+            self.gamma_ = get_kernel(model).gamma
         self._has_groups = model.origin.get("groups") is True
         if isinstance(ranks := model.origin.get("ranks"), list):
             self.ranks_ = np.array(ranks)
@@ -460,7 +460,7 @@ class RankSVM(LinearLearner):
             self.ranks_ = self.classes_
             self.thresholds_ = model.decision.thresholds
 
-    def _rows(
+    def _read_rows(
         self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
         if is_path(X):
@@ -470,7 +470,7 @@ class RankSVM(LinearLearner):
                 )
             if y is not None or qid is not None:
                 raise ValueError("files have their own labels and groups: y and qid must be None")
-            rows, opened = self._rows_in_files(X, on_reading, zero_based)
+            rows, opened = self._open_row_files(X, on_reading, zero_based)
             return rows, opened.y, opened.qid
         check_inputs(X, y, qid)
         matrix, labels = validate_data(
@@ -527,7 +527,7 @@ class RankSVM(LinearLearner):
         labels = check_numbers(y)
         check_consistent_length(scores, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, scores)
-        return share_in_order(labels, scores, check_groups(qid, scores), weights, self.pair_weight)
+        return compute_share_in_order(labels, scores, check_groups(qid, scores), weights, self.pair_weight)
 
     def ndcg(
         self,
@@ -610,11 +610,11 @@ class RankSVM(LinearLearner):
             raise ValueError(f"y has labels that fit did not see: {np.unique(labels[unknown])[:8].tolist()}")
         weights = np.ones(len(labels)) if sample_weight is None else check_weights(sample_weight, scores)
         ranks = np.searchsorted(self.ranks_, labels)
-        self.thresholds_ = best_thresholds(scores, ranks, weights, len(self.ranks_))
-        classes = self.ranks_.astype(np.int64) if all_whole(self.ranks_) else self.ranks_
+        self.thresholds_ = find_thresholds(scores, ranks, weights, len(self.ranks_))
+        classes = self.ranks_.astype(np.int64) if are_whole(self.ranks_) else self.ranks_
         decision = Decision("ordinal", classes, thresholds=self.thresholds_, ranking=True)
         self.classes_ = classes
-        self._set_model(with_decision(self.model_, decision))
+        self._set_model(replace_decision(self.model_, decision))
         return self
 
     @available_if(_has_thresholds)  # type: ignore[untyped-decorator]

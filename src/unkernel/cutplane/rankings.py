@@ -67,17 +67,17 @@ def ordered_pairs(
     labels, found = check_numbers(y), np.asarray(check_numbers(scores), dtype=np.float64)
     check_consistent_length(labels, found)
     weights = None if sample_weight is None else check_weights(sample_weight, found)
-    return share_in_order(labels, found, check_groups(qid, found), weights, None)
+    return compute_share_in_order(labels, found, check_groups(qid, found), weights, None)
 
 
-def share_in_order(
+def compute_share_in_order(
     labels: NDArray[Any],
     scores: NDArray[np.float64],
     groups: NDArray[Any] | None,
     weights: NDArray[np.float64] | None,
     pair_weight: PairWeight | None,
 ) -> float:
-    pairs, ordered = count_pairs(**ranking_of(labels, groups, weights, pair_weight), scores=scores)
+    pairs, ordered = count_pairs(**encode_ranking(labels, groups, weights, pair_weight), scores=scores)
     if not pairs > 0:
         raise ValueError("there is no pair to order: within the groups, all rows have the same label")
     return float(ordered / pairs)
@@ -105,7 +105,7 @@ def check_groups(qid: ArrayLike | None, rows: Any) -> NDArray[Any] | None:
     return groups
 
 
-def ranking_of(
+def encode_ranking(
     labels: NDArray[Any],
     groups: NDArray[Any] | None,
     weights: NDArray[np.float64] | None,
@@ -116,19 +116,21 @@ def ranking_of(
     nothing = np.empty(0)
     numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
     by_ndcg = pair_weight == "ndcg"
-    gains, discounts = _shares_of_ndcg(labels, numbers, weights) if by_ndcg else (nothing, nothing)
+    gains, discounts = _compute_ndcg_shares(labels, numbers, weights) if by_ndcg else (nothing, nothing)
     return {
         "ranks": ranks.astype(np.int32),
         "rank_count": len(values),
         "groups": np.empty(0, np.int32) if numbers is None else numbers,
         "weights": nothing if weights is None else weights,
-        "pair_weights": _pair_weights(values, pair_weight) if isinstance(pair_weight, Mapping) else nothing,
+        "pair_weights": _tabulate_pair_weights(values, pair_weight)
+        if isinstance(pair_weight, Mapping)
+        else nothing,
         "gains": gains,
         "discounts": discounts,
     }
 
 
-def weights_of_ranks(
+def weigh_rank_pairs(
     values: NDArray[Any], totals: NDArray[np.float64], counts: NDArray[Any], pair_weight: PairWeight | None
 ) -> NDArray[np.float64]:
     """What pairs of rows of one group weigh by their ranks, (higher, lower), scaled as in the risk.
@@ -143,9 +145,9 @@ def weights_of_ranks(
     """
     table = np.tri(len(values), k=-1)
     if isinstance(pair_weight, Mapping):
-        table *= _pair_weights(values, pair_weight).reshape(table.shape)
+        table *= _tabulate_pair_weights(values, pair_weight).reshape(table.shape)
     elif pair_weight == "ndcg":
-        gains, discounts = _shares_of_ndcg(np.repeat(values, counts), None, None)
+        gains, discounts = _compute_ndcg_shares(np.repeat(values, counts), None, None)
         first = np.minimum(np.cumsum(counts) - counts, len(gains) - 1)  # a row of each label, if it has one
         table *= np.subtract.outer(gains[first], gains[first])
         table *= np.subtract.outer(discounts[first], discounts[first])
@@ -156,7 +158,7 @@ def weights_of_ranks(
     return table
 
 
-def counted_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
+def list_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
     """The labels that rows of positive weight have, ascending."""
     return np.unique(labels if weights is None else labels[weights > 0])
 
@@ -166,7 +168,7 @@ def _check_few_ranks(values: NDArray[Any]) -> None:
         raise ValueError(f"pair_weight is for at most {_MOST_WEIGHTED_RANKS} labels, got {len(values)}")
 
 
-def _pair_weights(
+def _tabulate_pair_weights(
     values: NDArray[Any], pair_weight: Mapping[tuple[float, float], float]
 ) -> NDArray[np.float64]:
     _check_few_ranks(values)
@@ -186,7 +188,7 @@ def _pair_weights(
     return table.ravel()
 
 
-def _shares_of_ndcg(
+def _compute_ndcg_shares(
     labels: NDArray[Any], groups: NDArray[np.int32] | None, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each row gains of its group's NDCG, and its discount, in the best order of the group.
@@ -196,7 +198,7 @@ def _shares_of_ndcg(
     """
     values, ranks = np.unique(labels, return_inverse=True)
     _check_few_ranks(values)
-    gains = _gains_of(labels, "exponential")
+    gains = _compute_gains(labels, "exponential")
     counted = np.ones(len(labels), dtype=bool) if weights is None else weights > 0
     group = np.zeros(len(labels), np.int64) if groups is None else groups.astype(np.int64)
     order = np.lexsort((-ranks, group, ~counted))[: int(counted.sum())]
@@ -264,7 +266,7 @@ def ndcg_score(
         raise ValueError(f"k must be a number of places from 1 on, or None for all, got {k!r}")
     if without_relevant not in _WITHOUT_RELEVANT:
         raise ValueError(f"without_relevant must be 'skip', 'zero' or 'one', got {without_relevant!r}")
-    values, relevant = ndcg_of_groups(labels, found, check_groups(qid, found), k, gain)
+    values, relevant = compute_group_ndcg(labels, found, check_groups(qid, found), k, gain)
     convention = _WITHOUT_RELEVANT[without_relevant]
     if convention is not None:
         return float(np.where(relevant, values, convention).mean())
@@ -273,7 +275,7 @@ def ndcg_score(
     return float(values[relevant].mean())
 
 
-def ndcg_of_groups(
+def compute_group_ndcg(
     labels: NDArray[Any],
     scores: NDArray[np.float64],
     groups: NDArray[Any] | None,
@@ -281,15 +283,15 @@ def ndcg_of_groups(
     gain: str = "exponential",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """NDCG@k of each group, in ascending order; and whether it has a relevant row: where not, it is 0."""
-    gains = _gains_of(labels, gain)
+    gains = _compute_gains(labels, gain)
     numbers = np.zeros(len(scores), np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
-    best = _discounted_sums(gains, gains, numbers, k)
-    reached = _discounted_sums(gains, scores, numbers, k)
+    best = _sum_discounted_gains(gains, gains, numbers, k)
+    reached = _sum_discounted_gains(gains, scores, numbers, k)
     relevant = best > 0
     return np.divide(reached, best, out=np.zeros_like(best), where=relevant), relevant
 
 
-def _gains_of(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
+def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
     if gain not in _GAINS:
         raise ValueError(f"gain must be 'exponential' or 'linear', got {gain!r}")
     if (labels < 0).any():
@@ -303,7 +305,7 @@ def _gains_of(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
     return np.exp2(labels.astype(np.float64)) - 1.0
 
 
-def _discounted_sums(
+def _sum_discounted_gains(
     gains: NDArray[np.float64], scores: NDArray[np.float64], groups: NDArray[Any], k: int | None
 ) -> NDArray[np.float64]:
     """For each group, the sum of its discounted gains in the order of scores; tied rows share their mean."""

@@ -73,7 +73,7 @@ class TrainingRows:
         return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
 
 
-def rows_in_memory(
+def pack_rows(
     X: Any, threads: int, *, identify: bool, order: NDArray[np.int64] | None = None
 ) -> TrainingRows:
     """Pack a matrix, or the rows of it that `order` lists."""
@@ -82,7 +82,7 @@ def rows_in_memory(
     store, columns = pack_rows_by_frequency(rows, order=order, threads=threads)
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
     if identify:
-        identity["checksum"] = checksum([rows.indptr, rows.indices, rows.data])
+        identity["checksum"] = compute_checksum([rows.indptr, rows.indices, rows.data])
     return TrainingRows(store, rows.shape[1], columns.astype(np.int64), identity)
 
 
@@ -129,7 +129,7 @@ def merge_equal_rows(rows: CsrRows, codes: NDArray[np.int32], weights: Weights |
     return MergedRows(kept.astype(np.int64, copy=False), codes[kept], summed)
 
 
-def rows_in_files(
+def open_row_files(
     source: Any, threads: int, *, cache: Any, zero_based: Any = "auto", on_reading: Any = None
 ) -> tuple[TrainingRows, RowFile]:
     """Open the packed copy of svmlight files, after making it if need be."""
@@ -164,7 +164,7 @@ def pair_accuracy(tol: float) -> float:
     return tol / 20
 
 
-def checksum(arrays: Iterable[NDArray[Any]]) -> int:
+def compute_checksum(arrays: Iterable[NDArray[Any]]) -> int:
     """A number that changes when the arrays do."""
     sums = [checksum_of(np.ascontiguousarray(array)) for array in arrays]
     return checksum_of(np.array(sums, np.uint64))
@@ -274,7 +274,7 @@ def solve_by_cuts(
     bundle = minimiser.new_bundle(options.most_cuts) if bundle is None else bundle
     begin = np.zeros(minimiser.dimension) if start is None else start
     rounds = 0
-    with Checkpoint.opened(options.checkpoint, place[0], identity) as kept:
+    with Checkpoint.open(options.checkpoint, place[0], identity) as kept:
         if kept is not None and len(bundle) == 0 and (found := kept.restore(bundle)) is not None:
             begin, rounds = found
         ended = minimiser.run(
@@ -283,9 +283,9 @@ def solve_by_cuts(
             begin,
             LoopOptions(options.C, options.tol, max(options.max_iter - rounds, 0), options.threads, *place),
             on_progress=options.on_progress,
-            observe=None if kept is None else kept.observer(bundle, rounds),
+            observe=None if kept is None else kept.make_observer(bundle, rounds),
         )
-    return _solution(ended, rounds)
+    return _make_solution(ended, rounds)
 
 
 def solve_by_dual(
@@ -308,10 +308,10 @@ def solve_by_dual(
         duals=np.empty(0),
         on_progress=options.on_progress,
     )
-    return _solution(dict(ended), 0)
+    return _make_solution(dict(ended), 0)
 
 
-def _solution(ended: dict[str, Any], rounds_before: int) -> Solution:
+def _make_solution(ended: dict[str, Any], rounds_before: int) -> Solution:
     return Solution(
         weights=np.asarray(ended["weights"]),
         objective=float(ended["objective"]),

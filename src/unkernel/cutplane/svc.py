@@ -23,7 +23,7 @@ from unkernel.cutplane.solver_run import (
     Solution,
     SolverOptions,
     TrainingRows,
-    checksum,
+    compute_checksum,
     is_path,
     merge_equal_rows,
     pair_accuracy,
@@ -33,7 +33,7 @@ from unkernel.cutplane.solver_run import (
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import check_weights, class_codes, class_weights
+from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import Decision
 
 Starts = list[NDArray[np.float64] | None]  # weights, one vector per problem
@@ -290,7 +290,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         CuttingPlaneSVC
             The fitted estimator itself.
         """
-        found, labels = self._read(X, y, on_reading, zero_based)
+        found, labels = self._read_rows(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
         if isinstance(found, TrainingRows):
@@ -299,18 +299,20 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             order = None
             if self._may_use_dual(found.shape[0]):
                 order, codes, weights = merge_equal_rows(found, codes, weights)
-            rows = self._rows_in_memory(found, order)
+            rows = self._pack_rows(found, order)
         self.solver_ = self._choose_solver(rows)
-        options = self._solver_options(on_progress, self._constant())
-        costs = self._costs(codes, weights)
+        options = self._make_solver_options(on_progress, self._get_intercept_feature())
+        costs = self._compute_costs(codes, weights)
         minimiser = LocalMinimiser(rows, options.intercept)
         solutions = [
             self._solve(rows, minimiser, options, OneVsRestTargets(codes, costs, place))
-            for place in self._places()
+            for place in self._list_problems()
         ]
-        return self._finish(rows, solutions, self._shifts(minimiser, options, codes, solutions))
+        return self._keep_solutions(
+            rows, solutions, self._compute_shifts(minimiser, options, codes, solutions)
+        )
 
-    def _shifts(
+    def _compute_shifts(
         self,
         minimiser: Minimiser,
         options: SolverOptions,
@@ -321,7 +323,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
-        for place, solution in zip(self._places(), solutions, strict=True):
+        for place, solution in zip(self._list_problems(), solutions, strict=True):
             scores = np.sort(minimiser.scores(solution.weights, options.threads))
             positives = int(OneVsRestTargets(codes, None, place).positive().sum())
             wanted = int(self.k or 0) if self.objective == "precision_at_k" else positives
@@ -330,15 +332,15 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             shifts.append(-float(scores[below - 1] + lowest) / 2 if below > 0 else 1.0 - float(scores[0]))
         return shifts
 
-    def _read(
+    def _read_rows(
         self, X: Any, y: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[TrainingRows | CsrRows, NDArray[Any]]:
         """Rows, those of files already packed, and their labels."""
         if is_path(X):
             if y is not None:
                 raise ValueError("files have their own labels: y must be None")
-            rows, opened = self._rows_in_files(X, on_reading, zero_based)
-            labels = whole_labels(opened.y)
+            rows, opened = self._open_row_files(X, on_reading, zero_based)
+            labels = to_whole_labels(opened.y)
             check_classification_targets(labels)
             return rows, labels
         check_inputs(X, y)
@@ -349,7 +351,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         return canonical_rows(matrix), labels
 
     def _check_targets(self, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        self.classes_, codes = class_codes(labels, weights, type(self).__name__)
+        self.classes_, codes = encode_classes(labels, weights, type(self).__name__)
         if self.objective == "error_rate":
             return codes
         if weights is not None or self.class_weight is not None:
@@ -377,24 +379,24 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         pays = can_use_dual and rows.store.rows >= _ROWS_FOR_DUAL and self.checkpoint is None
         return "dual" if pays and not self.warm_start else "cutting_plane"
 
-    def _shortfall(self) -> str:
-        words = super()._shortfall()
+    def _describe_shortfall(self) -> str:
+        words = super()._describe_shortfall()
         slow_by_choice = getattr(self, "solver", "") == "cutting_plane" and self.objective == "error_rate"
         return words + (", or take solver='dual' for rows in memory" if slow_by_choice else "")
 
-    def _constant(self) -> float:
+    def _get_intercept_feature(self) -> float:
         return float(self.intercept_scaling) if self.fit_intercept else 0.0
 
-    def _places(self) -> list[tuple[int, int]]:
+    def _list_problems(self) -> list[tuple[int, int]]:
         count = 1 if len(self.classes_) == 2 else len(self.classes_)
         return [(problem, count) for problem in range(count)]
 
-    def _costs(
+    def _compute_costs(
         self, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> NDArray[np.float64] | None:
         if weights is None and self.class_weight is None:
             return None
-        factors = np.array(class_weights(self.class_weight, self.classes_, codes, weights))
+        factors = np.array(compute_class_weights(self.class_weight, self.classes_, codes, weights))
         return factors[codes] * (1.0 if weights is None else weights)
 
     def _solve(
@@ -414,15 +416,15 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             return solve_by_dual(rows, signed_costs, options, squared=squared, seed=seed, place=targets.place)
         identity = rows.identity | {"objective": self.objective, "loss": self.loss, "k": self.k}
         if options.checkpoint is not None:
-            identity |= {"labels": checksum([signed_costs]), "intercept": options.intercept}
+            identity |= {"labels": compute_checksum([signed_costs]), "intercept": options.intercept}
         if start is None:
-            start = self._last_weights(rows, self.classes_, targets.place[0], options.intercept)
-        oracle = self._oracle(targets.positive(), signed_costs)
+            start = self._find_start(rows, self.classes_, targets.place[0], options.intercept)
+        oracle = self._make_oracle(targets.positive(), signed_costs)
         return solve_by_cuts(
             minimiser, oracle, options, identity=identity, place=targets.place, bundle=bundle, start=start
         )
 
-    def _oracle(self, positive: NDArray[np.bool_], signed_costs: NDArray[np.float64]) -> Oracle:
+    def _make_oracle(self, positive: NDArray[np.bool_], signed_costs: NDArray[np.float64]) -> Oracle:
         match self.objective:
             case "f1":
                 return f1_oracle(positive)
@@ -445,10 +447,10 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             case _:
                 return margin_oracle(signed_costs, squared=self.loss == "squared_hinge")
 
-    def _finish(
+    def _keep_solutions(
         self, rows: TrainingRows, solutions: list[Solution], shifts: list[float] | None = None
     ) -> Self:
-        constant = self._constant()
+        constant = self._get_intercept_feature()
         columns = [rows.to_columns(solution.weights) for solution in solutions]
         intercepts = [
             (float(solution.weights[-1]) * constant if constant else 0.0) + shift
@@ -456,7 +458,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         ]
         decision = Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_)
         facts = {"objective_name": self.objective, "loss": self.loss, "solver": self.solver_}
-        return self._keep_weights(solutions, columns, intercepts, decision, facts)
+        return self._finish_linear_fit(solutions, columns, intercepts, decision, facts)
 
     def _restore(self, model: Any) -> None:
         super()._restore(model)
@@ -464,9 +466,9 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             self.solver_ = solver
 
     @classmethod
-    def _shown_parameters(cls, model: Any) -> dict[str, Any]:
+    def _infer_parameters(cls, model: Any) -> dict[str, Any]:
         told = {"objective": model.origin.get("objective_name"), "loss": model.origin.get("loss")}
-        return super()._shown_parameters(model) | {k: v for k, v in told.items() if v is not None}
+        return super()._infer_parameters(model) | {k: v for k, v in told.items() if v is not None}
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def path(
@@ -496,16 +498,16 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
         prepared = clone(self)
-        found, labels = prepared._read(X, y, None, "auto")
-        rows = found if isinstance(found, TrainingRows) else prepared._rows_in_memory(found)
+        found, labels = prepared._read_rows(X, y, None, "auto")
+        rows = found if isinstance(found, TrainingRows) else prepared._pack_rows(found)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = prepared._check_targets(labels, weights)
         prepared.solver_ = "cutting_plane"
-        costs = prepared._costs(codes, weights)
-        minimiser = LocalMinimiser(rows, self._constant())
+        costs = prepared._compute_costs(codes, weights)
+        minimiser = LocalMinimiser(rows, self._get_intercept_feature())
 
         def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
-            options = copy._solver_options(None, copy._constant())
+            options = copy._make_solver_options(None, copy._get_intercept_feature())
             solutions = [
                 copy._solve(
                     rows,
@@ -515,28 +517,28 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
                     bundle=bundle,
                     start=start,
                 )
-                for place, bundle, start in zip(copy._places(), bundles, starts, strict=True)
+                for place, bundle, start in zip(copy._list_problems(), bundles, starts, strict=True)
             ]
-            return solutions, copy._shifts(minimiser, options, codes, solutions)
+            return solutions, copy._compute_shifts(minimiser, options, codes, solutions)
 
-        return self._along_path(prepared, rows, minimiser.dimension, Cs, solve)
+        return self._fit_path(prepared, rows, minimiser.dimension, Cs, solve)
 
-    def _along_path(
+    def _fit_path(
         self, prepared: Self, rows: TrainingRows, dimension: int, Cs: Iterable[float], solve: Any
     ) -> list[Self]:
         """One fitted copy per C; all of them share the cuts, and each starts from the weights before it."""
-        problems = len(prepared._places())
+        problems = len(prepared._list_problems())
         bundles = [Bundle(dimension, int(self.max_cuts), of_rows=False) for _ in range(problems)]
         starts: Starts = [None] * problems
         fitted = []
-        for copy in self._copies(Cs):
-            solutions, shifts = solve(copy._prepared_like(prepared), bundles, starts)
+        for copy in self._copy_with_each(Cs):
+            solutions, shifts = solve(copy._copy_preparation(prepared), bundles, starts)
             starts = [solution.weights for solution in solutions]
-            fitted.append(copy._finish(rows, solutions, shifts))
+            fitted.append(copy._keep_solutions(rows, solutions, shifts))
         return fitted
 
 
-def whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
+def to_whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
     """Labels of a file as integers if all are."""
     whole = labels.astype(np.int64)
     return whole if np.array_equal(whole, labels) else labels

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def best_thresholds(
+def find_thresholds(
     scores: NDArray[np.float64], ranks: NDArray[Any], weights: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
     """For each border between ranks the score that puts the least weight on its wrong side.
@@ -21,7 +21,7 @@ def best_thresholds(
     # A border may lie before all rows, after all, or between two of different score.
     places = np.flatnonzero(np.diff(sorted_scores) > 0) + 1
     places = np.concatenate([[0], places, [len(scores)]])
-    borders = _between(sorted_scores, places)
+    borders = _compute_midpoints(sorted_scores, places)
     thresholds = np.empty(count - 1)
     first = 0
     for rank in range(count - 1):
@@ -34,7 +34,7 @@ def best_thresholds(
     return thresholds
 
 
-def _between(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
+def _compute_midpoints(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
     low, high = scores[places[1:-1] - 1], scores[places[1:-1]]
     middle = (low + high) / 2
     # A score on a border is below it, and neighbouring numbers have no middle.
@@ -43,6 +43,6 @@ def _between(scores: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[n
     return np.concatenate([[scores[0] - margin], middle, [scores[-1] + margin]])
 
 
-def all_whole(labels: NDArray[Any]) -> bool:
+def are_whole(labels: NDArray[Any]) -> bool:
     """Whether all labels are whole numbers, which can be kept as such."""
     return bool(np.array_equal(labels, np.round(labels)) and np.abs(labels).max() < 2**53)

@@ -23,7 +23,7 @@ from unkernel.engines import load as load_classifier
 from unkernel.engines.compilation import choose_default_engine
 from unkernel.engines.explain.explanation import compute_linear_weights
 from unkernel.errors import FormatError, warn_caller
-from unkernel.learners.parameters import restored_parameters, stored_parameters
+from unkernel.learners.parameters import parameters_from_json, parameters_to_json
 from unkernel.learners.progress import OnProgress, ProgressPrinter
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.models.history import History
@@ -62,7 +62,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class LazyClassifier:
     """A fitted model and the classifier that answers for it, made when it is first needed."""
 
     model: Model
@@ -85,8 +85,8 @@ class Answers:
 class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators. A room adds parameters, ``fit`` and, where models differ, ``_restore``.
 
-    After training, a room calls :meth:`_keep` with the outcomes and a function that makes the model. The
-    model is all that answers need: a loaded estimator has the model, its parameters and its attributes.
+    After training, a room calls :meth:`_finish_fit` with the outcomes and a function that makes the model.
+    Predictions need nothing but the model: a loaded estimator has the model, its parameters and attributes.
     """
 
     _kind: ClassVar[str]  # the learner that a model's origin names; estimators for a cluster share it
@@ -97,11 +97,11 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
 
     # --- Training -------------------------------------------------------------------------------------
 
-    def _reporter(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
+    def _choose_reporter(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
         """The function that solvers report to: the caller's own, or one that prints."""
         return on_progress or ProgressPrinter(type(self).__name__, self.verbose, unit).on_progress
 
-    def _keep(
+    def _finish_fit(
         self,
         outcomes: Sequence[Outcome],
         make_model: Callable[[dict[str, Any]], Model],
@@ -118,37 +118,39 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         self.gap_ = float(max(outcome.gap for outcome in outcomes))
         self.n_iter_ = int(max(outcome.rounds for outcome in outcomes))
         self.history_ = History.summed([outcome.history for outcome in outcomes])
-        self._set_model(make_model(self._origin(facts)))
+        self._set_model(make_model(self._describe_training(facts)))
         if self.verbose:
             print(
                 f"[{type(self).__name__}] {about}{self.n_iter_} {self._steps}, "
                 f"objective {self.objective_:.6g}, gap {self.gap_:.2g}"
             )
         if not all(outcome.converged for outcome in outcomes):
-            warn_caller(f"{type(self).__name__} stopped after {self._shortfall()}", ConvergenceWarning)
+            warn_caller(
+                f"{type(self).__name__} stopped after {self._describe_shortfall()}", ConvergenceWarning
+            )
         return self
 
-    def _shortfall(self) -> str:
+    def _describe_shortfall(self) -> str:
         """Where training stopped before it converged, and what to do about it."""
         return (
             f"max_iter={self.max_iter} {self._steps} at a relative gap of {self.gap_:.2g} "
             f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C"
         )
 
-    def _origin(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def _describe_training(self, facts: dict[str, Any]) -> dict[str, Any]:
         """What a model says of its training."""
         origin = {"learner": self._kind, "C": float(self.C)} | facts
         origin |= {"objective": self.objective_, "gap": self.gap_, "n_iter": self.n_iter_}
         origin["history"] = self.history_.to_json()
         if hasattr(self, "feature_names_in_"):
             origin["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return origin | {"parameters": stored_parameters(self)}
+        return origin | {"parameters": parameters_to_json(self)}
 
     def _set_model(self, model: Model, made: CompiledClassifier | TreeClassifier | None = None) -> None:
         self.model_ = model
-        self._answers = Answers(model, thread_count(self.n_jobs), made)
+        self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), made)
 
-    def _copies(self, Cs: Iterable[float]) -> Iterator[Self]:
+    def _copy_with_each(self, Cs: Iterable[float]) -> Iterator[Self]:
         """One unfitted copy for each C, its parameters checked."""
         for C in Cs:
             copy = clone(self).set_params(C=C)
@@ -157,9 +159,9 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
 
     # --- Answering ------------------------------------------------------------------------------------
 
-    def _ready(self) -> CompiledClassifier | TreeClassifier:
+    def _get_classifier(self) -> CompiledClassifier | TreeClassifier:
         check_is_fitted(self)
-        return self._answers.classifier
+        return self._lazy_classifier.classifier
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """The (examples, scores) of the model."""
@@ -212,10 +214,10 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
             Each with its label, its weight and the class that it supports, over all classes, largest absolute
             weight first.
         """
-        return self._ready().heaviest(top)
+        return self._get_classifier().heaviest(top)
 
     def _report_subject(self) -> Any:
-        return {type(self).__name__: self._ready()}
+        return {type(self).__name__: self._get_classifier()}
 
     # --- Models and files -----------------------------------------------------------------------------
 
@@ -244,7 +246,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         """
         model = self.to_model()
         # Support vectors alone would have to be compiled again by whoever loads them.
-        (self._ready() if isinstance(model, KernelModel) else model).save(path)
+        (self._get_classifier() if isinstance(model, KernelModel) else model).save(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -274,7 +276,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         """
         classifier = load_classifier(path)
         model = classifier.model
-        found = cls._kind_of(model)
+        found = cls._find_learner_name(model)
         if found != cls._kind:
             whose = f"a model of {found}" if found else "a model that no estimator of unkernel wrote"
             raise FormatError(
@@ -282,23 +284,23 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
             )
         names = cls._get_param_names()
         try:
-            stored = restored_parameters(model.origin.get("parameters"))
+            stored = parameters_from_json(model.origin.get("parameters"))
         except ValueError as error:
             raise FormatError(os.fspath(path), 0, 0, f"{error}; unkernel.load reads the model") from error
-        given = cls._shown_parameters(model) | stored
+        given = cls._infer_parameters(model) | stored
         learner = cls(**{name: value for name, value in given.items() if name in names})
         learner._restore(model)
         learner._set_model(model, classifier)
         return learner
 
     @classmethod
-    def _kind_of(cls, model: Model) -> str | None:
+    def _find_learner_name(cls, model: Model) -> str | None:
         """The learner that made a model, as far as the model tells."""
         found = model.origin.get("learner")
         return found if isinstance(found, str) else None
 
     @classmethod
-    def _shown_parameters(cls, model: Model) -> dict[str, Any]:
+    def _infer_parameters(cls, model: Model) -> dict[str, Any]:
         """The parameters that a model shows without a list of them, as in files of older versions."""
         C = model.origin.get("C")
         return {"C": C} if isinstance(C, float) else {}
@@ -324,7 +326,7 @@ class RowLearner(Learner):
 
     def _scores(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = self._check_rows(X)
-        classifier = cast(CompiledClassifier, self._answers.classifier)
+        classifier = cast(CompiledClassifier, self._lazy_classifier.classifier)
         return classifier.score_csr(rows, thread_count(self.n_jobs))
 
     def _check_rows(self, X: ArrayLike) -> CsrRows:
@@ -364,7 +366,7 @@ class RowLearner(Learner):
         --------
         unkernel.CompiledClassifier.explain : The same for compiled classifiers.
         """
-        classifier = cast(CompiledClassifier, self._ready())
+        classifier = cast(CompiledClassifier, self._get_classifier())
         return classifier.explain(row, top, of=of, names=names)
 
     @property
@@ -393,7 +395,7 @@ class RowLearner(Learner):
             self.feature_names_in_ = np.array(names, dtype=object)
 
 
-def frozen(array: Any) -> NDArray[Any]:
+def read_only_view(array: Any) -> NDArray[Any]:
     """A view that cannot be written to: classifiers are made of a model once, and must not differ from it."""
     view: NDArray[Any] = np.asarray(array).view()
     view.setflags(write=False)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from unkernel._core import DistinctRows
 from unkernel.data.rows.csr import CsrRows
-from unkernel.learners.base import frozen
+from unkernel.learners.base import read_only_view
 from unkernel.models import Decision, Kernel, KernelModel
 
 
-def gamma_value(gamma: float | str, rows: DistinctRows, n_features: int) -> float:
+def compute_gamma(gamma: float | str, rows: DistinctRows, n_features: int) -> float:
     """The factor of the inner product that ``gamma`` stands for: "scale", "auto" or a number."""
     if gamma == "auto":
         return 1.0 / float(n_features)
@@ -23,7 +23,7 @@ def gamma_value(gamma: float | str, rows: DistinctRows, n_features: int) -> floa
     return 1.0 / spread if spread > 0 else 1.0
 
 
-def support_vector_model(
+def make_support_vector_model(
     rows: DistinctRows,
     coefficients: NDArray[np.float64],
     kernel: Kernel,
@@ -37,8 +37,8 @@ def support_vector_model(
     return KernelModel(
         kernel=kernel,
         vectors=CsrRows.of(*rows.choose(support), n_features),
-        coefficients=frozen(coefficients[support]),
-        intercept=frozen(np.zeros(coefficients.shape[1])),
+        coefficients=read_only_view(coefficients[support]),
+        intercept=read_only_view(np.zeros(coefficients.shape[1])),
         decision=decision,
         n_features=n_features,
         fixed_width=True,

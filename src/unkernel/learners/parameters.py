@@ -18,7 +18,7 @@ _OF_ONE_RUN = ("n_jobs", "verbose")  # parameters that say nothing about what wa
 _ITEMS = "items"  # of dicts, whose keys JSON would turn into texts
 
 
-def stored_parameters(estimator: Any) -> dict[str, Any]:
+def parameters_to_json(estimator: Any) -> dict[str, Any]:
     """All parameters that are numbers, texts, paths, None, or lists or dicts of these; others are left out.
 
     So are those of one run: the same data and seed give the same file on any number of threads.
@@ -34,8 +34,8 @@ def stored_parameters(estimator: Any) -> dict[str, Any]:
     return stored
 
 
-def restored_parameters(stored: Any) -> dict[str, Any]:
-    """What :func:`stored_parameters` gave; nothing where a file has none.
+def parameters_from_json(stored: Any) -> dict[str, Any]:
+    """What :func:`parameters_to_json` gave; nothing where a file has none.
 
     Parameters of one run, which former versions stored, are left out.
 

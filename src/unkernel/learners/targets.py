@@ -26,7 +26,7 @@ def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
     return weights
 
 
-def class_codes(
+def encode_classes(
     labels: NDArray[Any], weights: NDArray[np.float64] | None, learner: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """The classes of the rows with a positive weight, and the index of each row's class among them."""
@@ -42,7 +42,7 @@ def class_codes(
     return classes, codes
 
 
-def class_weights(
+def compute_class_weights(
     class_weight: dict[Any, float] | str | None,
     classes: NDArray[Any],
     codes: NDArray[np.int32],

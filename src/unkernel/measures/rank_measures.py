@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import count_pairs
-from unkernel.cutplane.rankings import ndcg_of_groups, ranking_of
+from unkernel.cutplane.rankings import compute_group_ndcg, encode_ranking
 from unkernel.measures.base import Measured
 from unkernel.measures.intervals import Counts, Numbers, bootstrapped
 
@@ -75,7 +75,7 @@ class RankMeasures(Measured):
             return {}
         found = {}
         for depth in range(1, LARGEST_DEPTH + 1):
-            values, relevant = ndcg_of_groups(self.labels, self.scores, self.groups, depth)
+            values, relevant = compute_group_ndcg(self.labels, self.scores, self.groups, depth)
             found[depth] = np.where(relevant, values, np.nan)
         return found
 
@@ -127,6 +127,6 @@ def count_ordered_pairs(
 
     Equal scores count half. Without groups, all rows are one group.
     """
-    settings = ranking_of(labels, groups, weights=None, pair_weight=None)
+    settings = encode_ranking(labels, groups, weights=None, pair_weight=None)
     pairs, ordered = count_pairs(**settings, scores=np.ascontiguousarray(scores))
     return pairs, ordered

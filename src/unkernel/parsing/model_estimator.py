@@ -12,7 +12,7 @@ from unkernel.data.files import name_of
 from unkernel.data.repr_html import Page
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
-from unkernel.learners.parameters import stored_parameters
+from unkernel.learners.parameters import parameters_to_json
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.training_progress import OnStep, Reporter
 
@@ -196,7 +196,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
 
     def _export_parameters(self) -> dict[str, Any]:
         """The parameters as JSON values, without those that concern only this run."""
-        stored = stored_parameters(self)
+        stored = parameters_to_json(self)
         stored.setdefault("random_state", None)  # a generator, whose state is not stored
         return stored
 

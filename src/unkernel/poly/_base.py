@@ -20,10 +20,10 @@ from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
-from unkernel.learners.base import Model, Outcome, RowLearner, frozen
-from unkernel.learners.feature_maps import gamma_value, support_vector_model
+from unkernel.learners.base import Model, Outcome, RowLearner, read_only_view
+from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import check_weights, class_codes, class_weights
+from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 from unkernel.models.decision import Softmax
 from unkernel.poly.options import RowOptions, SparseOptions
@@ -104,9 +104,9 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         estimator
             The fitted estimator itself.
         """
-        training_set = self._training_set(X, y, sample_weight)
-        start = self._last_solution() if self.warm_start else Start()
-        self._learn(training_set, start, on_progress)
+        training_set = self._prepare_rows(X, y, sample_weight)
+        start = self._choose_start() if self.warm_start else Start()
+        self._train_and_keep(training_set, start, on_progress)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -135,18 +135,18 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             One fitted copy of this estimator for each C.
         """
         prepared = clone(self)
-        training_set = prepared._training_set(X, y, sample_weight)
+        training_set = prepared._prepare_rows(X, y, sample_weight)
         fitted: list[Self] = []
         start = Start()
-        for copy in self._copies(Cs):
+        for copy in self._copy_with_each(Cs):
             for name in ("n_features_in_", "feature_names_in_", "classes_", "gamma_"):
                 if hasattr(prepared, name):
                     setattr(copy, name, getattr(prepared, name))
-            start = copy._learn(training_set, start, None)
+            start = copy._train_and_keep(training_set, start, None)
             fitted.append(copy)
         return fitted
 
-    def _training_set(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingSet:
+    def _prepare_rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingSet:
         self._check_parameters()
         check_inputs(X, y, sample_weight)
         rows, labels = validate_data(
@@ -154,26 +154,28 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         )
         check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, rows)
-        self.classes_, codes = class_codes(labels, weights, type(self).__name__)
-        distinct = self._distinct(canonical_rows(rows), codes, weights)
-        self.gamma_ = gamma_value(self.gamma, distinct, int(self.n_features_in_))
-        return TrainingSet(distinct, class_weights(self.class_weight, self.classes_, codes, weights))
+        self.classes_, codes = encode_classes(labels, weights, type(self).__name__)
+        distinct = self._merge_equal_rows(canonical_rows(rows), codes, weights)
+        self.gamma_ = compute_gamma(self.gamma, distinct, int(self.n_features_in_))
+        return TrainingSet(distinct, compute_class_weights(self.class_weight, self.classes_, codes, weights))
 
-    def _learn(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> Start:
+    def _train_and_keep(
+        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
+    ) -> Start:
         """Train and keep the model; where the next training may start."""
         rows = training_set.rows
         trained = self._train(training_set, start, on_progress)
         outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
         about = f"{rows.rows} distinct rows, storage={trained['storage']}, {trained['dimension']} weights; "
-        make_model = partial(self._model_of, rows, trained)
-        self._keep(outcomes, make_model, facts=self._facts(), about=about)
-        duals = self._duals_of(rows, trained)
+        make_model = partial(self._make_model, rows, trained)
+        self._finish_fit(outcomes, make_model, facts=self._training_facts(), about=about)
+        duals = self._get_duals(rows, trained)
         if self.warm_start and duals is not None:
             self._duals = duals
         assert isinstance(self.model_, ConjunctionModel | KernelModel)
         return Start(duals, self.model_)
 
-    def _duals_of(self, rows: DistinctRows, trained: dict[str, Any]) -> DualStart | None:
+    def _get_duals(self, rows: DistinctRows, trained: dict[str, Any]) -> DualStart | None:
         if "duals" not in trained:
             return None
         return DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(trained["duals"]))
@@ -188,14 +190,14 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         """The weights, and how training ended."""
 
     @abstractmethod
-    def _facts(self) -> dict[str, Any]:
+    def _training_facts(self) -> dict[str, Any]:
         """What a model tells of its training besides C."""
 
-    def _last_solution(self) -> Start:
+    def _choose_start(self) -> Start:
         """Where a warm start begins."""
         return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
-    def _distinct(
+    def _merge_equal_rows(
         self, rows: CsrRows, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
     ) -> DistinctRows:
         return distinct_examples(
@@ -205,12 +207,12 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             threads=thread_count(self.n_jobs),
         )
 
-    def _map(self) -> FeatureMap:
+    def _make_feature_map(self) -> FeatureMap:
         return FeatureMap(
             degree=int(self.degree), kind=self.feature_map, gamma=self.gamma_, coef0=float(self.coef0)
         )
 
-    def _seed(self) -> int:
+    def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _train_rows(
@@ -229,17 +231,17 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             tolerance=float(self.tol),
             finish=self._finish,
             max_epochs=int(self.max_iter),
-            seed=self._seed(),
+            seed=self._draw_seed(),
             threads=thread_count(self.n_jobs),
         )
         return dict(
             training_set.rows.train(
                 options,
-                feature_map=self._map(),
+                feature_map=self._make_feature_map(),
                 class_weights=training_set.factors,
                 start_hashes=former.hashes if former else np.empty(0, np.uint64),
                 start_duals=former.duals.reshape(-1) if former else np.empty(0),
-                on_progress=self._reporter(on_progress, "rows"),
+                on_progress=self._choose_reporter(on_progress, "rows"),
             )
         )
 
@@ -255,7 +257,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """The weights of a penalty with an l1 part, column by column."""
         self._steps = "Newton steps"
-        former = self._same_conjunctions(start.model, training_set.rows)
+        former = self._match_conjunctions(start.model, training_set.rows)
         options = SparseOptions(
             loss=loss,
             l1=float(l1),
@@ -264,22 +266,22 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             memory=float(available_bytes()),
             tolerance=float(self.tol),
             max_steps=int(self.max_iter),
-            seed=self._seed(),
+            seed=self._draw_seed(),
             threads=thread_count(self.n_jobs),
         )
         return dict(
             training_set.rows.train_sparse(
                 options,
-                feature_map=self._map(),
+                feature_map=self._make_feature_map(),
                 class_weights=training_set.factors,
                 start_keys=former.keys if former else np.empty(0, np.uint64),
                 start_weights=former.weights.reshape(-1) if former else np.empty(0),
                 start_intercept=former.intercept if former else np.empty(0),
-                on_progress=self._reporter(on_progress, "conjunctions"),
+                on_progress=self._choose_reporter(on_progress, "conjunctions"),
             )
         )
 
-    def _same_conjunctions(
+    def _match_conjunctions(
         self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
     ) -> ConjunctionModel | None:
         """The model, if it numbers conjunctions as these rows do and has the same classes."""
@@ -288,18 +290,18 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         same = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, self.classes_)
         return model if same and model.sets == rows.binary else None
 
-    def _shortfall(self) -> str:
-        return super()._shortfall() + " or gamma"
+    def _describe_shortfall(self) -> str:
+        return super()._describe_shortfall() + " or gamma"
 
     # --- Models ---------------------------------------------------------------------------------------
 
-    def _model_of(
+    def _make_model(
         self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
         of_duals = trained["storage"] in ("split", "kernel")
-        return (self._kernel_model if of_duals else self._conjunction_model)(rows, trained, origin)
+        return (self._make_kernel_model if of_duals else self._make_conjunction_model)(rows, trained, origin)
 
-    def _conjunction_model(
+    def _make_conjunction_model(
         self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
     ) -> ConjunctionModel:
         return ConjunctionModel(
@@ -309,21 +311,21 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
             gamma=self.gamma_,
             coef0=float(self.coef0),
             n_features=int(self.n_features_in_),
-            columns=frozen(rows.columns),
-            keys=frozen(trained["keys"]),
-            weights=frozen(trained["weights"]),
-            intercept=frozen(trained["intercept"]),
+            columns=read_only_view(rows.columns),
+            keys=read_only_view(trained["keys"]),
+            weights=read_only_view(trained["weights"]),
+            intercept=read_only_view(trained["intercept"]),
             classes=self.classes_,
             probability=self._probability,
             origin=origin,
         )
 
-    def _kernel_model(
+    def _make_kernel_model(
         self, distinct: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
     ) -> KernelModel:
         """The rows whose dual variables are not zero, with those as coefficients."""
         scheme = "binary" if len(self.classes_) == 2 else "one_vs_rest"
-        return support_vector_model(
+        return make_support_vector_model(
             distinct,
             np.asarray(trained["duals"]),
             Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
@@ -346,15 +348,15 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         return model
 
     @classmethod
-    def _kind_of(cls, model: Model) -> str | None:
-        found = super()._kind_of(model)
+    def _find_learner_name(cls, model: Model) -> str | None:
+        found = super()._find_learner_name(model)
         if found is None and isinstance(model, ConjunctionModel) and "loss" in model.origin:
             return "PolyLogisticRegression" if model.origin["loss"] == "logistic" else "PolySVC"
         return found
 
     @classmethod
-    def _shown_parameters(cls, model: Model) -> dict[str, Any]:
-        shown = super()._shown_parameters(model)
+    def _infer_parameters(cls, model: Model) -> dict[str, Any]:
+        shown = super()._infer_parameters(model)
         if isinstance(model, ConjunctionModel):
             shown |= {"degree": model.degree, "coef0": model.coef0, "feature_map": model.feature_map}
             shown |= {"gamma": model.gamma}

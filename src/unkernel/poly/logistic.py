@@ -177,12 +177,12 @@ class PolyLogisticRegression(PolyLearner):
     def _l1_share(self) -> float:
         return float(self.l1_ratio) if self.penalty == "elasticnet" else float(self.penalty == "l1")
 
-    def _facts(self) -> dict[str, Any]:
+    def _training_facts(self) -> dict[str, Any]:
         return {"loss": "logistic", "penalty": self.penalty, "l1_ratio": self._l1_share()}
 
     @classmethod
-    def _shown_parameters(cls, model: Model) -> dict[str, Any]:
-        shown = super()._shown_parameters(model)
+    def _infer_parameters(cls, model: Model) -> dict[str, Any]:
+        shown = super()._infer_parameters(model)
         if shown.get("penalty") != "elasticnet":  # the model tells 0 or 1 then, which is no parameter
             shown.pop("l1_ratio", None)
         return shown

@@ -204,7 +204,7 @@ class PolySVC(PolyLearner):
         self.storage_ = str(trained["storage"])
         return trained
 
-    def _facts(self) -> dict[str, Any]:
+    def _training_facts(self) -> dict[str, Any]:
         return {"loss": self.loss, "penalty": self.penalty, "storage": self.storage_}
 
     def _restore(self, model: Model) -> None:

@@ -217,7 +217,7 @@ def _answers(answers: Answered) -> str:
 def _ready(model: Any) -> Classifier:
     if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
         return model
-    ready = getattr(model, "_ready", None)
+    ready = getattr(model, "_get_classifier", None)
     if callable(ready):
         found = ready()
         assert isinstance(found, CompiledClassifier | TreeClassifier)

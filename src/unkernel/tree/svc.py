@@ -18,14 +18,14 @@ from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import as_forest, has_trees
 from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.engines.trees.classifier import TreeClassifier
-from unkernel.learners.base import Learner, Outcome, frozen
+from unkernel.learners.base import Learner, Outcome, read_only_view
 from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
 from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNELS, VECTOR_KERNELS
 from unkernel.tree.options import ExactOptions, SampledOptions
-from unkernel.tree.training_trees import NO_TREES, KeptTrees, LocalTrees, TrainingTrees, TreeTargets
+from unkernel.tree.training_trees import NO_TREES, LocalTrees, ReusableTrees, TrainingTrees, TreeTargets
 
 _EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
 _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
@@ -275,8 +275,8 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         TreeSVC
             The fitted estimator itself.
         """
-        trees = self._training_trees(X, y, sample_weight)
-        self._learn(trees, on_progress)
+        trees = self._prepare_trees(X, y, sample_weight)
+        self._train_and_keep(trees, on_progress)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -305,41 +305,41 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             One fitted copy of this estimator for each C.
         """
         prepared = clone(self)
-        trees = prepared._training_trees(X, y, sample_weight)
+        trees = prepared._prepare_trees(X, y, sample_weight)
         fitted = []
-        for copy in self._copies(Cs):
-            copy._learn(trees, None)
+        for copy in self._copy_with_each(Cs):
+            copy._train_and_keep(trees, None)
             fitted.append(copy)
         return fitted
 
-    def _training_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> LocalTrees:
-        kept: KeptTrees | None = getattr(self, "_kept", None) if self.warm_start else None
-        forest = as_forest(X) if kept is None else kept.forest_of(X)
+    def _prepare_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> LocalTrees:
+        kept: ReusableTrees | None = getattr(self, "_kept", None) if self.warm_start else None
+        forest = as_forest(X) if kept is None else kept.find_forest(X)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(forest, labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         targets = TreeTargets.of(labels, weights, self.class_weight)
-        kernel = self._example_kernel(with_trees=has_trees(forest), with_vectors=bool(forest.vectors))
-        examples = None if kept is None else kept.examples_of(forest, kernel)
+        kernel = self._make_kernel(with_trees=has_trees(forest), with_vectors=bool(forest.vectors))
+        examples = None if kept is None else kept.find_examples(forest, kernel)
         if examples is None:
             examples = kernel.examples(forest, indexed=True, threads=thread_count(self.n_jobs))
-        self._kept = KeptTrees.of(X, forest, kernel, examples) if self.warm_start else None
+        self._kept = ReusableTrees.of(X, forest, kernel, examples) if self.warm_start else None
         return LocalTrees(forest, kernel, examples, targets)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what is kept for the next fit: it can be made again, and is larger than the model."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
-    def _learn(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
+    def _train_and_keep(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
         self.classes_ = trees.targets.classes
         solver = self._choose_solver(len(trees))
-        report = self._reporter(on_progress, "examples" if solver == "exact" else "cuts")
+        report = self._choose_reporter(on_progress, "examples" if solver == "exact" else "cuts")
         train = self._train_exact if solver == "exact" else self._train_sampled
         solutions = train(trees, report)
         self.solver_ = solver
-        self._keep_coefficients(trees, solutions)
+        self._keep_solutions(trees, solutions)
 
-    def _example_kernel(self, *, with_trees: bool, with_vectors: bool) -> ExampleKernel:
+    def _make_kernel(self, *, with_trees: bool, with_vectors: bool) -> ExampleKernel:
         combine = self.combine
         if combine == "auto":
             if not with_trees and not with_vectors:
@@ -376,7 +376,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             memory=int(min(_MOST_SQUARE_BYTES, free / _SHARE_OF_MEMORY if free else _MOST_SQUARE_BYTES)),
             threads=thread_count(self.n_jobs),
         )
-        return trees.exact(options, float(self.C), on_progress)
+        return trees.train_exact(options, float(self.C), on_progress)
 
     def _train_sampled(self, trees: TrainingTrees, on_progress: OnProgress) -> list[dict[str, Any]]:
         positives = trees.targets.positives
@@ -393,13 +393,13 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             problems=len(positives),
         )
         return [
-            trees.sampled(
+            trees.train_sampled(
                 replace(options, problem=problem, seed=options.seed + problem), positive, on_progress
             )
             for problem, positive in enumerate(positives)
         ]
 
-    def _keep_coefficients(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
+    def _keep_solutions(self, trees: TrainingTrees, solutions: list[dict[str, Any]]) -> None:
         coefficients = np.column_stack([np.asarray(one["coefficients"]) for one in solutions])
         support = np.flatnonzero((coefficients != 0).any(axis=1))
         self.n_support_ = len(support)
@@ -407,9 +407,9 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         def model(origin: dict[str, Any]) -> TreeModel:
             return TreeModel(
                 kernel=trees.kernel,
-                support=trees.chosen(support),
-                coefficients=frozen(np.ascontiguousarray(coefficients[support])),
-                intercept=frozen(np.array([float(one["intercept"]) for one in solutions])),
+                support=trees.select(support),
+                coefficients=read_only_view(np.ascontiguousarray(coefficients[support])),
+                intercept=read_only_view(np.array([float(one["intercept"]) for one in solutions])),
                 decision=Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_),
                 origin=origin,
             )
@@ -419,9 +419,9 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             for one in solutions
         ]
         about = f"solver={self.solver_}, {len(trees)} trees, {self.n_support_} of them in the model; "
-        self._keep(outcomes, model, facts={"solver": self.solver_}, about=about)
+        self._finish_fit(outcomes, model, facts={"solver": self.solver_}, about=about)
 
-    def _shortfall(self) -> str:
+    def _describe_shortfall(self) -> str:
         begin = f"{self.n_iter_} rounds"
         if self.solver_ == "sampled":
             return (
@@ -445,9 +445,9 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             self.solver_ = solver
 
     @classmethod
-    def _shown_parameters(cls, model: Any) -> dict[str, Any]:
+    def _infer_parameters(cls, model: Any) -> dict[str, Any]:
         kernel = model.kernel
-        return super()._shown_parameters(model) | {
+        return super()._infer_parameters(model) | {
             "kernel": kernel.tree,
             "decay": kernel.decay,
             "width_decay": kernel.width_decay,
@@ -465,7 +465,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     # --- Answering ------------------------------------------------------------------------------------
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        return cast(TreeClassifier, self._ready()).raw_scores(X, thread_count(self.n_jobs))
+        return cast(TreeClassifier, self._get_classifier()).raw_scores(X, thread_count(self.n_jobs))
 
     def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
         """Explain the score of one tree by its fragments.
@@ -489,4 +489,4 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         --------
         unkernel.TreeClassifier.explain : The same for compiled classifiers.
         """
-        return cast(TreeClassifier, self._ready()).explain(tree, top, of=of)
+        return cast(TreeClassifier, self._get_classifier()).explain(tree, top, of=of)

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from unkernel._core import ExampleSet, train_exact_trees, train_sampled_trees
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import class_codes, class_weights
+from unkernel.learners.targets import compute_class_weights, encode_classes
 from unkernel.models import ExampleKernel
 from unkernel.tree.options import ExactOptions, SampledOptions
 
@@ -32,8 +32,8 @@ class TreeTargets:
     def of(labels: NDArray[Any], weights: NDArray[np.float64] | None, class_weight: Any) -> TreeTargets:
         """Check labels and weights of examples, and find the problems in them."""
         check_classification_targets(labels)
-        classes, codes = class_codes(labels, weights, "TreeSVC")
-        factors = np.array(class_weights(class_weight, classes, codes, weights))
+        classes, codes = encode_classes(labels, weights, "TreeSVC")
+        factors = np.array(compute_class_weights(class_weight, classes, codes, weights))
         importance = factors[codes] * (1.0 if weights is None else weights)
         positives = [1] if len(classes) == 2 else list(range(len(classes)))  # each against all others
         return TreeTargets(classes, codes, importance, positives)
@@ -50,13 +50,15 @@ class TrainingTrees(Protocol):
 
     def __len__(self) -> int: ...
 
-    def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
+    def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
         """Solve all problems to the end; what the core's ``train_exact_trees`` returns."""
 
-    def sampled(self, options: SampledOptions, positive: int, on_progress: OnProgress) -> dict[str, Any]:
+    def train_sampled(
+        self, options: SampledOptions, positive: int, on_progress: OnProgress
+    ) -> dict[str, Any]:
         """Solve one problem by sampled cuts; what the core's ``train_sampled_trees`` returns."""
 
-    def chosen(self, places: NDArray[Any]) -> Forest:
+    def select(self, places: NDArray[Any]) -> Forest:
         """Some of the examples, for a model."""
 
 
@@ -72,7 +74,7 @@ class LocalTrees:
     def __len__(self) -> int:
         return len(self.forest)
 
-    def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
+    def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
         """Solve all problems at once."""
         trained = train_exact_trees(
             options,
@@ -85,7 +87,9 @@ class LocalTrees:
         )
         return [dict(one) for one in trained]
 
-    def sampled(self, options: SampledOptions, positive: int, on_progress: OnProgress) -> dict[str, Any]:
+    def train_sampled(
+        self, options: SampledOptions, positive: int, on_progress: OnProgress
+    ) -> dict[str, Any]:
         """Solve one problem."""
         return dict(
             train_sampled_trees(
@@ -99,13 +103,13 @@ class LocalTrees:
             )
         )
 
-    def chosen(self, places: NDArray[Any]) -> Forest:
+    def select(self, places: NDArray[Any]) -> Forest:
         """Some of the examples."""
         return self.forest[places].compact()
 
 
 @dataclass(frozen=True, eq=False)
-class KeptTrees:
+class ReusableTrees:
     """Examples that the next fit may use again: the parsed trees, and what the kernel has counted in them.
 
     Attributes
@@ -124,19 +128,19 @@ class KeptTrees:
     examples: ExampleSet
 
     @staticmethod
-    def of(X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet) -> KeptTrees | None:
+    def of(X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet) -> ReusableTrees | None:
         """What can be kept of a fit on X; None where X may change unseen."""
         if isinstance(X, Forest) or _is_list_of_text(X):
             source = X if isinstance(X, Forest) else list(X)
-            return KeptTrees(source, len(forest), forest, kernel, examples)
+            return ReusableTrees(source, len(forest), forest, kernel, examples)
         return None
 
-    def forest_of(self, X: Any) -> Forest:
+    def find_forest(self, X: Any) -> Forest:
         """The forest of X: the kept one where X is the same as before."""
         same = X is self.source or (_is_list_of_text(X) and list(X) == self.source)
         return self.forest if same else as_forest(X)
 
-    def examples_of(self, forest: Forest, kernel: ExampleKernel) -> ExampleSet | None:
+    def find_examples(self, forest: Forest, kernel: ExampleKernel) -> ExampleSet | None:
         """What was counted in a forest by a kernel; None where one of them is another."""
         same = forest is self.forest and len(forest) == self.count and kernel == self.kernel
         return self.examples if same else None

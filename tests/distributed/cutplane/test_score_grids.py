@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import cutting_planes as pairs_twin
 from reference import score_grids as twin
 from unkernel._core import RowsOnGrid
-from unkernel.cutplane.rankings import weights_of_ranks
+from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.distributed.cutplane.score_grids import Grid, coarser_counts, risk_on_grid
 
 RANKS = 3
@@ -87,9 +87,9 @@ def test_both_ends_of_the_gap_are_true(seed: int, rows: int, cells: int) -> None
     totals = np.bincount(ranks, weights, minlength=RANKS)
     if sum(v for _, _, v in pairs) == 0:
         with pytest.raises(ValueError, match="no pair"):
-            weights_of_ranks(np.arange(RANKS), totals, np.ones(RANKS, int), None)
+            weigh_rank_pairs(np.arange(RANKS), totals, np.ones(RANKS, int), None)
         return
-    scaled = weights_of_ranks(np.arange(RANKS), totals, np.ones(RANKS, int), None)
+    scaled = weigh_rank_pairs(np.arange(RANKS), totals, np.ones(RANKS, int), None)
     grid, step = Grid(0.1, 4.0, cells, 6), 0.4
     counted = RowsOnGrid(ranks, rank_count=RANKS, weights=weights)
     outside, counts, _ = counted.count(here, there, step=step, grid=grid, threads=1)

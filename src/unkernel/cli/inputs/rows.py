@@ -111,9 +111,9 @@ class PackedRows:
         )
 
     def _open(self) -> tuple[TrainingRows, RowFile]:
-        from unkernel.cutplane.solver_run import rows_in_files
+        from unkernel.cutplane.solver_run import open_row_files
 
-        return rows_in_files(self.source, self.threads, cache=self.packed, zero_based=self.zero_based)
+        return open_row_files(self.source, self.threads, cache=self.packed, zero_based=self.zero_based)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -205,13 +205,13 @@ def check_files(files: Sequence[str]) -> None:
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
     """Pack files into the estimator's cache, if that is not done already."""
-    from unkernel.cutplane.solver_run import rows_in_files
+    from unkernel.cutplane.solver_run import open_row_files
 
     check_files(files)
     began = time.perf_counter()
     source = unwrap_single(files)
     with display.show_packing(describe_files(files)) as on_reading, _translate_cache_errors():
-        rows, opened = rows_in_files(
+        rows, opened = open_row_files(
             source,
             estimator.n_jobs,
             cache=estimator.cache,

@@ -21,7 +21,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from unkernel._core import Oracle, RowStore, margin_oracle, pack_rows
 from unkernel.cutplane.rankings import check_groups
-from unkernel.cutplane.solver_run import checksum
+from unkernel.cutplane.solver_run import compute_checksum
 from unkernel.data import read_svmlight
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
@@ -172,7 +172,7 @@ def _hashes(values: NDArray[Any]) -> NDArray[np.uint64]:
     if values.dtype.kind in "biuf":
         return _mixed(values.astype(np.float64).view(np.uint64))
     known, codes = np.unique(values, return_inverse=True)
-    found = [checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
+    found = [compute_checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
     return np.array(found, np.uint64)[codes]
 
 

@@ -12,7 +12,7 @@ from dask.distributed import Client
 from sklearn.base import _fit_context, clone
 
 from unkernel.cutplane import RankSVM
-from unkernel.cutplane.rankings import check_numbers, ranking_of, weights_of_ranks
+from unkernel.cutplane.rankings import check_numbers, encode_ranking, weigh_rank_pairs
 from unkernel.cutplane.solver_run import TrainingRows, pair_accuracy
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster, merged_labels
@@ -232,8 +232,8 @@ class DaskRankSVM(OnCluster, RankSVM):
         minimiser = ClusterMinimiser(cluster, rows.n_features)
         bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
         fitted = []
-        for copy in self._copies(Cs):
-            copy._prepared_like(prepared)
+        for copy in self._copy_with_each(Cs):
+            copy._copy_preparation(prepared)
             start = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start).weights
             copy._note_traffic(cluster)
             fitted.append(copy)
@@ -260,7 +260,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         if not counting_pays(cluster) or len(numbers) > _MOST_RANKS:
             self._warn_of_gathering(cluster, len(numbers))
             return rows, cluster, self._gathered_ranking(cluster)
-        pair_weights = weights_of_ranks(numbers, totals, counts, self.pair_weight)
+        pair_weights = weigh_rank_pairs(numbers, totals, counts, self.pair_weight)
         ranks = np.arange(len(numbers), dtype=np.int32)
         return rows, cluster, RankedRows("", numbers, ranks, pair_weights, accuracy)
 
@@ -277,14 +277,14 @@ class DaskRankSVM(OnCluster, RankSVM):
         """The ranking of all rows, for the client's oracle."""
         known = cluster.each(labels_of, lambda _: ())
         labels, groups, weights = (_joined(arrays) for arrays in zip(*known, strict=True))
-        return ranking_of(labels, groups, weights, self.pair_weight)
+        return encode_ranking(labels, groups, weights, self.pair_weight)
 
-    def _oracle(self, ranking: Any) -> Any:
+    def _make_oracle(self, ranking: Any) -> Any:
         if isinstance(ranking, dict):
-            return super()._oracle(ranking)
+            return super()._make_oracle(ranking)
         return replace(ranking, name=uuid.uuid4().hex)
 
-    def _identity(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
+    def _describe_run(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
         """What a checkpoint belongs to, whichever way pairs are found on a cluster of this size."""
         return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import RowsOnGrid, count_pairs, ordinal_oracle
-from unkernel.cutplane.rankings import PairWeight, ranking_of
+from unkernel.cutplane.rankings import PairWeight, encode_ranking
 from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Vector, packed
 from unkernel.distributed.cluster.row_tasks import Part, Round, state_in
 from unkernel.distributed.cutplane.score_grids import Grid
@@ -76,7 +76,7 @@ class GroupedRows:
 
     def losses_of(self, part: Part) -> PairLosses:
         """The part's pairs."""
-        ranking = ranking_of(part.labels, part.groups, part.weights, self.pair_weight)
+        ranking = encode_ranking(part.labels, part.groups, part.weights, self.pair_weight)
         return PairLosses(ranking, self.scale, self.accuracy)
 
 
@@ -113,7 +113,7 @@ def totals_of(ranking: dict[str, Any]) -> tuple[float, float]:
 
 def pair_totals(part: Part, pair_weight: PairWeight | None) -> Answer:
     """The weight of the part's rows, and of the pairs in its groups."""
-    ranking = ranking_of(part.labels, part.groups, part.weights, pair_weight)
+    ranking = encode_ranking(part.labels, part.groups, part.weights, pair_weight)
     return Answer(packed(np.array(totals_of(ranking))))
 
 

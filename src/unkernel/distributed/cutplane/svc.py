@@ -16,9 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC
-from unkernel.cutplane.rankings import weights_of_ranks
+from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
-from unkernel.cutplane.svc import OneVsRestTargets, Starts, whole_labels
+from unkernel.cutplane.svc import OneVsRestTargets, Starts, to_whole_labels
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster, Gathered, merged_labels
 from unkernel.distributed.cluster.row_tasks import PartProblem, Problem, labels_of
@@ -26,7 +26,7 @@ from unkernel.distributed.cutplane.ranking_tasks import RankedRows
 from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays
 from unkernel.distributed.cutplane.score_quantile import score_above
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import class_weights
+from unkernel.learners.targets import compute_class_weights
 
 
 class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
@@ -216,11 +216,11 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
             The fitted estimator itself.
         """
         rows, cluster, classes = self._spread(X, y, sample_weight, zero_based)
-        options = self._solver_options(on_progress, self._constant())
-        nothing: list[Any] = [None] * len(self._places())
+        options = self._make_solver_options(on_progress, self._get_intercept_feature())
+        nothing: list[Any] = [None] * len(self._list_problems())
         solutions, shifts = self._solve_on(cluster, rows, options, classes, bundles=nothing, starts=nothing)
         self._note_traffic(cluster)
-        return self._finish(rows, solutions, shifts)
+        return self._keep_solutions(rows, solutions, shifts)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
@@ -251,12 +251,14 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         rows, cluster, classes = prepared._spread(X, y, sample_weight, "auto")
 
         def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
-            options = copy._solver_options(None, copy._constant())
+            options = copy._make_solver_options(None, copy._get_intercept_feature())
             solved = copy._solve_on(cluster, rows, options, classes, bundles=bundles, starts=starts)
             copy._note_traffic(cluster)
             return solved
 
-        return self._along_path(prepared, rows, rows.n_features + (self._constant() != 0), Cs, solve)
+        return self._fit_path(
+            prepared, rows, rows.n_features + (self._get_intercept_feature() != 0), Cs, solve
+        )
 
     def _spread(
         self, X: Any, y: Any, sample_weight: Any, zero_based: Any
@@ -267,7 +269,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         rows = self._rows_of(found)
         classes = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
-        return rows, self._cluster(found, self._constant()), classes
+        return rows, self._cluster(found, self._get_intercept_feature()), classes
 
     def _solve_on(
         self,
@@ -281,7 +283,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     ) -> tuple[list[Solution], list[float]]:
         """The problems one after the other, and what to add to their scores."""
         minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
-        begun = list(zip(self._places(), bundles, starts, strict=True))
+        begun = list(zip(self._list_problems(), bundles, starts, strict=True))
         if self.objective == "error_rate" or (self.objective == "roc_area" and counting_pays(cluster)):
             solutions = [
                 self._solve_apart(rows, minimiser, options, classes, place=place, bundle=bundle, start=start)
@@ -296,17 +298,17 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
             )
             for place, bundle, start in begun
         ]
-        return solutions, self._shifts(minimiser, options, codes, solutions)
+        return solutions, self._compute_shifts(minimiser, options, codes, solutions)
 
     def _survey_labels(self, found: Gathered, of_files: bool) -> _Classes:
         """Find the classes, and how many rows they have."""
         labels, totals, _ = merged_labels(found.surveys)
-        labels = whole_labels(labels) if of_files else labels
+        labels = to_whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
         weighted = any(seen.has_weights for seen in found.surveys)
         codes = self._check_targets(labels, totals if weighted else None)
         counted = totals > 0
-        factors = class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
+        factors = compute_class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
         return _Classes(np.array(factors), totals[counted])
 
     def _solve_apart(
@@ -334,7 +336,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
             squared = self.loss == "squared_hinge"
             problem = Problem(uuid.uuid4().hex, self.classes_, _positive(place), classes.factors, squared)
         if start is None:
-            start = self._last_weights(rows, self.classes_, place[0], options.intercept)
+            start = self._find_start(rows, self.classes_, place[0], options.intercept)
         return solve_by_cuts(
             minimiser, problem, options, identity=identity, place=place, bundle=bundle, start=start
         )
@@ -343,7 +345,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         """Rows of a class above all others."""
         ranks = (np.arange(len(self.classes_)) == _positive(place)).astype(np.int32)
         totals = np.array([classes.totals[ranks == rank].sum() for rank in (0, 1)])
-        pair_weights = weights_of_ranks(np.arange(2), totals, totals.astype(np.int64), None)
+        pair_weights = weigh_rank_pairs(np.arange(2), totals, totals.astype(np.int64), None)
         return RankedRows(uuid.uuid4().hex, self.classes_, ranks, pair_weights, pair_accuracy(self.tol))
 
     def _shifts_by_counts(
@@ -355,7 +357,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         rows = int(classes.totals.sum())
         return [
             -score_above(cluster, solution.weights, rows - int(classes.totals[_positive(place)]))
-            for place, solution in zip(self._places(), solutions, strict=True)
+            for place, solution in zip(self._list_problems(), solutions, strict=True)
         ]
 
 

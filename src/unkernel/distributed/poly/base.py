@@ -10,13 +10,13 @@ from typing import Any, Self, cast
 from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 
-from unkernel.cutplane.svc import whole_labels
+from unkernel.cutplane.svc import to_whole_labels
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster, Gathered, merged_labels
 from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, moments_of
-from unkernel.learners.feature_maps import gamma_value
+from unkernel.learners.feature_maps import compute_gamma
 from unkernel.learners.progress import OnProgress
-from unkernel.learners.targets import class_codes, class_weights
+from unkernel.learners.targets import compute_class_weights, encode_classes
 from unkernel.poly._base import PolyLearner
 
 
@@ -128,7 +128,7 @@ class PolyOnCluster(OnCluster, PolyLearner):
         spread = prepared._spread(X, y, sample_weight, "auto")
         fitted: list[Self] = []
         start = None
-        for copy in self._copies(Cs):
+        for copy in self._copy_with_each(Cs):
             for name in ("n_features_in_", "classes_", "gamma_"):
                 setattr(copy, name, getattr(prepared, name))
             start = copy._solve_on(spread, start, None)
@@ -160,7 +160,7 @@ class PolyOnCluster(OnCluster, PolyLearner):
         del found  # the blocks, now that they are merged
         sizes, moments = zip(*cluster.each(moments_of, lambda _: ()), strict=True)
         cluster.rows = list(sizes)
-        self.gamma_ = gamma_value(self.gamma, cast(Any, Moments.together(moments)), self.n_features_in_)
+        self.gamma_ = compute_gamma(self.gamma, cast(Any, Moments.together(moments)), self.n_features_in_)
         return SpreadRows(cluster, factors, threads)
 
     @abstractmethod
@@ -170,11 +170,11 @@ class PolyOnCluster(OnCluster, PolyLearner):
     def _survey_labels(self, found: Gathered, of_files: bool) -> list[float]:
         """Find the classes; what each of them costs."""
         labels, totals, _ = merged_labels(found.surveys)
-        labels = whole_labels(labels) if of_files else labels
+        labels = to_whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
-        self.classes_, codes = class_codes(labels, totals, type(self).__name__)
+        self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
         counted = totals > 0
-        return class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
+        return compute_class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
 
     def _report_round(
         self, now: RoundProgress, number: int, unit: str, on_progress: OnProgress | None

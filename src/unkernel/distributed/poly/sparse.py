@@ -14,7 +14,7 @@ from unkernel.distributed.poly.ridge_solver import RidgeSolver
 from unkernel.distributed.poly.sparse_shards import ClusterSparseCrew, numbering_of
 from unkernel.distributed.poly.sparse_solver import SparseProgress, SparseSolution, SparseSolver
 from unkernel.distributed.poly.sparse_tasks import Numbering, SparseProblem, count_columns
-from unkernel.learners.base import Outcome, frozen
+from unkernel.learners.base import Outcome, read_only_view
 from unkernel.learners.progress import OnProgress
 from unkernel.models import ConjunctionModel
 from unkernel.poly.options import SparseOptions
@@ -49,10 +49,10 @@ class SparseOnCluster(PolyOnCluster):
         self.n_rounds_ = sum(len(solution.progress) for solution in found)
         self._note_traffic(cluster)
         about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
-        self._keep(
+        self._finish_fit(
             [self._outcome(solution) for solution in found],
             partial(self._sparse_model, found, problems[0].map, l1, numbering),
-            facts=self._facts(),
+            facts=self._training_facts(),
             about=about,
         )
         return found
@@ -67,7 +67,7 @@ class SparseOnCluster(PolyOnCluster):
             memory=0.0,
             tolerance=float(self.tol),
             max_steps=int(self.max_iter),
-            seed=self._seed(),
+            seed=self._draw_seed(),
             threads=1,
         )
         mapping = {
@@ -129,10 +129,10 @@ class SparseOnCluster(PolyOnCluster):
             gamma=mapping["gamma"],
             coef0=mapping["coef0"],
             n_features=int(self.n_features_in_),
-            columns=frozen(numbering.columns),
-            keys=frozen(keys[1:]),
-            weights=frozen(weights[1:]),
-            intercept=frozen(weights[0]),
+            columns=read_only_view(numbering.columns),
+            keys=read_only_view(keys[1:]),
+            weights=read_only_view(weights[1:]),
+            intercept=read_only_view(weights[0]),
             classes=self.classes_,
             probability=self._probability,
             origin=origin,

@@ -159,7 +159,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         """The same learner for one machine, with a seed that all rounds share."""
         names = set(PolySVC._get_param_names()) & set(self._get_param_names())
         given = {name: getattr(self, name) for name in names}
-        return PolySVC(**given | {"random_state": self._seed(), "verbose": 0})
+        return PolySVC(**given | {"random_state": self._draw_seed(), "verbose": 0})
 
     def _solve_on(self, spread: SpreadRows, start: Any, on_progress: OnProgress | None) -> Any:
         if self.penalty == "l1":
@@ -183,10 +183,10 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         self.n_rounds_ = len(certified.history)
         self._note_traffic(cluster)
         about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
-        self._keep(
+        self._finish_fit(
             certified.outcomes(float(self.tol)),
             lambda origin: replace(model, origin=origin),
-            facts=self._facts(),
+            facts=self._training_facts(),
             about=about,
         )
         return certified.members

@@ -19,7 +19,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.distributed.cluster.packed_vectors import Vector
 from unkernel.distributed.cluster.row_tasks import Block, aligned_rows
 from unkernel.engines import CompiledClassifier
-from unkernel.learners.base import Answers, Outcome
+from unkernel.learners.base import LazyClassifier, Outcome
 from unkernel.models import ConjunctionModel, KernelModel
 from unkernel.poly import PolySVC
 from unkernel.poly._base import DualStart, Start, TrainingSet
@@ -266,15 +266,15 @@ def solve_members(pieces: list[SentExamples], problem: PolyProblem, effort: Effo
         problem.gamma,
         problem.n_features,
     )
-    rows = learner._distinct(examples.rows, examples.codes, examples.weights)
+    rows = learner._merge_equal_rows(examples.rows, examples.codes, examples.weights)
     trained = learner._train(TrainingSet(rows, problem.factors), Start(effort.start), None)
     outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
-    model = learner._model_of(rows, trained, {})
+    model = learner._make_model(rows, trained, {})
     return Solved(
         objectives=np.array([outcome.objective for outcome in outcomes]),
         bounds=np.array([outcome.bound for outcome in outcomes]),
         passes=max(outcome.rounds for outcome in outcomes),
-        duals=_without_zeros(learner._duals_of(rows, trained)),
+        duals=_without_zeros(learner._get_duals(rows, trained)),
         storage=learner.storage_,
         rows_nbytes=sent.nbytes,
         model_nbytes=_nbytes(model),
@@ -302,7 +302,7 @@ def judge(part: PolyPart, solved: Solved, problem: PolyProblem, members: Places)
     """Score all rows of a part by a model."""
     assert solved.model is not None
     codes, weights = part.examples.codes, part.examples.weights
-    classifier = cast(CompiledClassifier, Answers(solved.model, part.threads).classifier)
+    classifier = cast(CompiledClassifier, LazyClassifier(solved.model, part.threads).classifier)
     scores = classifier.score_csr(part.examples.rows, part.threads)
     positive = np.array([1]) if scores.shape[1] == 1 else np.arange(scores.shape[1])
     lacks = 1.0 - np.where(codes[:, None] == positive, scores, -scores)

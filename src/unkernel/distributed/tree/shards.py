@@ -163,7 +163,7 @@ class FetchedTrees:
         self._number = np.full(places.examples, -1, np.int32)  # of each example among those that are here
         self._count = 0
 
-    def chosen(self, examples: NDArray[Any]) -> Forest:
+    def select(self, examples: NDArray[Any]) -> Forest:
         """Some of the examples; their table may have subtrees of others."""
         unknown = np.unique(examples[self._number[examples] < 0])
         if len(unknown):
@@ -204,7 +204,7 @@ class ClusterExamples:
 
     def here(self, examples: NDArray[np.int32]) -> ExampleSet:
         """Some examples, to compute kernels of here."""
-        return self._kernel.examples(self._trees.chosen(examples), indexed=True)
+        return self._kernel.examples(self._trees.select(examples), indexed=True)
 
     def scores(
         self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
@@ -213,7 +213,7 @@ class ClusterExamples:
         cluster = self._cluster
         split = self._places.by_part(examples)
         chosen = [ChosenPlaces.of(at, size) for (_, at), size in zip(split, cluster.rows, strict=True)]
-        sent = Spread(cluster, Support(self._trees.chosen(support).compact(), coefficients))
+        sent = Spread(cluster, Support(self._trees.select(support).compact(), coefficients))
         answers = cluster.each(score_chosen, lambda k: (sent, chosen[k]))
         cluster.traffic["support"] += sent.message.nbytes * len(cluster.workers)
         cluster.traffic["places"] += sum(part.listed.nbytes for part in chosen)
@@ -296,7 +296,9 @@ class ClusterTrees:
     def __len__(self) -> int:
         return self.places.examples
 
-    def sampled(self, options: SampledOptions, positive: int, on_progress: OnProgress) -> dict[str, Any]:
+    def train_sampled(
+        self, options: SampledOptions, positive: int, on_progress: OnProgress
+    ) -> dict[str, Any]:
         """Solve one problem."""
         cuts = ClusterCuts(self.cluster, self.places)
         return interruptible(
@@ -313,7 +315,7 @@ class ClusterTrees:
             self.cluster.stopped,
         )
 
-    def exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
+    def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
         """Solve all problems at once."""
         examples = ClusterExamples(self.cluster, self.places, self.kernel, self.fetched)
         solved = interruptible(
@@ -332,6 +334,6 @@ class ClusterTrees:
         )
         return [dict(one) for one in solved["problems"]]
 
-    def chosen(self, places: NDArray[Any]) -> Forest:
+    def select(self, places: NDArray[Any]) -> Forest:
         """Some of the examples, fetched from the workers."""
-        return self.fetched.chosen(places).compact()
+        return self.fetched.select(places).compact()

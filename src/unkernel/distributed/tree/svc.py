@@ -214,7 +214,7 @@ class DaskTreeSVC(OnCluster, TreeSVC):
             The fitted estimator itself.
         """
         trees = self._spread(X, y, sample_weight)
-        self._learn(trees, on_progress)
+        self._train_and_keep(trees, on_progress)
         self._note_traffic(trees.cluster)
         return self
 
@@ -243,8 +243,8 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         """
         trees = clone(self)._spread(X, y, sample_weight)
         fitted = []
-        for copy in self._copies(Cs):
-            copy._learn(trees, None)
+        for copy in self._copy_with_each(Cs):
+            copy._train_and_keep(trees, None)
             copy._note_traffic(trees.cluster)
             fitted.append(copy)
         return fitted

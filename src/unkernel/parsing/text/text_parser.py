@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from unkernel._core import Progress
 from unkernel.data.text.conll import Treebank
-from unkernel.learners.parameters import stored_parameters
+from unkernel.learners.parameters import parameters_to_json
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, read_gold_trees
 from unkernel.parsing.explanation import ExplainedDecision
@@ -139,7 +139,7 @@ class TextParser(ModelEstimator[TreebankSource]):
         )
         tagged_dev = None if dev is None else tagger.tag(dev)
         parser.fit_reporting(tagged, tagged_dev, on_progress=_report_part("parser", report))
-        parameters = stored_parameters(self)
+        parameters = parameters_to_json(self)
         parameters.pop("clusters", None)  # its parts have them
         return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, parameters)
 
