@@ -475,7 +475,8 @@ def _coupled(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     p = np.full(pairwise.shape[:2], 1.0 / count)
     active = np.arange(len(p))
     for _ in range(max(100, count)):
-        Qp = np.einsum("rtj,rj->rt", Q[active], p[active])
+        # einsum fuses multiplications and additions on some machines, which would change the last bit.
+        Qp = (Q[active] * p[active][:, None, :]).sum(axis=2)
         pQp = (p[active] * Qp).sum(axis=1)
         far = np.abs(Qp - pQp[:, None]).max(axis=1) >= 0.005 / count
         active, Qp, pQp = active[far], Qp[far], pQp[far]
