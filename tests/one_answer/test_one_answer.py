@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
@@ -14,7 +15,7 @@ from one_answer.answers import TOO_LARGE, Answer, refusal_of
 from one_answer.commands import APART, predict, run_here
 from one_answer.comparison import WAYS, differences, run_model
 from one_answer.languages import REVIEWS, reviews
-from one_answer.subjects import Subject
+from one_answer.subjects import Subject, draw_subject
 from one_answer.ways import DASK, Session, Way, ask_one
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder
 
@@ -28,6 +29,11 @@ def test_generated_records_have_one_answer_by_all_ways(number: int) -> None:
 
 
 # --- Languages ----------------------------------------------------------------------------------------
+
+
+def test_ties_of_pairs_of_classes_are_no_difference_from_the_pipeline() -> None:
+    model = draw_subject(np.random.default_rng([0, 484])).model  # is compared with the pipeline
+    assert model.decision.scheme == "one_vs_one"
 
 
 @pytest.fixture(scope="module", params=["ours", "scikit-learn"])
