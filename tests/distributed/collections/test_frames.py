@@ -78,7 +78,7 @@ def test_workers_give_the_same(client: Any, people: pd.DataFrame) -> None:
 def test_numbers_beyond_the_limit_are_ranges_for_any_partitions(
     people: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "MOST_NUMBERS", 20)
+    monkeypatch.setattr(frames, "MAX_NUMBER_GROUPS", 20)
     one, other = (RecordEncoder().fit(dd.from_pandas(people, npartitions=count)) for count in (2, 15))
     same_plan(one, other)
     assert one.kinds_ == RecordEncoder().fit(people).kinds_

@@ -120,7 +120,7 @@ def test_files_are_mapped_by_each_process(classifiers: Any, rows: Any, tmp_path:
     classifiers["two"].save(tmp_path / "model.uk")
     fast = unkernel.load(tmp_path / "model.uk")
     same(fast.predict(da.from_array(rows, chunks=(30, 12))), fast.predict(rows))
-    held = scoring.opened(*fast.mapped_file)
+    held = scoring.open_model(*fast.mapped_file)
     sent = pickle.dumps(held)
     assert len(sent) < 300
     there = pickle.loads(sent)

@@ -13,61 +13,65 @@ from dask.highlevelgraph import HighLevelGraph
 
 
 def is_frame(X: Any) -> bool:
-    """Whether a collection is a data frame; if not, it is an array, or a ``TypeError``."""
+    """Return whether a collection is a data frame; raise a ``TypeError`` unless it is that or an array."""
     if isinstance(X, dask.array.Array):
         return False
     if hasattr(type(X), "divisions"):
         return True
-    raise TypeError(f"X must be a Dask array or data frame, and is a {type(X).__name__}")
+    raise TypeError(f"X must be a Dask array or data frame, got a {type(X).__name__}")
 
 
-def by_block(X: Any, do: Callable[..., Any], options: dict[str, Any], *, once: Any, nothing: Any) -> Any:
-    """The results of a function for each partition or chunk of rows, as a Dask array.
+def map_blocks(
+    X: Any, function: Callable[..., Any], options: dict[str, Any], *, shared: Any, empty: Any
+) -> Any:
+    """Return the results of a function for each partition or chunk of rows, as a Dask array.
 
     Parameters
     ----------
     X : dask array or data frame
-    do : callable
-        Called as ``do(block, once, **options)``, for blocks that are not empty.
+    function : callable
+        Called as ``function(block, shared, **options)``, for blocks that are not empty.
     options : dict
-    once : Delayed
-        What all calls need: a task of its own, whose result Dask has once on each worker.
-    nothing : array or sparse matrix
-        What the function would give for no rows.
+    shared : Delayed
+        An argument of all calls: a task of its own, whose result Dask keeps shared on each worker.
+    empty : array or sparse matrix
+        The result for no rows.
     """
-    work = partial(_of_block, do=do, nothing=nothing, options=options)
-    return _by_partition(X, work, once, nothing) if is_frame(X) else _by_chunk(X, work, once, nothing)
+    work = partial(_apply_to_block, function=function, empty=empty, options=options)
+    return _map_partitions(X, work, shared, empty) if is_frame(X) else _map_chunks(X, work, shared, empty)
 
 
-def _of_block(block: Any, once: Any, *, do: Callable[..., Any], nothing: Any, options: dict[str, Any]) -> Any:
-    """What is left of a block by a filter, say, may be empty."""
-    return do(block, once, **options) if block.shape[0] else nothing
+def _apply_to_block(
+    block: Any, shared: Any, *, function: Callable[..., Any], empty: Any, options: dict[str, Any]
+) -> Any:
+    """Apply the function to a block, which may be empty after a filter, for example."""
+    return function(block, shared, **options) if block.shape[0] else empty
 
 
-def _by_chunk(X: Any, work: Any, once: Any, nothing: Any) -> Any:
-    """One chunk of results for each chunk of rows, which may be divided by columns as well."""
+def _map_chunks(X: Any, work: Any, shared: Any, empty: Any) -> Any:
+    """Return one chunk of results for each chunk of rows, which may be divided by columns as well."""
     return dask.array.blockwise(
         work,
-        "ik"[: nothing.ndim],
+        "ik"[: empty.ndim],
         *(X, "ij"[: X.ndim]),
-        *(once, None),
-        new_axes={"k": nothing.shape[1]} if nothing.ndim == 2 else None,
+        *(shared, None),
+        new_axes={"k": empty.shape[1]} if empty.ndim == 2 else None,
         concatenate=True,
-        meta=nothing,
+        meta=empty,
     )
 
 
-def _by_partition(X: Any, work: Any, once: Any, nothing: Any) -> Any:
-    """One chunk of results, of unknown size, for each partition.
+def _map_partitions(X: Any, work: Any, shared: Any, empty: Any) -> Any:
+    """Return one chunk of results, of unknown size, for each partition.
 
-    ``map_partitions`` takes no task of another kind beside the frame: its fusion of tasks fails at times.
+    Dask's ``map_partitions`` sometimes fails to fuse tasks if it has one beside those of the frame.
     """
     partitions = X.to_delayed()
-    name = f"{work.keywords['do'].__name__.strip('_')}-{tokenize(X, once, work)}"
-    places = [(name, number, *[0] * (nothing.ndim - 1)) for number in range(len(partitions))]
+    name = f"{work.keywords['function'].__name__.strip('_')}-{tokenize(X, shared, work)}"
+    places = [(name, number, *[0] * (empty.ndim - 1)) for number in range(len(partitions))]
     tasks = {
-        place: (work, partition.key, once.key) for place, partition in zip(places, partitions, strict=True)
+        place: (work, partition.key, shared.key) for place, partition in zip(places, partitions, strict=True)
     }
-    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[*partitions, once])
-    chunks = ((math.nan,) * len(partitions), *((size,) for size in nothing.shape[1:]))
-    return dask.array.Array(graph, name, chunks, meta=nothing)
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=[*partitions, shared])
+    chunks = ((math.nan,) * len(partitions), *((size,) for size in empty.shape[1:]))
+    return dask.array.Array(graph, name, chunks, meta=empty)
