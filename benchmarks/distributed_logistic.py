@@ -20,9 +20,9 @@ from distributed_poly import Training, cluster_of, processor_seconds, training_o
 from harness import Report, main
 from unkernel import PolyLogisticRegression
 from unkernel.distributed import DaskPolyLogisticRegression
-from unkernel.distributed.cluster.row_tasks import block_of
+from unkernel.distributed.cluster.row_blocks import make_block
 from unkernel.distributed.poly import sparse_tasks as tasks
-from unkernel.distributed.poly.sparse_shards import SparseCrew, numbering_of
+from unkernel.distributed.poly.sparse_shards import SparseShards, number_features
 from unkernel.distributed.poly.sparse_solver import SparseSolver
 from unkernel.distributed.poly.svc_tasks import PolyPacking
 from unkernel.poly.options import SparseOptions
@@ -70,31 +70,31 @@ def measure_clusters(report: Report, task: str) -> None:
 # --- Simulated workers --------------------------------------------------------------------------------------
 
 
-class SimulatedCrew(SparseCrew):
+class SimulatedShards(SparseShards):
     """Parts of this process, one after another."""
 
     def __init__(self, parts: list[tasks.SparsePolyPart]) -> None:
         self._parts = parts
         self.seconds = 0.0  # of processor time that a cluster of these parts would wait for
         self.questions = 0
-        self.sums = 0  # bytes of sums of conjunctions in buckets, of all parts
+        self.sum_bytes = 0  # of conjunctions in buckets, of all parts
 
     def use(self, problem: tasks.SparseProblem, keys: tasks.Keys, version: int) -> None:
-        self._each(tasks.use_keys, problem, keys, version)
+        self._ask(tasks.use_keys, problem, keys, version)
 
-    def bounds(self, task: Any, point: Any, *told: Any) -> Any:
-        return sum(self._each(task, point, *told))
+    def sum_bounds(self, task: Any, point: Any, *sent: Any) -> Any:
+        return sum(self._ask(task, point, *sent))
 
-    def strongest(self, point: Any, told: Any, threshold: float, most: int) -> Any:
-        found, sent = tasks.strongest(self._each(tasks.sums_in_buckets, point, *told), threshold, most)
-        self.sums += sent
+    def find_strongest(self, point: Any, sent: Any, threshold: float, most: int) -> Any:
+        found, sent = tasks.find_strongest(self._ask(tasks.sum_buckets, point, *sent), threshold, most)
+        self.sum_bytes += sent
         return found
 
-    def _each(self, task: Any, *told: Any) -> list[Any]:
+    def _ask(self, task: Any, *sent: Any) -> list[Any]:
         answers, seconds = [], []
         for part in self._parts:
             began = time.process_time()
-            answers.append(task(part, *told))
+            answers.append(task(part, *sent))
             seconds.append(time.process_time() - began)
         self.seconds += max(seconds)
         self.questions += 1
@@ -105,7 +105,7 @@ def parts_of(training: Training, classes: np.ndarray, count: int) -> list[tasks.
     bounds = np.linspace(0, len(training.y), count + 1).astype(int).tolist()
     packing = PolyPacking(0, training.X.shape[1], classes, 1)
     return [
-        tasks.SparsePolyPart([block_of(training.X[begin:end], training.y[begin:end])], packing)
+        tasks.SparsePolyPart([make_block(training.X[begin:end], training.y[begin:end])], packing)
         for begin, end in itertools.pairwise(bounds)
     ]
 
@@ -118,21 +118,21 @@ def measure_simulated(report: Report, task: str) -> None:
     for count in PARTS[:3] if report.quick else PARTS:
         parts = parts_of(training, classes, count)
         counts = [tasks.count_columns(part).vector for part in parts]
-        numbering = numbering_of(np.sum([count.unpacked() for count in counts if count is not None], axis=0))
+        numbering = number_features(np.sum([count.unpack() for count in counts if count is not None], axis=0))
         for part in parts:
             tasks.number_columns(part, numbering)
-        crew = SimulatedCrew(parts)
+        shards = SimulatedShards(parts)
         problem = tasks.SparseProblem("simulated", 0, options, mapping, [1.0] * len(classes))
-        found = SparseSolver(crew, problem, numbering, lambda _: None).solve()
+        found = SparseSolver(shards, problem, numbering, lambda _: None).solve()
         contender = f"{count} parts"
         report.add(task, contender, "rounds", "", len(found.progress))
         report.add(task, contender, "steps", "", found.last.steps)
-        report.add(task, contender, "questions", "", crew.questions)
+        report.add(task, contender, "questions", "", shards.questions)
         report.add(task, contender, "gap", "", found.last.gap)
         report.add(task, contender, "objective", "", found.last.objective)
         report.add(task, contender, "conjunctions in use", "", found.last.conjunctions)
-        report.add(task, contender, "the slowest part", "CPU s", crew.seconds)
-        report.add(task, contender, "sums sent per search", "bytes", crew.sums / len(found.progress))
+        report.add(task, contender, "the slowest part", "CPU s", shards.seconds)
+        report.add(task, contender, "sums sent per search", "bytes", shards.sum_bytes / len(found.progress))
 
 
 def measure(report: Report, tasks_asked: Sequence[str]) -> None:

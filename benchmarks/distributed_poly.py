@@ -26,8 +26,8 @@ from poly_tasks import TASKS as POLY_TASKS
 from poly_tasks import load
 from unkernel import PolySVC, datasets
 from unkernel.distributed import DaskPolySVC
-from unkernel.distributed.cluster.row_tasks import block_of
-from unkernel.distributed.poly.cascade import Members, Solution, first_members, solve_by_rounds
+from unkernel.distributed.cluster.row_blocks import make_block
+from unkernel.distributed.poly.cascade import FetchModel, Members, choose_first_members, solve_by_rounds
 from unkernel.distributed.poly.svc_tasks import (
     Effort,
     Places,
@@ -37,8 +37,8 @@ from unkernel.distributed.poly.svc_tasks import (
     Solved,
     Verdict,
     judge,
-    members_of,
-    sampled_places,
+    sample_places,
+    select_members,
     solve_members,
 )
 
@@ -115,18 +115,8 @@ def measure_clusters(report: Report, task: str) -> None:
 # --- Simulated workers --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Model:
-    """A solution that is here already."""
-
-    found: Any
-
-    def model(self) -> Any:
-        return self.found
-
-
 @dataclass
-class SimulatedCrew:
+class SimulatedShards:
     """Parts of this process, one after another."""
 
     parts: list[PolyPart]
@@ -138,20 +128,20 @@ class SimulatedCrew:
         self.sizes = [len(part.examples.codes) for part in self.parts]
 
     def sample(self, step: int) -> list[Places]:
-        return [sampled_places(part, step) for part in self.parts]
+        return [sample_places(part, step) for part in self.parts]
 
-    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[Solution, Solved]:
-        rows = [members_of(part, own) for part, own in zip(self.parts, members.places, strict=True)]
+    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
+        rows = [select_members(part, own) for part, own in zip(self.parts, members.places, strict=True)]
         began = time.process_time()
         solved = solve_members(rows, problem, effort)
         self.seconds += time.process_time() - began
         self.sent += solved.rows_nbytes
-        return Model(solved.model), solved
+        return lambda: solved.model, solved
 
     def solve_and_judge(
         self, problem: PolyProblem, members: Members, effort: Effort
-    ) -> tuple[Solution, Solved, list[Verdict]]:
-        solution, solved = self.solve(problem, members, effort)
+    ) -> tuple[FetchModel, Solved, list[Verdict]]:
+        fetch_model, solved = self.solve(problem, members, effort)
         verdicts, seconds = [], []
         for part, own in zip(self.parts, members.places, strict=True):
             began = time.process_time()
@@ -159,14 +149,14 @@ class SimulatedCrew:
             seconds.append(time.process_time() - began)
         self.seconds += max(seconds)
         self.sent += solved.model_nbytes * (len(self.parts) - 1)
-        return solution, solved, verdicts
+        return fetch_model, solved, verdicts
 
 
 def parts_of(training: Training, classes: np.ndarray, count: int) -> list[PolyPart]:
     bounds = np.linspace(0, len(training.y), count + 1).astype(int).tolist()
     packing = PolyPacking(0, training.X.shape[1], classes, 1)
     return [
-        PolyPart([block_of(training.X[begin:end], training.y[begin:end])], packing)
+        PolyPart([make_block(training.X[begin:end], training.y[begin:end])], packing)
         for begin, end in itertools.pairwise(bounds)
     ]
 
@@ -177,13 +167,13 @@ def measure_simulated(report: Report, task: str) -> None:
     learner = PolySVC(**training.parameters, random_state=0)
     problem = PolyProblem(learner, classes, [1.0] * len(classes), 1.0, training.X.shape[1], 1)
     for count in PARTS[:2] if report.quick else PARTS:
-        crew = SimulatedCrew(parts_of(training, classes, count))
-        found = solve_by_rounds(crew, problem, first_members(crew))
+        shards = SimulatedShards(parts_of(training, classes, count))
+        found = solve_by_rounds(shards, problem, choose_first_members(shards))
         contender = f"{count} parts"
         report.add(task, contender, "rounds", "", len(found.history))
         report.add(task, contender, "gap", "", found.gap)
-        report.add(task, contender, "solving and the slowest part", "CPU s", crew.seconds)
-        report.add(task, contender, "sent per round", "bytes", crew.sent / len(found.history))
+        report.add(task, contender, "solving and the slowest part", "CPU s", shards.seconds)
+        report.add(task, contender, "sent per round", "bytes", shards.sent / len(found.history))
 
 
 def measure(report: Report, tasks: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from unkernel.distributed import (
     DaskRankSVM,
     DaskTreeSVC,
 )
-from unkernel.distributed.cluster import coordinator as cluster_module
+from unkernel.distributed.cluster import workers
 
 ROWS = np.eye(4), [0, 1, 0, 1]
 LEARNERS = [
@@ -65,7 +65,7 @@ def test_a_cluster_without_workers_is_told_of(
     nobody: Any, monkeypatch: pytest.MonkeyPatch, learner: Any, examples: Any
 ) -> None:
     """Training waits for them; here, it ends with the warning."""
-    monkeypatch.setattr(cluster_module, "SOON", 0.01)
+    monkeypatch.setattr(workers, "_WARNING_SECONDS", 0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(UserWarning, match="the Dask cluster has no workers: waiting"):

@@ -1,34 +1,44 @@
-"""What estimators on a cluster have in common."""
+"""The base of the estimators on a cluster."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from dask.distributed import Client, default_client
-from sklearn.base import clone
+from sklearn.base import _fit_context, clone
 
 from unkernel.cutplane.solver_run import TrainingRows
-from unkernel.distributed.cluster.coordinator import Cluster, Gathered, gather_blocks, wait_for_a_worker
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, gather_blocks
 from unkernel.distributed.cluster.row_sources import Sources, open_sources
+from unkernel.distributed.cluster.workers import wait_for_worker
+from unkernel.learners.progress import OnProgress
+
+
+def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
+    """Return the constraints of a local estimator's parameters, without those of one machine only."""
+    kept = {name: allowed for name, allowed in local._parameter_constraints.items() if name not in dropped}
+    return kept | {"client": "no_validation"}
 
 
 class _Columns:
-    """Stands for rows that are elsewhere, where only their columns count."""
+    """The number of columns of rows that are on the workers."""
 
     def __init__(self, features: int) -> None:
         self.features = features
 
 
 class OnCluster:
-    """What the estimators here have in common: the client, and how rows come to be parts."""
+    """Finds the client, and has the workers pack their rows into parts."""
 
-    # Parts of a worker: several can be shared with workers that come later. One is better for learners to
-    # which a part costs more than its rows.
-    _parts_each: ClassVar[int] = 1
-    _beyond_local: ClassVar[dict[str, list[Any]]] = {"client": "no_validation"}  # type: ignore[dict-item]
+    # Several parts per worker can be shared with workers that join later. One is better for learners to which
+    # a part costs more than its rows.
+    _max_parts_per_worker: ClassVar[int] = 1
 
-    def _client(self) -> Client:
+    def _get_client(self) -> Client:
         given: Client | None = self.client  # type: ignore[attr-defined]
         if given is not None and not isinstance(given, Client):
             raise TypeError(f"client must be a distributed.Client, or None for the last one, got {given!r}")
@@ -41,17 +51,16 @@ class OnCluster:
                 "there is no Dask client: make one, distributed.Client(...), or give client="
             ) from None
 
-    def _gathered(
+    def _gather_blocks(
         self, X: Any, beside: dict[str, Any], zero_based: Any, *, identify: bool
-    ) -> tuple[Sources, Gathered]:
-        """The rows on the workers, with checksums if they are to be identified."""
-        client = self._client()
-        wait_for_a_worker(client)
-        each = self._parts_each
-        sources = open_sources(client, X, beside, zero_based, each)
-        return sources, gather_blocks(client, sources, identify, each)
+    ) -> tuple[Sources, GatheredBlocks]:
+        """Gather the rows on the workers, with fingerprints if they are to be identified."""
+        client = self._get_client()
+        wait_for_worker(client)
+        sources = open_sources(client, X, beside, zero_based, self._max_parts_per_worker)
+        return sources, gather_blocks(client, sources, identify, self._max_parts_per_worker)
 
-    def _rows_of(self, found: Gathered) -> TrainingRows:
+    def _describe_rows(self, found: GatheredBlocks) -> TrainingRows:
         features = found.n_features
         self.n_features_in_ = features
         identity = {
@@ -61,8 +70,8 @@ class OnCluster:
         }
         return TrainingRows(cast(Any, _Columns(features)), features, np.arange(features), identity)
 
-    def _cluster(self, found: Gathered, intercept: float) -> Cluster:
-        cluster = found.to_parts(intercept, self._worker_threads())
+    def _pack_parts(self, found: GatheredBlocks, intercept: float) -> Cluster:
+        cluster = found.pack_parts(intercept, self._worker_threads())
         cluster.checkpoint = self.checkpoint  # type: ignore[attr-defined]
         return cluster
 
@@ -76,12 +85,96 @@ class OnCluster:
         self.n_recoveries_ = cluster.recoveries
 
     def __sklearn_clone__(self) -> Any:
-        """A client is shared, not copied."""
+        """Copy the parameters, and share the client."""
         params = self.get_params(deep=False)  # type: ignore[attr-defined]
         client = params.pop("client")
         copied = {name: clone(value, safe=False) for name, value in params.items()}
         return type(self)(**copied, client=client)  # type: ignore[call-arg]
 
     def __getstate__(self) -> dict[str, Any]:
-        """A client is of this process; the estimator can be stored without it."""
+        """Return the state without the client, which belongs to this process."""
         return super().__getstate__() | {"client": None}  # type: ignore[operator,no-any-return]
+
+
+class ClassifierOnCluster(OnCluster):
+    """Distributes the examples once, and trains on them with one C or several."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_reporting(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        on_progress: OnProgress | None,
+        *,
+        on_reading: Any = None,
+        zero_based: Any = "auto",
+    ) -> Self:
+        """Fit the model and report progress while training.
+
+        Parameters
+        ----------
+        X : any source of examples
+            Training examples, as in :meth:`fit`.
+        y : dask array or array of shape (n_samples,) or None
+            Class labels.
+        sample_weight : dask array or array of shape (n_samples,) or None
+            Weights of the examples.
+        on_progress : callable or None
+            Called with the state of the solver during training.
+        on_reading : ignored, default=None
+            Not used.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in svmlight files start at 0.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
+        self._solve_on(self._distribute(X, y, sample_weight, zero_based), None, on_progress)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
+        """Fit one model for each of several values of C.
+
+        The examples are sent to the workers and prepared once. Each fit starts from the solution of the
+        previous one, except for trees. ``traffic_`` of a fitted copy counts what was sent until it was
+        fitted.
+
+        Parameters
+        ----------
+        X : any source of examples
+            Training examples, as in :meth:`fit`.
+        y : dask array or array of shape (n_samples,) or None
+            Class labels.
+        Cs : iterable of float
+            Values of C; training is fastest if they ascend.
+        sample_weight : dask array or array of shape (n_samples,), default=None
+            Weights of the examples.
+
+        Returns
+        -------
+        list of estimators
+            One fitted copy of this estimator for each C.
+        """
+        if getattr(self, "checkpoint", None) is not None:
+            raise ValueError("path keeps no checkpoint: leave it out")
+        prepared = clone(self)
+        examples = prepared._distribute(X, y, sample_weight, "auto")
+        fitted, start = [], None
+        for copy in self._copy_with_each(Cs):  # type: ignore[attr-defined]
+            for name, value in vars(prepared).items():  # beside the parameters, facts of the examples
+                vars(copy).setdefault(name, value)
+            start = copy._solve_on(examples, start, None)
+            fitted.append(copy)
+        return fitted
+
+    @abstractmethod
+    def _distribute(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> Any:
+        """Return the examples, prepared on the workers."""
+
+    @abstractmethod
+    def _solve_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
+        """Train and keep the model; return where the next training may start."""

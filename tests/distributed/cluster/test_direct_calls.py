@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from unkernel.distributed.cluster.direct_calls import Calls
+from unkernel.distributed.cluster.direct_calls import DirectCalls
 
 
 def where(number: int, dask_worker: Any = None) -> tuple[int, str]:
@@ -16,7 +16,7 @@ def where(number: int, dask_worker: Any = None) -> tuple[int, str]:
     return number, dask_worker.address
 
 
-def called(client: Any, calls: Calls, worker: str, number: int) -> Any:
+def called(client: Any, calls: DirectCalls, worker: str, number: int) -> Any:
     answer = asyncio.run_coroutine_threadsafe(calls.run(worker, where, number), client.loop.asyncio_loop)
     return answer.result(timeout=60)
 
@@ -35,8 +35,8 @@ def test_calls(client: Any, reached: bool, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(type(client), "run", noted_run)
     if not reached:
-        monkeypatch.setattr(Calls, "_reaches", unreachable)
-    calls = Calls(client)
+        monkeypatch.setattr(DirectCalls, "_can_reach", unreachable)
+    calls = DirectCalls(client)
     for worker in client.nthreads():
         assert called(client, calls, worker, 3) == (3, worker)
         with pytest.raises(ValueError, match="a negative number"):
@@ -45,5 +45,5 @@ def test_calls(client: Any, reached: bool, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_worker_that_does_not_answer_is_not_reached(client: Any) -> None:
-    reached = Calls(client)._reaches("tcp://127.0.0.1:1")
+    reached = DirectCalls(client)._can_reach("tcp://127.0.0.1:1")
     assert not asyncio.run_coroutine_threadsafe(reached, client.loop.asyncio_loop).result(timeout=60)

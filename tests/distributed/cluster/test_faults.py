@@ -19,10 +19,15 @@ from dask.distributed import Client, KilledWorker, LocalCluster
 from reference.lost_workers import continue_workers, process_of
 from reference.patience import wait_for
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM, DaskTreeSVC
-from unkernel.distributed.cluster import coordinator, regroup, workers
-from unkernel.distributed.cluster.coordinator import Cluster
-from unkernel.distributed.cluster.workers import SchedulerLostError, Watch, Worker, losses_named
-from unkernel.distributed.poly.cascade import ClusterCrew
+from unkernel.distributed.cluster import gathered_blocks, regroup, workers
+from unkernel.distributed.cluster.part_placement import PartPlacement
+from unkernel.distributed.cluster.workers import (
+    SchedulerLostError,
+    Worker,
+    WorkerMonitor,
+    explain_losses,
+)
+from unkernel.distributed.poly.cascade import ClusterShards
 from unkernel.distributed.tree import shards
 
 TREES = ["(S (A a) (B b))", "(S (A a) (C c))", "(S (B b) (C c))", "(T (A a) (C c))"] * 5
@@ -65,8 +70,8 @@ def once_before(method: Callable[..., Any], do: Callable[[], None]) -> Callable[
 
 
 PHASES: dict[str, list[tuple[Any, str]]] = {
-    "read": [(coordinator, "results"), (shards, "results")],
-    "pack": [(Cluster, "_locate")],
+    "read": [(gathered_blocks, "fetch_results"), (shards, "fetch_results")],
+    "pack": [(PartPlacement, "locate")],
 }
 
 
@@ -88,7 +93,7 @@ def test_a_worker_that_is_killed_before_training(
 
 @pytest.mark.hostile
 @pytest.mark.parametrize(
-    "phase", [*PHASES["read"][:1], *PHASES["pack"], (regroup, "results"), (ClusterCrew, "solve")]
+    "phase", [*PHASES["read"][:1], *PHASES["pack"], (regroup, "fetch_results"), (ClusterShards, "solve")]
 )
 def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
     process_client: Any, data: Any, expected: dict[str, float], phase: tuple[Any, str]
@@ -99,8 +104,8 @@ def test_a_worker_that_is_stopped_before_and_while_one_worker_works_alone(
     place, name = phase
     kind = "groups" if place is regroup else "polynomial"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "SILENCE", 3.0)
-        patch.setattr(workers, "FETCHING", 0.5)
+        patch.setattr(workers, "_MAX_SILENCE_SECONDS", 3.0)
+        patch.setattr(workers, "_FIRST_FETCH_SECONDS", 0.5)
         patch.setattr(place, name, once_before(getattr(place, name), stop))
         try:
             ours = fitted(kind, process_client, data)
@@ -125,7 +130,8 @@ def test_blocks_are_made_again_when_all_workers_are_lost_at_once(
             wait_for(lambda: not client.nthreads())
             local.scale(2)
 
-        patch.setattr(coordinator, "results", once_before(coordinator.results, replace_all))
+        replacing = once_before(gathered_blocks.fetch_results, replace_all)
+        patch.setattr(gathered_blocks, "fetch_results", replacing)
         ours = fitted("linear", client, data)
     assert ours.objective_ == pytest.approx(expected["linear"], rel=3e-3)
 
@@ -190,8 +196,8 @@ def test_workers_whose_memory_is_full_are_named(data: Any) -> None:
         Client(local, set_as_default=False) as client,
         pytest.MonkeyPatch.context() as patch,
     ):
-        wait_for(lambda: all(worker.paused for worker in workers.seen_by_scheduler(client).values()))
-        patch.setattr(workers, "SILENCE", 0.5)
+        wait_for(lambda: all(worker.paused for worker in workers.list_workers(client).values()))
+        patch.setattr(workers, "_MAX_SILENCE_SECONDS", 0.5)
         named = (
             r"do not fit into the memory of the workers: \S+ has paused .* of its memory_limit of 8.00 GiB"
         )
@@ -203,8 +209,8 @@ def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
     class Last:
         address, memory_limit = "tcp://a:1", 1 << 30
 
-    named = r"several workers were lost while they made 'Part-1', tcp://a:1 \(memory_limit 1.00 GiB\)"
-    with pytest.raises(MemoryError, match=named), losses_named(client):
+    named = r"several workers were lost .* 'Part-1', tcp://a:1 \(memory_limit 1.00 GiB\)"
+    with pytest.raises(MemoryError, match=named), explain_losses(client):
         raise KilledWorker("Part-1", Last, 3)
 
 
@@ -212,30 +218,30 @@ def test_tasks_that_no_worker_survives_are_named(client: Any) -> None:
 def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Worker]:
     """Workers as the scheduler sees them."""
     found: dict[str, Worker] = {}
-    monkeypatch.setattr(workers, "seen_by_scheduler", lambda _: dict(found))
+    monkeypatch.setattr(workers, "list_workers", lambda _: dict(found))
     return found
 
 
 def test_a_cluster_without_workers_is_told_of_and_is_an_error_at_last(
     client: Any, seen: dict[str, Worker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch = Watch(client)
-    monkeypatch.setattr(workers, "SOON", 0.0)
+    monitor = WorkerMonitor(client)
+    monkeypatch.setattr(workers, "_WARNING_SECONDS", 0.0)
     with pytest.warns(UserWarning, match="no workers: waiting"):
-        assert watch.usable() == {}
-    monkeypatch.setattr(workers, "ABSENCE", 0.0)
-    with pytest.raises(ConnectionError, match=r"no working workers for 0 seconds; .* want of memory"):
-        watch.usable()
+        assert monitor.find_usable() == {}
+    monkeypatch.setattr(workers, "_MAX_ABSENCE_SECONDS", 0.0)
+    with pytest.raises(ConnectionError, match=r"no usable workers for 0 seconds; .* out of memory"):
+        monitor.find_usable()
     seen["a"] = Worker(1, 0.0, False, 0, 0)
-    assert set(watch.usable()) == {"a"}
+    assert set(monitor.find_usable()) == {"a"}
 
 
 def test_silent_workers_are_not_relied_on_until_they_speak(client: Any, seen: dict[str, Worker]) -> None:
-    watch = Watch(client)
-    seen.update(a=Worker(1, 0.0, False, 0, 0), b=Worker(1, workers.SILENCE, False, 0, 0))
-    assert set(watch.usable()) == {"a", "b"}  # the scheduler itself may have been asleep
-    assert set(watch.usable()) == {"a"}
+    monitor = WorkerMonitor(client)
+    seen.update(a=Worker(1, 0.0, False, 0, 0), b=Worker(1, workers._MAX_SILENCE_SECONDS, False, 0, 0))
+    assert set(monitor.find_usable()) == {"a", "b"}  # the scheduler itself may have been asleep
+    assert set(monitor.find_usable()) == {"a"}
     seen["b"] = Worker(1, 0.0, False, 0, 0)
-    assert set(watch.usable()) == {"a", "b"}
-    watch.shun({"a"})
-    assert set(watch.usable()) == {"b"}
+    assert set(monitor.find_usable()) == {"a", "b"}
+    monitor.exclude({"a"})
+    assert set(monitor.find_usable()) == {"b"}

@@ -14,19 +14,18 @@ from reference.lost_workers import continue_workers, kill_a_worker
 from reference.processes import output_of, run_python
 from unkernel import CuttingPlaneSVC, RankSVM
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskRankSVM
-from unkernel.distributed.cluster import coordinator, workers
-from unkernel.distributed.cluster.packed_vectors import packed
-from unkernel.distributed.cluster.row_tasks import (
-    Packing,
-    Part,
+from unkernel.distributed.cluster import coordinator, part_placement, workers
+from unkernel.distributed.cluster.packed_vectors import pack_vector
+from unkernel.distributed.cluster.row_blocks import make_block
+from unkernel.distributed.cluster.row_parts import Packing, Part
+from unkernel.distributed.cutplane.risks import GroupRisk, PairRisk, SeparableRisk
+from unkernel.distributed.cutplane.round_tasks import (
     Problem,
     Round,
-    block_of,
-    cut_at,
+    cut_at_step,
     look_ahead,
-    restore,
+    restore_scores,
 )
-from unkernel.distributed.cutplane.risks import GroupRisk, PairRisk, SeparableRisk
 
 pytestmark = pytest.mark.hostile
 
@@ -36,7 +35,7 @@ TOL = 1e-3
 @pytest.fixture
 def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were many columns or parts."""
-    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._SENT_BY_CLIENT", 0)
+    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", 0)
 
 
 @pytest.mark.parametrize("by_client", [0, 1 << 23])
@@ -44,7 +43,7 @@ def asked_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_killed_worker(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", by_client)
     killing = kill_a_worker(process_client, 5)
     monkeypatch.setattr(SeparableRisk, when, killing(getattr(SeparableRisk, when)))
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
@@ -60,7 +59,7 @@ def test_a_killed_worker(
 def test_a_killed_worker_while_ranking(
     process_client: Any, data: Any, risk: Any, when: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
     killing = kill_a_worker(process_client, 3)
     monkeypatch.setattr(risk, when, killing(getattr(risk, when)))
     groups = data.groups if risk is GroupRisk else None
@@ -75,20 +74,20 @@ def test_a_killed_worker_while_ranking(
 def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "FETCHING", 0.5)
-    finished = coordinator.finished
+    monkeypatch.setattr(workers, "_FIRST_FETCH_SECONDS", 0.5)
+    wait_until_done = coordinator.wait_until_done
     calls = 0
 
-    def killing_when_finished(client: Any, futures: Any, patience: float) -> bool:
+    def killing_when_finished(client: Any, futures: Any, timeout: float) -> bool:
         nonlocal calls
-        done = finished(client, futures, patience)
+        done = wait_until_done(client, futures, timeout)
         calls += done
         if done and calls == 4:
             place = min(process_client.who_has(futures)[futures[-1].key])
             os.kill(process_client.run(os.getpid, workers=[place])[place], signal.SIGKILL)
         return done
 
-    monkeypatch.setattr(coordinator, "finished", killing_when_finished)
+    monkeypatch.setattr(coordinator, "wait_until_done", killing_when_finished)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ >= 1
     assert ours.gap_ <= TOL
@@ -97,18 +96,18 @@ def test_a_worker_that_is_killed_between_its_answer_and_the_transfer(
 def test_answers_that_are_cancelled_are_asked_for_again(
     process_client: Any, asked_by_tasks: None, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = coordinator.fetch
+    fetch = workers.fetch
     calls = 0
 
     def cancelling(client: Any, futures: Any) -> Any:
         nonlocal calls
         calls += 1
         fetched = fetch(client, futures)
-        if calls == 4:
+        if calls == 5:  # the first fetches the surveys
             fetched.cancel()
         return fetched
 
-    monkeypatch.setattr(coordinator, "fetch", cancelling)
+    monkeypatch.setattr(workers, "fetch", cancelling)
     ours = DaskCuttingPlaneSVC(tol=TOL, C=0.03, client=process_client).fit(data.X, data.binary)
     assert ours.n_recoveries_ == 1
     assert ours.gap_ <= TOL
@@ -120,11 +119,11 @@ def test_a_worker_that_is_stopped_is_replaced(
     process_client: Any, data: Any, when: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It neither ends nor answers: it is noticed by its silence, or as it takes longer than the others."""
-    monkeypatch.setattr(coordinator, "_SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr(coordinator, "_MAX_BYTES_BY_CLIENT", by_client)
     if when == "aim":
-        monkeypatch.setattr(workers, "SILENCE", 3.0)
+        monkeypatch.setattr(workers, "_MAX_SILENCE_SECONDS", 3.0)
     else:
-        monkeypatch.setattr(coordinator, "_LATE_SECONDS", 1.0)
+        monkeypatch.setattr(part_placement, "_LATE_SECONDS", 1.0)
     stopping = kill_a_worker(process_client, 5, signal.SIGSTOP)
     monkeypatch.setattr(SeparableRisk, when, stopping(getattr(SeparableRisk, when)))
     try:
@@ -141,41 +140,41 @@ def test_a_worker_that_is_stopped_is_replaced(
 
 
 def new_part(data: Any) -> Part:
-    return Part([block_of(data.X, data.binary)], Packing(0, 0, 60, 1.0, 1))
+    return Part([make_block(data.X, data.binary)], Packing(0, 0, 60, 1.0, 1))
 
 
 def answer(part: Part, task: Callable[..., Any], *arguments: Any) -> np.ndarray:
     found = task(part, *arguments).vector
     assert found is not None
-    return np.asarray(found.unpacked())
+    return np.asarray(found.unpack())
 
 
 def test_tasks_may_run_twice(data: Any) -> None:
     generator = np.random.default_rng(1)
     problem = Problem("p", np.array(["no", "yes"]), 1, np.ones(2), squared=True)
-    first, second = (packed(generator.normal(size=61)) for _ in range(2))
+    first, second = (pack_vector(generator.normal(size=61)) for _ in range(2))
     rounds = Round(problem, 1, 0.0), Round(problem, 2, 0.25)
     steady, shaken, lost = new_part(data), new_part(data), new_part(data)
     for part, repeats in ((steady, 1), (shaken, 2)):
         for now, weights in zip(rounds, (first, second), strict=True):
             for _ in range(repeats):
                 answer(part, look_ahead, now, weights)
-                answer(part, cut_at, now, 0.5)
-    expected = answer(steady, look_ahead, rounds[1], second), answer(steady, cut_at, rounds[1], 0.3)
+                answer(part, cut_at_step, now, 0.5)
+    expected = answer(steady, look_ahead, rounds[1], second), answer(steady, cut_at_step, rounds[1], 0.3)
     np.testing.assert_array_equal(answer(shaken, look_ahead, rounds[1], second), expected[0])
-    np.testing.assert_allclose(answer(shaken, cut_at, rounds[1], 0.3), expected[1], atol=1e-9)
+    np.testing.assert_allclose(answer(shaken, cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
 
     assert look_ahead(lost, rounds[1], second).unprepared == (0,)
-    assert cut_at(lost, rounds[1], 0.3).unprepared == (0,)
-    here = packed(0.25 * first.unpacked())
-    restore(lost, rounds[1], here, second)
+    assert cut_at_step(lost, rounds[1], 0.3).unprepared == (0,)
+    here = pack_vector(0.25 * first.unpack())
+    restore_scores(lost, rounds[1], here, second)
     np.testing.assert_allclose(answer(lost, look_ahead, rounds[1], second), expected[0], atol=1e-8)
-    np.testing.assert_allclose(answer(lost, cut_at, rounds[1], 0.3), expected[1], atol=1e-9)
+    np.testing.assert_allclose(answer(lost, cut_at_step, rounds[1], 0.3), expected[1], atol=1e-9)
     # A task of the round before, late: no answer is better than a wrong one.
     assert look_ahead(lost, Round(problem, 2, 0.25), second).unprepared == ()
-    assert cut_at(lost, rounds[0], 0.3).unprepared == (0,)
+    assert cut_at_step(lost, rounds[0], 0.3).unprepared == (0,)
     other = Problem("q", problem.classes, 0, np.ones(2), squared=True)
-    assert cut_at(lost, Round(other, 2, 0.25), 0.3).unprepared == (0,)
+    assert cut_at_step(lost, Round(other, 2, 0.25), 0.3).unprepared == (0,)
 
 
 INTERRUPTED = """

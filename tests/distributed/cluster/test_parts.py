@@ -17,10 +17,11 @@ from sklearn.exceptions import ConvergenceWarning
 from unkernel import write_svmlight
 from unkernel.cutplane.checkpoints import Checkpoint
 from unkernel.distributed import DaskCuttingPlaneSVC, DaskPolySVC, DaskRankSVM
-from unkernel.distributed.cluster import coordinator, row_sources
-from unkernel.distributed.cluster.coordinator import Cluster, levelled
-from unkernel.distributed.cluster.row_sources import dealt
-from unkernel.distributed.cluster.row_tasks import block_of, fingerprint
+from unkernel.distributed.cluster import coordinator, gathered_blocks, part_placement, row_sources
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.part_placement import plan_moves
+from unkernel.distributed.cluster.row_blocks import fingerprint, make_block
+from unkernel.distributed.cluster.row_sources import assign_evenly
 from unkernel.distributed.cutplane.risks import GroupRisk
 
 TOL = 1e-3
@@ -29,9 +30,9 @@ TOL = 1e-3
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if few entries were many."""
-    monkeypatch.setattr(coordinator, "_LARGE_PART_ROWS", 0)
-    monkeypatch.setattr(coordinator, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
-    monkeypatch.setattr(row_sources, "_LARGE_BLOCK", 1)
+    monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ROWS", 0)
+    monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
+    monkeypatch.setattr(row_sources, "_LARGE_BLOCK_ENTRIES", 1)
 
 
 def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any]:
@@ -44,13 +45,13 @@ def in_blocks(data: Any, labels: Any, *beside: Any, count: int = 24) -> list[Any
 def test_several_parts_give_the_answer_of_one(
     client: Any, data: Any, objective: str, by_client: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "_SENT_BY_CLIENT", by_client)
+    monkeypatch.setattr(coordinator, "_MAX_BYTES_BY_CLIENT", by_client)
     learner = DaskCuttingPlaneSVC(0.03, tol=TOL, objective=objective, client=client)
     blocks = in_blocks(data, data.binary)
     one = learner.fit(blocks)
     found = {"parts": one.n_parts_, "objective": one.objective_, "line": one.traffic_.get("line")}
-    monkeypatch.setattr(coordinator, "_LARGE_PART_ROWS", 0)
-    monkeypatch.setattr(coordinator, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
+    monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ROWS", 0)
+    monkeypatch.setattr(gathered_blocks, "_LARGE_PART_ENTRIES_PER_COLUMN", 0)
     several = learner.fit(blocks)
     assert (found["parts"], several.n_parts_) == (3, 12)
     assert several.objective_ == pytest.approx(found["objective"], rel=1e-9)
@@ -61,10 +62,10 @@ def test_several_parts_give_the_answer_of_one(
 def test_rankings_in_several_parts(
     client: Any, data: Any, grouped: bool, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
     beside = [data.groups] if grouped else []
     several = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
-    monkeypatch.setattr(DaskRankSVM, "_parts_each", 1)
+    monkeypatch.setattr(DaskRankSVM, "_max_parts_per_worker", 1)
     one = DaskRankSVM(0.03, tol=TOL, client=client).fit(in_blocks(data, data.ranks, *beside))
     assert (one.n_parts_, several.n_parts_) == (3, 12)
     assert several.objective_ == pytest.approx(one.objective_, rel=2 * TOL)
@@ -111,27 +112,27 @@ def test_blocks_of_different_widths(client: Any, data: Any, learner: Any, form: 
 
 
 def test_things_are_dealt_out_in_order_and_evenly() -> None:
-    assert dealt([1.0] * 6, 3) == [0, 0, 1, 1, 2, 2]
-    assert dealt([4.0, 1.0, 1.0, 1.0, 1.0], 2) == [0, 1, 1, 1, 1]
-    assert dealt([1.0, 1.0], 5) == [1, 3]
-    assert dealt([5.0], 1) == [0]
+    assert assign_evenly([1.0] * 6, 3) == [0, 0, 1, 1, 2, 2]
+    assert assign_evenly([4.0, 1.0, 1.0, 1.0, 1.0], 2) == [0, 1, 1, 1, 1]
+    assert assign_evenly([1.0, 1.0], 5) == [1, 3]
+    assert assign_evenly([5.0], 1) == [0]
 
 
 def test_parts_move_to_workers_that_have_less_to_do() -> None:
     places = ["a"] * 4 + ["b"] * 4
-    assert levelled(places, [1] * 8, {"a": 1, "b": 1}) == {}
-    moves = levelled(places, [1] * 8, {"a": 1, "b": 1, "c": 1})
+    assert plan_moves(places, [1] * 8, {"a": 1, "b": 1}) == {}
+    moves = plan_moves(places, [1] * 8, {"a": 1, "b": 1, "c": 1})
     assert set(moves.values()) == {"c"}
     assert len(moves) == 2
     assert {places[k] for k in moves} == {"a", "b"}
     # One part cannot be shared, nor is it worth a move that only exchanges who waits.
-    assert levelled(["a"], [1], {"a": 1, "b": 1}) == {}
-    assert levelled(["a", "a", "b"], [1, 1, 1], {"a": 1, "b": 1}) == {}
+    assert plan_moves(["a"], [1], {"a": 1, "b": 1}) == {}
+    assert plan_moves(["a", "a", "b"], [1, 1, 1], {"a": 1, "b": 1}) == {}
     # Threads count.
-    moves = levelled(["a"] * 6, [1] * 6, {"a": 1, "b": 2})
+    moves = plan_moves(["a"] * 6, [1] * 6, {"a": 1, "b": 2})
     assert len(moves) == 4
     # Of parts of different sizes, the largest that fits.
-    assert levelled(["a"] * 3, [5, 3, 1], {"a": 1, "b": 1}) == {0: "b"}
+    assert plan_moves(["a"] * 3, [5, 3, 1], {"a": 1, "b": 1}) == {0: "b"}
 
 
 @pytest.fixture
@@ -146,7 +147,7 @@ def test_a_worker_that_joins_gets_its_share(
     growing: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workers, client = growing
-    monkeypatch.setattr(coordinator, "_NEWCOMERS", 0.0)
+    monkeypatch.setattr(part_placement, "_BALANCE_INTERVAL_SECONDS", 0.0)
     seen: list[Cluster] = []
     aim = GroupRisk.aim
 
@@ -170,7 +171,7 @@ def test_a_worker_that_joins_gets_its_share(
 def test_blocks_that_are_all_on_one_worker_are_shared(
     client: Any, data: Any, small_parts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "_NEWCOMERS", 0.0)
+    monkeypatch.setattr(part_placement, "_BALANCE_INTERVAL_SECONDS", 0.0)
     seen: list[Cluster] = []
     aim = GroupRisk.aim
     monkeypatch.setattr(
@@ -189,10 +190,10 @@ def test_blocks_that_are_all_on_one_worker_are_shared(
 
 
 def test_fingerprints_are_of_rows_not_of_their_order(data: Any) -> None:
-    whole = block_of(data.X, data.binary, data.groups, data.weights)
+    whole = make_block(data.X, data.binary, data.groups, data.weights)
 
     def some(rows: Any) -> Any:
-        return block_of(data.X[rows], data.binary[rows], data.groups[rows], data.weights[rows])
+        return make_block(data.X[rows], data.binary[rows], data.groups[rows], data.weights[rows])
 
     expected = fingerprint(whole)
     halves = [some(np.arange(599, 200, -1)), some(np.arange(201))]
@@ -222,7 +223,7 @@ def test_a_checkpoint_is_used_on_another_cluster(
     restored: list[Any] = []
     restore = Checkpoint.restore
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)  # other parts may be larger
+        patch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)  # other parts may be larger
         patch.setattr(Checkpoint, "restore", lambda *own: restored.append(restore(*own)) or restored[-1])
         ours = learner(**options, client=growing[1]).fit(data.X, data.ranks)
     assert ours.gap_ <= TOL

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from reference.rankings import listed_pairs, make_ranking, solve_pairs
 from unkernel import RankSVM
 from unkernel.distributed import DaskRankSVM
-from unkernel.distributed.cluster.coordinator import gather_blocks
-from unkernel.distributed.cluster.regroup import with_whole_groups
+from unkernel.distributed.cluster.gathered_blocks import gather_blocks
+from unkernel.distributed.cluster.regroup import gather_groups
 from unkernel.distributed.cluster.row_sources import open_sources
 from unkernel.distributed.cutplane import risks
 
@@ -26,7 +26,7 @@ C = 0.03  # few passes
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are counted on grids as well."""
-    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:
@@ -67,9 +67,9 @@ def test_counts_do_not_grow_with_the_rows(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a grid that has rows in all of its cells."""
-    monkeypatch.setattr(risks, "_WIDTH", 1.0)
-    monkeypatch.setattr(risks, "_FIRST_CELLS", 8)
-    monkeypatch.setattr(risks, "_MOST_ENTRIES", 0)
+    monkeypatch.setattr(risks, "_INNER_WIDTH", 1.0)
+    monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 8)
+    monkeypatch.setattr(risks, "_MAX_ENTRIES", 0)
     sent = []
     for times in (1, 3):
         X, y = np.tile(data.X.toarray(), (times, 1)), np.tile(data.ranks, times)
@@ -85,13 +85,13 @@ def test_a_pass_asks_few_questions(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    ask = risks.PairRisk._asked
+    ask = risks.PairRisk._ask
 
     def noting(self: Any, task: Any, arguments: Any, purpose: str) -> Any:
         asked.append(purpose)
         return ask(self, task, arguments, purpose)
 
-    monkeypatch.setattr(risks.PairRisk, "_asked", noting)
+    monkeypatch.setattr(risks.PairRisk, "_ask", noting)
     ranker = DaskRankSVM(1.0, tol=TOL).fit(data.X, data.ranks)
     assert ranker.gap_ <= TOL
     assert asked.count("gradient") == ranker.n_iter_ + 1
@@ -101,9 +101,9 @@ def test_a_pass_asks_few_questions(
 def test_grids_become_wider_and_finer(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(risks, "_WIDTH", 0.01)
-    monkeypatch.setattr(risks, "_FIRST_CELLS", 2)
-    monkeypatch.setattr(risks, "_FEWEST_LEVELS", 1)
+    monkeypatch.setattr(risks, "_INNER_WIDTH", 0.01)
+    monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 2)
+    monkeypatch.setattr(risks, "_MIN_LEVELS", 1)
     seen: set[tuple[int, int]] = set()
     grid_at = risks.PairRisk._grid_at
 
@@ -122,8 +122,8 @@ def test_grids_become_wider_and_finer(
 def test_a_gap_that_counts_cannot_reach_is_told(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(risks, "_MOST_ENTRIES", 0)
-    monkeypatch.setattr(risks, "_FIRST_CELLS", 16)
+    monkeypatch.setattr(risks, "_MAX_ENTRIES", 0)
+    monkeypatch.setattr(risks, "_MAX_FIRST_CELLS", 16)
     with pytest.warns(ConvergenceWarning, match="counts of scores"):
         ours = DaskRankSVM(1.0, tol=1e-6, max_iter=6).fit(data.X, data.ranks)
     theirs = RankSVM(1.0, tol=1e-4).fit(data.X, data.ranks)
@@ -154,7 +154,7 @@ def test_few_rows_are_gathered(client: Any, data: Any) -> None:
 def test_too_many_labels_to_count_are_told(
     client: Any, data: Any, counting: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unkernel.distributed.cutplane.rank._MOST_RANKS", 4)
+    monkeypatch.setattr("unkernel.distributed.cutplane.rank._MAX_COUNTED_RANKS", 4)
     with pytest.warns(UserWarning, match="there are 5 labels"):
         ranker = DaskRankSVM(C, tol=TOL).fit(data.X, data.ranks)
     assert ranker.traffic_["scores"] == 8 * 600 * ranker.n_iter_
@@ -229,7 +229,7 @@ def test_groups_become_whole_and_few_rows_move(client: Any, data: Any) -> None:
         for a, b in itertools.pairwise(bounds)
     ]
     found = gather_blocks(client, open_sources(client, blocks, {"y": None}), False)
-    moved = with_whole_groups(found)
+    moved = gather_groups(found)
     before, after = (client.gather(gathered.blocks) for gathered in (found, moved))
     of_part = [np.concatenate([block.qid for block in part]) for part in after]
     for one, other in itertools.combinations(of_part, 2):

@@ -13,7 +13,7 @@ from reference import cutting_planes as pairs_twin
 from reference import score_grids as twin
 from unkernel._core import RowsOnGrid
 from unkernel.cutplane.rankings import weigh_rank_pairs
-from unkernel.distributed.cutplane.score_grids import Grid, coarser_counts, risk_on_grid
+from unkernel.distributed.cutplane.score_grids import Grid, coarsen_counts, risk_on_grid
 
 RANKS = 3
 
@@ -75,7 +75,7 @@ def test_the_risk_on_edges_is_that_of_all_pairs_of_edges(seed: int) -> None:
     np.testing.assert_allclose(found.coefficients[with_rows], coefficients[with_rows], atol=1e-9)
     changes = np.where(with_rows, generator.normal(size=counts.shape), 0.0)
     assert found.slope(changes) == pytest.approx(-np.sum(coefficients * changes), abs=1e-9)
-    coarse = risk_on_grid(grid.coarser(), coarser_counts(counts), weights)
+    coarse = risk_on_grid(grid.coarser(), coarsen_counts(counts), weights)
     assert coarse.value >= found.value - 1e-9
 
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unkernel.distributed.cluster.packed_vectors import added
-from unkernel.distributed.cluster.row_tasks import Packing, Part, block_of
+from unkernel.distributed.cluster.packed_vectors import add_answers, pack_vector
+from unkernel.distributed.cluster.row_blocks import make_block
+from unkernel.distributed.cluster.row_parts import Packing, Part
 from unkernel.distributed.cutplane import score_quantile
 
 
@@ -22,28 +23,28 @@ class HereCluster:
         self.parts, self.rows = parts, [len(part.labels) for part in parts]
         self.traffic: Counter[str] = Counter()
 
-    def spread(self, vector: Any, purpose: str) -> Any:
-        return score_quantile.packed(vector)
+    def broadcast(self, vector: Any, purpose: str) -> Any:
+        return pack_vector(vector)
 
-    def each(self, task: Any, arguments: Any) -> list[Any]:
+    def ask(self, task: Any, arguments: Any) -> list[Any]:
         return [task(part, *arguments(k)) for k, part in enumerate(self.parts)]
 
-    def sums(self, task: Any, arguments: Any, purpose: str) -> Any:
+    def sum_answers(self, task: Any, arguments: Any, purpose: str) -> Any:
         self.traffic[purpose] += 1
-        return added(*self.each(task, arguments))
+        return add_answers(*self.ask(task, arguments)).vector.unpack()
 
 
 def divided(scores: np.ndarray, below: int, few: int, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
     """The score that the rows are divided at, and how often rows were counted."""
-    monkeypatch.setattr(score_quantile, "_FEW_SCORES", few)
-    monkeypatch.setattr(score_quantile, "_CELLS", 8)
+    monkeypatch.setattr(score_quantile, "_MAX_FETCHED_ROWS", few)
+    monkeypatch.setattr(score_quantile, "_RANGE_CELLS", 8)
     pieces = np.array_split(scores, 3)
     parts = [
-        Part([block_of(piece[:, None], np.zeros(len(piece)))], Packing(k, 0, 1, 0.0, 1))
+        Part([make_block(piece[:, None], np.zeros(len(piece)))], Packing(k, 0, 1, 0.0, 1))
         for k, piece in enumerate(pieces)
     ]
     cluster: Any = HereCluster(parts)
-    return score_quantile.score_above(cluster, np.ones(1), below), cluster.traffic["counts"]
+    return score_quantile.find_score_quantile(cluster, np.ones(1), below), cluster.traffic["counts"]
 
 
 @given(

@@ -78,8 +78,8 @@ def test_several_classes(client: Any, data: Any, objective: str) -> None:
 @pytest.mark.parametrize("several", [False, True])
 def test_pairs_are_counted(client: Any, data: Any, several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the rows are many: neither scores nor labels come to the client."""
-    monkeypatch.setattr("unkernel.distributed.cutplane.risks._FEW_ROWS", 0)
-    monkeypatch.setattr("unkernel.distributed.cutplane.svc.labels_of", None)
+    monkeypatch.setattr("unkernel.distributed.cutplane.risks._MAX_SCORED_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.cutplane.svc.get_targets", None)
     y = data.classes if several else data.binary
     ours = on_cluster(objective="roc_area").fit(data.X, y)
     theirs = local(objective="roc_area").fit(data.X, y)
@@ -319,10 +319,10 @@ def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture
 
 
 def test_large_weights_go_through_a_tree(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._SENT_BY_CLIENT", 0)
-    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._SENT_WITH_TASKS", 0)
+    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_BY_CLIENT", 0)
+    monkeypatch.setattr("unkernel.distributed.cluster.coordinator._MAX_BYTES_WITH_TASKS", 0)
     monkeypatch.setattr(
-        "unkernel.distributed.cluster.coordinator._FAN", 2
+        "unkernel.distributed.cluster.coordinator._TREE_FAN_OUT", 2
     )  # so that sums are made on workers, too
     ours = on_cluster().fit(data.X, data.binary)
     assert_equally_good(ours, local().fit(data.X, data.binary))

@@ -21,7 +21,7 @@ from reference.poly import expand
 from reference.poly_problems import make_problem
 from unkernel import PolyLogisticRegression, PolySVC
 from unkernel.distributed import DaskPolyLogisticRegression, DaskPolySVC
-from unkernel.distributed.poly.sparse_shards import ClusterSparseCrew
+from unkernel.distributed.poly.sparse_shards import ClusterSparseShards
 
 TOL = 1e-3
 
@@ -231,18 +231,18 @@ def test_progress_is_shown(client: Any, few: Any, capsys: pytest.CaptureFixture[
     ("penalty", "when", "calls"),
     [
         ("l1", "use", 2),
-        ("l1", "bounds", 3),
-        ("l1", "strongest", 2),
+        ("l1", "sum_bounds", 3),
+        ("l1", "find_strongest", 2),
         ("l1", "judge", 3),
-        ("l2", "occurring", 1),
-        ("l2", "hessian_product", 3),
+        ("l2", "find_occurring", 1),
+        ("l2", "sum_answers", 4),
     ],
 )
 def test_a_killed_worker(
     process_client: Any, few: Any, monkeypatch: pytest.MonkeyPatch, *, penalty: str, when: str, calls: int
 ) -> None:
     killing = kill_a_worker(process_client, calls)
-    monkeypatch.setattr(ClusterSparseCrew, when, killing(getattr(ClusterSparseCrew, when)))
+    monkeypatch.setattr(ClusterSparseShards, when, killing(getattr(ClusterSparseShards, when)))
     ours = DaskPolyLogisticRegression(penalty=penalty, client=process_client).fit(few.X, few.binary)
     assert ours.n_recoveries_ >= 1
     assert_equally_good(ours, PolyLogisticRegression(penalty=penalty).fit(few.X, few.binary))

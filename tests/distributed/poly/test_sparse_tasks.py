@@ -12,9 +12,9 @@ from reference.poly import squared_constant
 from reference.poly_problems import make_problem
 from reference.sparse import loss_and_gradient
 from unkernel._core import FeatureMap, conjunction_constants
-from unkernel.distributed.cluster.row_tasks import block_of
+from unkernel.distributed.cluster.row_blocks import make_block
 from unkernel.distributed.poly import sparse_tasks as tasks
-from unkernel.distributed.poly.sparse_shards import SparseCrew, numbering_of
+from unkernel.distributed.poly.sparse_shards import SparseShards, number_features
 from unkernel.distributed.poly.sparse_solver import SparseSolver, conjugate_gradients
 from unkernel.distributed.poly.svc_tasks import PolyPacking
 from unkernel.poly.options import SparseOptions
@@ -22,23 +22,23 @@ from unkernel.poly.options import SparseOptions
 MAP: dict[str, Any] = {"gamma": 0.5, "coef0": 1.5}
 
 
-class PartsHere(SparseCrew):
+class PartsHere(SparseShards):
     """Parts of this process."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
 
     def use(self, problem: Any, keys: Any, version: int) -> None:
-        assert all(self._each(tasks.use_keys, problem, keys, version))
+        assert all(self._ask(tasks.use_keys, problem, keys, version))
 
-    def bounds(self, task: Any, point: Any, *told: Any) -> Any:
-        return sum(self._each(task, point, *told))
+    def sum_bounds(self, task: Any, point: Any, *sent: Any) -> Any:
+        return sum(self._ask(task, point, *sent))
 
-    def strongest(self, point: Any, told: Any, threshold: float, most: int) -> Any:
-        return tasks.strongest(self._each(tasks.sums_in_buckets, point, *told), threshold, most)[0]
+    def find_strongest(self, point: Any, sent: Any, threshold: float, most: int) -> Any:
+        return tasks.find_strongest(self._ask(tasks.sum_buckets, point, *sent), threshold, most)[0]
 
-    def _each(self, task: Any, *told: Any) -> list[Any]:
-        return [task(part, *told) for part in self.parts]
+    def _ask(self, task: Any, *sent: Any) -> list[Any]:
+        return [task(part, *sent) for part in self.parts]
 
 
 class Case:
@@ -50,17 +50,17 @@ class Case:
         self.codes = y.astype(int)
         packing = PolyPacking(0, 6, np.unique(y), 1)
         rows = (slice(0, 15), slice(15, 17), slice(17, 40))
-        self.parts = [tasks.SparsePolyPart([block_of(X[some], y[some])], packing) for some in rows]
-        counts = sum(tasks.count_columns(part).vector.unpacked() for part in self.parts)  # type: ignore
-        self.numbering = numbering_of(counts)
+        self.parts = [tasks.SparsePolyPart([make_block(X[some], y[some])], packing) for some in rows]
+        counts = sum(tasks.count_columns(part).vector.unpack() for part in self.parts)  # type: ignore
+        self.numbering = number_features(counts)
         assert self.numbering.binary == binary
         for part in self.parts:
             tasks.number_columns(part, self.numbering)
         options = SparseOptions(loss, 1.0 - l2, l2, 0.7, 0.0, 1e-3, 100, 0, 1)
         self.map = {"degree": degree, "kind": "kernel", **MAP}
         self.problem = tasks.SparseProblem("p", 0, options, self.map, [1.0] * classes)
-        self.crew = PartsHere(self.parts)
-        self.solver = SparseSolver(self.crew, self.problem, self.numbering, lambda _: None)
+        self.shards = PartsHere(self.parts)
+        self.solver = SparseSolver(self.shards, self.problem, self.numbering, lambda _: None)
         self.kind = "softmax" if self.problem.outputs > 1 else loss
         order = conjunctions.numbered(6, degree, binary)
         self.keys = np.arange(len(order), dtype=np.uint64)
@@ -95,11 +95,13 @@ CASES = [
 def test_all_conjunctions_that_occur_are_found(given: Any) -> None:
     """Also those whose gradients cancel out."""
     case = Case(*given)
-    case.crew.use(case.problem, case.keys[:1], 1)
+    case.shards.use(case.problem, case.keys[:1], 1)
     point = tasks.Point("p", 1, np.zeros(case.problem.outputs))
     order = conjunctions.numbered(6, given[0], given[1])
     longer = [len(own) > 1 for own in order]
-    np.testing.assert_array_equal(case.crew.occurring(point), case.keys[longer & (case.Phi != 0).any(axis=0)])
+    np.testing.assert_array_equal(
+        case.shards.find_occurring(point), case.keys[longer & (case.Phi != 0).any(axis=0)]
+    )
 
 
 @pytest.mark.parametrize("given", CASES, ids=str)
@@ -108,28 +110,30 @@ def test_shares_add_up(given: Any) -> None:
     generator = np.random.default_rng(0)
     used = min(9, len(case.keys))
     shape = case.problem.outputs, used
-    case.crew.use(case.problem, case.keys[:used], 1)
+    case.shards.use(case.problem, case.keys[:used], 1)
     weights, direction = generator.normal(size=shape), generator.normal(size=shape)
     point = tasks.Point("p", 1, weights.ravel())
-    loss, gradients, curvatures = case.crew.judge(point)
+    loss, gradients, curvatures = case.shards.judge(point)
     value, expected = case.loss(weights)
     assert loss == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(gradients, expected[:, :used].ravel(), atol=1e-9)
     np.testing.assert_allclose(
-        case.crew.losses_along(point, direction.ravel(), np.array([0.0, 0.3])),
+        case.shards.sum_answers(tasks.losses_along, point, direction.ravel(), np.array([0.0, 0.3])),
         [value, case.loss(weights + 0.3 * direction)[0]],
     )
     changes = np.array([direction.ravel(), np.zeros(direction.size)])
     np.testing.assert_allclose(
-        case.crew.losses_at(point, changes), [case.loss(weights + direction)[0], value]
+        case.shards.sum_answers(tasks.losses_at, point, changes), [case.loss(weights + direction)[0], value]
     )
     if given[3] == "logistic":  # the squared hinge bends only piece by piece
         ahead, behind = (case.loss(weights + step * direction)[1] for step in (1e-5, -1e-5))
         bent = ((ahead - behind) / 2e-5)[:, :used].ravel()
-        np.testing.assert_allclose(case.crew.hessian_product(point, direction.ravel()), bent, atol=1e-5)
+        np.testing.assert_allclose(
+            case.shards.sum_answers(tasks.hessian_product, point, direction.ravel()), bent, atol=1e-5
+        )
         for place in (0, direction.size - 1):
             alone = np.eye(direction.size)[place]
-            product = case.crew.hessian_product(point, alone)
+            product = case.shards.sum_answers(tasks.hessian_product, point, alone)
             assert curvatures[place] == pytest.approx(product[place], rel=1e-9)
 
 
@@ -138,10 +142,10 @@ def test_shares_add_up(given: Any) -> None:
 def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
     case = Case(*given, l2=l2)
     solver = case.solver
-    now = solver._grown(solver._start(), case.keys[1:4])
+    now = solver._add_keys(solver._start(), case.keys[1:4])
     now.weights[:] = np.random.default_rng(1).normal(size=now.weights.shape)
     point = solver._point(now)
-    found = solver._search(now, point, case.crew.judge(point)[1])
+    found = solver._search(now, point, case.shards.judge(point)[1])
     all_weights = np.zeros((len(now.weights), len(case.keys)))
     all_weights[:, now.keys.astype(int)] = now.weights
     strengths = np.abs(case.loss(all_weights)[1])
@@ -159,9 +163,9 @@ def test_a_search_finds_the_strongest_of_all(given: Any, l2: float) -> None:
 @pytest.mark.parametrize("given", CASES, ids=str)
 def test_a_proposal_lowers_the_objective_of_all_rows(given: Any) -> None:
     case = Case(*given)
-    now = case.solver._grown(case.solver._start(), case.keys[: min(9, len(case.keys))])
-    state = case.solver._judged(now)
-    mean, _ = case.crew.propose(state.point, state.gradients, state.curvatures, 1.0, np.ones(1))
+    now = case.solver._add_keys(case.solver._start(), case.keys[: min(9, len(case.keys))])
+    state = case.solver._evaluate(now, case.solver._point(now))
+    mean, _ = case.shards.propose(state.point, state.gradients, state.curvatures, 1.0, np.ones(1))
     assert mean.any()
     step = 0.1 * mean.reshape(now.weights.shape)
     assert case.loss(_spread(now, step, case))[0] + np.abs(step).sum() < state.objective
@@ -185,7 +189,7 @@ def test_conjugate_gradients() -> None:
 
 def test_a_part_that_was_made_again_says_that_it_knows_nothing() -> None:
     case = Case(*CASES[0])
-    case.crew.use(case.problem, case.keys[:3], 1)
+    case.shards.use(case.problem, case.keys[:3], 1)
     part = case.parts[0]
     point = tasks.Point("p", 1, np.zeros(3))
     assert tasks.judge(part, point) is not None

@@ -19,15 +19,15 @@ from reference.poly import expand, kernel, primal, solve_dual
 from reference.poly_problems import make_problem
 from unkernel import PolySVC, write_svmlight
 from unkernel.distributed import DaskPolySVC
-from unkernel.distributed.cluster.row_tasks import block_of
-from unkernel.distributed.poly.cascade import ClusterCrew, ClusterSolution
+from unkernel.distributed.cluster.row_blocks import make_block
+from unkernel.distributed.poly.cascade import ClusterShards
 from unkernel.distributed.poly.svc_tasks import (
     Examples,
     Moments,
     PolyPacking,
     PolyPart,
-    sampled_places,
-    sent_together,
+    concatenate_examples,
+    sample_places,
 )
 
 TOL = 1e-3
@@ -36,7 +36,7 @@ TOL = 1e-3
 @pytest.fixture(autouse=True)
 def _several_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows this few would otherwise all go to one worker."""
-    monkeypatch.setattr("unkernel.distributed.poly.cascade._FEW_ROWS", 0)
+    monkeypatch.setattr("unkernel.distributed.poly.cascade._MAX_ROWS_AT_ONCE", 0)
 
 
 def assert_equally_good(ours: Any, theirs: Any) -> None:
@@ -129,7 +129,7 @@ def test_the_same_parts_and_seed_give_the_same_model(client: Any, data: Any) -> 
 
 
 def test_few_rows_are_solved_at_once(client: Any, data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unkernel.distributed.poly.cascade._FEW_ROWS", 600)
+    monkeypatch.setattr("unkernel.distributed.poly.cascade._MAX_ROWS_AT_ONCE", 600)
     ours = DaskPolySVC(random_state=0).fit(data.X, data.binary)
     theirs = PolySVC(random_state=0).fit(data.X, data.binary)
     assert ours.n_rounds_ == 1
@@ -214,7 +214,7 @@ def test_progress_is_shown(client: Any, data: Any, capsys: pytest.CaptureFixture
 
 
 def part_of(X: Any, y: Any, weights: Any = None) -> PolyPart:
-    return PolyPart([block_of(X, y, None, weights)], PolyPacking(0, X.shape[1], np.unique(y), 1))
+    return PolyPart([make_block(X, y, None, weights)], PolyPacking(0, X.shape[1], np.unique(y), 1))
 
 
 def test_equal_rows_of_a_class_are_one() -> None:
@@ -227,10 +227,10 @@ def test_equal_rows_of_a_class_are_one() -> None:
 def test_examples_are_sent_whole() -> None:
     ones = part_of(np.eye(4), np.array([0, 1, 0, 1])).examples
     others = part_of(2 * np.eye(4), np.array([0, 1, 0, 1]), np.arange(4.0)).examples
-    sent = [ones.sent(np.array([0, 2], np.int32)), others.sent(np.array([1], np.int32))]
+    sent = [ones.pack(np.array([0, 2], np.int32)), others.pack(np.array([1], np.int32))]
     assert sent[0].values is None
     assert sent[0].weights is None
-    together: Examples = sent_together(*sent).unpacked(4)
+    together: Examples = concatenate_examples(*sent).unpack(4)
     expected = [ones.rows.toarray()[[0, 2]], others.rows.toarray()[[1]]]
     np.testing.assert_array_equal(together.rows.toarray(), np.concatenate(expected))
     np.testing.assert_array_equal(together.codes, [*ones.codes[[0, 2]], *others.codes[[1]]])
@@ -240,7 +240,7 @@ def test_examples_are_sent_whole() -> None:
 def test_a_sample_has_all_classes() -> None:
     X, y = make_problem(0, rows=200, features=9, classes=4)
     part = part_of(X, y)
-    places = sampled_places(part, 10)
+    places = sample_places(part, 10)
     counts = np.bincount(part.examples.codes[places])
     np.testing.assert_array_equal(counts, np.ceil(np.bincount(part.examples.codes) / 10))
 
@@ -250,21 +250,22 @@ def test_moments_of_parts_are_those_of_all_rows() -> None:
     weights = np.random.default_rng(0).integers(0, 3, 60).astype(float)
     parts = [part_of(X[rows], y[rows], weights[rows]).moments for rows in (slice(0, 10), slice(10, 60))]
     repeated = np.repeat(X, weights.astype(int), axis=0)
-    assert Moments.together(parts).variance(5) == pytest.approx(repeated.var(), rel=1e-12)
+    assert Moments.merge(parts).variance(5) == pytest.approx(repeated.var(), rel=1e-12)
 
 
 # --- Lost workers ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.hostile
-@pytest.mark.parametrize("when", [(ClusterCrew, "solve_and_judge", 2), (ClusterSolution, "model", 1)])
+@pytest.mark.parametrize("when", [("solve_and_judge", 2), ("fetch_model", 1)])
 def test_a_killed_worker(
-    process_client: Any, data: Any, when: tuple[Any, str, int], monkeypatch: pytest.MonkeyPatch
+    process_client: Any, data: Any, when: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crew, name, calls = when
-    monkeypatch.setattr(crew, name, kill_a_worker(process_client, calls)(getattr(crew, name)))
+    name, calls = when
+    killing = kill_a_worker(process_client, calls)
+    monkeypatch.setattr(ClusterShards, name, killing(getattr(ClusterShards, name)))
     ours = DaskPolySVC(client=process_client).fit(data.X, data.binary)
-    assert ours.n_recoveries_ >= (name != "model")
+    assert ours.n_recoveries_ >= (name != "fetch_model")
     assert_equally_good(ours, PolySVC().fit(data.X, data.binary))
 
 

@@ -27,10 +27,10 @@ from unkernel.distributed.tree.tree_tasks import (
     TreePart,
     TreeSurvey,
     add_cut,
-    piece_of_cut,
+    make_cut_piece,
+    make_tree_block,
     restore_cuts,
     score_sample,
-    tree_block_of,
 )
 from unkernel.models import ExampleKernel
 
@@ -281,7 +281,9 @@ def test_a_killed_worker_of_the_exact_learner(
 
 def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> None:
     def new_part() -> TreePart:
-        return TreePart([tree_block_of(0, trees.X, trees.binary)], TreePacking(0, ExampleKernel(), ["0"], 1))
+        return TreePart(
+            [make_tree_block(0, trees.X, trees.binary)], TreePacking(0, ExampleKernel(), ["0"], 1)
+        )
 
     generator = np.random.default_rng(1)
     cuts = [CutExamples(np.arange(k, 60, 7, dtype=np.int32), generator.normal(size=9)) for k in range(3)]
@@ -298,7 +300,7 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
         for count, cut in enumerate(cuts):
             for _ in range(repeats):
                 known = KnownCuts("p", count)
-                products = add_cut(part, known, [piece_of_cut(part, cut) if repeats > 1 else None], cut)
+                products = add_cut(part, known, [make_cut_piece(part, cut) if repeats > 1 else None], cut)
                 assert products is not None
                 assert len(products) == count + 1
     known = KnownCuts("p", 3)
@@ -316,7 +318,7 @@ def test_tasks_may_run_twice_or_on_a_part_that_was_made_anew(trees: Trees) -> No
     assert scores_of(lost, known) is None
     late = KnownCuts("p", 2)
     assert add_cut(lost, late, [None], cuts[2]) is None
-    restore_cuts(lost, known, [[piece_of_cut(steady, cut)] for cut in cuts])
+    restore_cuts(lost, known, [[make_cut_piece(steady, cut)] for cut in cuts])
     np.testing.assert_array_equal(scores_of(lost, known), expected)
     assert scores_of(lost, late) is None
     assert scores_of(lost, KnownCuts("q", 3)) is None

@@ -1,14 +1,14 @@
-"""Settings of Dask for workers that share one machine with the client."""
+"""Dask settings for workers that share one machine with the client."""
 
 from __future__ import annotations
 
-# By default, workers return memory to the system at once, and get it back page by page: a quarter of the time
-# of predicting large chunks. And each process looks at its interpreter and its event loop many times a
-# second, which takes 3 to 8 % of a processor that a worker may need.
-_KEPT = 1 << 30  # bytes of free memory, and of an array from which it is given back anyway
+# By default, workers return memory to the system at once and get it back page by page, which takes a quarter
+# of the time of predicting large chunks. And each process checks its interpreter and its event loop many
+# times a second, which takes 3 to 8 % of a processor that a worker may need.
+_KEPT_BYTES = 1 << 30  # of free memory; larger arrays are returned at once
 ONE_MACHINE = {
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": _KEPT,
-    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": _KEPT,
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": _KEPT_BYTES,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": _KEPT_BYTES,
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.admin.tick.interval": "1s",

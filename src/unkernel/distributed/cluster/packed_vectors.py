@@ -1,4 +1,4 @@
-"""Vectors on their way between machines: exact, and as few bytes as that allows."""
+"""Vectors as machines exchange them: exact, and in as few bytes as that allows."""
 
 from __future__ import annotations
 
@@ -11,25 +11,38 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class PackedVector:
-    """A vector of doubles; only those that are not 0, with their places, where that is smaller.
+def count_bytes(payload: Any, scalar_bytes: int = 0) -> int:
+    """Return the bytes of the arrays in a payload, which may be nested, and of its scalars."""
+    if isinstance(payload, dict):
+        payload = list(payload.values())
+    if isinstance(payload, list | tuple):
+        return sum(count_bytes(item, scalar_bytes) for item in payload)
+    return int(getattr(payload, "nbytes", scalar_bytes))
 
-    8 bytes per entry, or 12 (16 from 2^32 entries on) per nonzero entry.
+
+class Payload:
+    """Arrays to be sent, as the fields of a dataclass."""
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes to be sent, except for a few."""
+        return count_bytes(vars(self))
+
+    def __sizeof__(self) -> int:
+        """Return the size by which Dask decides what to move."""
+        return self.nbytes + 64
+
+
+@dataclass(frozen=True, eq=False)
+class PackedVector(Payload):
+    """A vector of doubles; only its nonzero entries, with their places, where that is smaller.
+
+    It has 8 bytes per entry, or 12 per nonzero entry (16 from 2^32 entries on).
     """
 
     length: int
     values: Vector
     places: NDArray[Any] | None
-
-    @property
-    def nbytes(self) -> int:
-        """What is sent, but for a few bytes."""
-        return int(self.values.nbytes + (0 if self.places is None else self.places.nbytes))
-
-    def __sizeof__(self) -> int:
-        """For Dask, which weighs what it moves."""
-        return self.nbytes + 64
 
     def add_to(self, total: Vector) -> None:
         """Add this vector to another."""
@@ -38,8 +51,8 @@ class PackedVector:
         else:
             total[self.places] += self.values
 
-    def unpacked(self) -> Vector:
-        """The vector itself."""
+    def unpack(self) -> Vector:
+        """Return the vector."""
         if self.places is None:
             return self.values
         result = np.zeros(self.length)
@@ -47,8 +60,8 @@ class PackedVector:
         return result
 
 
-def packed(vector: Vector) -> PackedVector:
-    """The smaller one of the two forms."""
+def pack_vector(vector: Vector) -> PackedVector:
+    """Return the smaller form of a vector."""
     place_type = np.dtype(np.uint32 if len(vector) <= 2**32 else np.int64)
     used = int(np.count_nonzero(vector))
     if used * (vector.itemsize + place_type.itemsize) >= vector.nbytes:
@@ -59,14 +72,14 @@ def packed(vector: Vector) -> PackedVector:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a part, or several together, say; or which parts have nothing to say because they were lost."""
+    """A vector from one part or several; or the numbers of the parts that have lost their state."""
 
     vector: PackedVector | None
     unprepared: tuple[int, ...] = ()
 
 
-def added(*answers: Answer) -> Answer:
-    """The sum, in the order of the arguments."""
+def add_answers(*answers: Answer) -> Answer:
+    """Return the sum of answers, added in their order."""
     unprepared = tuple(number for answer in answers for number in answer.unprepared)
     if unprepared or len(answers) == 1:
         return answers[0] if len(answers) == 1 else Answer(None, unprepared)
@@ -74,4 +87,4 @@ def added(*answers: Answer) -> Answer:
     total = np.zeros(vectors[0].length)
     for vector in vectors:
         vector.add_to(total)
-    return Answer(packed(total))
+    return Answer(pack_vector(total))

@@ -1,4 +1,4 @@
-"""Training rows in all the forms they come in, as blocks that workers make and can make again."""
+"""Training rows from any source, as blocks that workers make and can make again."""
 
 from __future__ import annotations
 
@@ -22,23 +22,28 @@ from sklearn.utils import check_consistent_length
 from unkernel.cutplane.solver_run import is_path
 from unkernel.data.rows.row_checks import check_rows
 from unkernel.data.rows.svmlight import ZeroBased
-from unkernel.distributed.cluster.row_tasks import block_of, block_of_tuple, blocks_of_partition, read_block
+from unkernel.distributed.cluster.row_blocks import (
+    make_block,
+    make_block_of_tuple,
+    make_blocks_of_partition,
+    read_block,
+)
 
-_LARGE_BLOCK = 1 << 20  # entries of rows of the client from which a worker gets several blocks
+_LARGE_BLOCK_ENTRIES = 1 << 20  # of the client's rows, from which on a worker gets several blocks
 
 
 @dataclass(frozen=True, eq=False)
 class Sources:
-    """Blocks to be made.
+    """Blocks that workers will make.
 
     Attributes
     ----------
     blocks : list of Delayed
         Each makes a Block, or a list of them.
     sizes : list of float
-        How large they are, as far as that is known; only the ratios matter.
+        Their sizes, as far as known; only the ratios matter.
     holders : list of Future, or None
-        What each is made of, where that is on a worker already.
+        The source of each block, where it is on a worker already.
     own_labels : bool
         Whether labels come with the rows, as in files.
     """
@@ -48,30 +53,30 @@ class Sources:
     holders: list[Future | None]
     own_labels: bool = False
 
-    def by_worker(self, client: Client, parts_each: int) -> list[tuple[str, list[Any]]]:
-        """Blocks that become one part, and the worker for it: at most so many parts for each worker.
+    def assign_to_workers(self, client: Client, max_parts: int) -> list[tuple[str, list[Any]]]:
+        """Return the worker and the blocks of each part, for at most so many parts per worker.
 
-        What is on a worker stays there; all else is dealt out in its order, neighbours together.
+        Blocks that are on a worker stay there; the others are assigned in order, neighbours together.
         """
         workers = sorted(client.nthreads())
         chosen: dict[str, list[int]] = {}
         for k, (holder, place) in enumerate(
-            zip(self._held(client), dealt(self.sizes, len(workers)), strict=True)
+            zip(self._find_holders(client), assign_evenly(self.sizes, len(workers)), strict=True)
         ):
             chosen.setdefault(holder or workers[place], []).append(k)
         return [
             (worker, [self.blocks[k] for k in part])
             for worker, own in chosen.items()
-            for part in self._divided(own, parts_each)
+            for part in self._divide(own, max_parts)
         ]
 
-    def _divided(self, blocks: list[int], most: int) -> list[list[int]]:
+    def _divide(self, blocks: list[int], max_parts: int) -> list[list[int]]:
         parts: dict[int, list[int]] = {}
-        for k, part in zip(blocks, dealt([self.sizes[k] for k in blocks], most), strict=True):
+        for k, part in zip(blocks, assign_evenly([self.sizes[k] for k in blocks], max_parts), strict=True):
             parts.setdefault(part, []).append(k)
         return list(parts.values())
 
-    def _held(self, client: Client) -> list[str | None]:
+    def _find_holders(self, client: Client) -> list[str | None]:
         futures = [future for future in self.holders if future is not None]
         if not futures:
             return [None] * len(self.holders)
@@ -80,51 +85,58 @@ class Sources:
         return [min(place) if place else None for place in places]
 
 
-def dealt(sizes: Sequence[float], takers: int) -> list[int]:
-    """Who takes each of some things in a row, so that all take about as much, and neighbours together."""
+def assign_evenly(sizes: Sequence[float], count: int) -> list[int]:
+    """Return the group of each item, so that groups have about the same size and hold neighbours."""
     ends = np.cumsum(sizes)
     middles = ends - np.asarray(sizes) / 2
-    return [int(place) for place in np.minimum(takers * middles / ends[-1], takers - 1)]
+    return [int(place) for place in np.minimum(count * middles / ends[-1], count - 1)]
 
 
 def open_sources(
-    client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto", parts_each: int = 1
+    client: Client, X: Any, beside: dict[str, Any], zero_based: ZeroBased = "auto", max_parts: int = 1
 ) -> Sources:
-    """The blocks of whatever X is, and of the y, qid and sample_weight that are given beside it."""
+    """Return the blocks of X from any source, and of the y, qid and sample_weight that come with it."""
     if is_path(X):
-        return _of_files(file_names(X), beside, zero_based)
+        return _from_files(list_files(X), beside, zero_based)
+    whole_blocks = "blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only"
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
-        _check_beside_blocks(beside)
-        return _of_delayed(X)
+        refuse_arrays(whole_blocks, *beside.values())
+        return _from_delayed(X)
     if is_dask_collection(X) and hasattr(X, "to_delayed"):
         if hasattr(X, "chunks") or hasattr(X, "divisions"):
-            return _of_dask_array(_array(X), beside)
-        _check_beside_blocks(beside)
-        return _of_bag(X)
-    return _of_matrix(X, beside, len(client.nthreads()), parts_each)
+            return _from_dask_array(_to_dask_array(X), beside)
+        refuse_arrays(whole_blocks, *beside.values())
+        return _from_bag(X)
+    return _from_matrix(X, beside, len(client.nthreads()), max_parts)
+
+
+def refuse_arrays(message: str, *arrays: Any) -> None:
+    """Raise an error if labels, groups or weights are given for blocks that have their own."""
+    if any(array is not None for array in arrays):
+        raise ValueError(message)
 
 
 # --- Files -----------------------------------------------------------------------------------------------
 
 
-def file_names(X: Any) -> list[str]:
-    """The files that a path, a pattern or a list of them names."""
+def list_files(X: Any) -> list[str]:
+    """Return the files that a path, a pattern or a list of them names."""
     patterns = [X] if isinstance(X, str | os.PathLike) else X
-    return [name for pattern in patterns for name in _matching(os.fspath(pattern))]
+    return [name for pattern in patterns for name in _expand_pattern(os.fspath(pattern))]
 
 
-def _matching(pattern: str) -> list[str]:
+def _expand_pattern(pattern: str) -> list[str]:
     if "://" in pattern:
-        return _matching_remote(pattern)
+        return _expand_remote_pattern(pattern)
     names = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 (a pattern is no path)
     if not names:
         raise FileNotFoundError(f"no file matches {pattern!r}")
     return [os.path.abspath(name) for name in names]  # noqa: PTH100 (workers may have another folder)
 
 
-def _matching_remote(pattern: str) -> list[str]:
+def _expand_remote_pattern(pattern: str) -> list[str]:
     if importlib.util.find_spec("fsspec") is None:
-        raise ImportError(f"{pattern!r} is on another machine, and fsspec reads it: pip install fsspec")
+        raise ImportError(f"{pattern!r} is a remote file, which needs fsspec: pip install fsspec")
     import fsspec
 
     system, path = fsspec.core.url_to_fs(pattern)
@@ -134,15 +146,14 @@ def _matching_remote(pattern: str) -> list[str]:
     return [str(system.unstrip_protocol(name)) for name in names]
 
 
-def _of_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased) -> Sources:
-    if any(other is not None for other in beside.values()):
-        raise ValueError("files have their own labels and groups, and no weights: X only")
+def _from_files(names: list[str], beside: dict[str, Any], zero_based: ZeroBased) -> Sources:
+    refuse_arrays("files have their own labels and groups, and no weights: X only", *beside.values())
     blocks = [dask.delayed(read_block)(name, zero_based) for name in names]
-    return Sources(blocks, [file_size(name) for name in names], [None] * len(names), True)
+    return Sources(blocks, [guess_file_size(name) for name in names], [None] * len(names), True)
 
 
-def file_size(name: str) -> float:
-    """The size of a file for :class:`Sources`: 1 where it is not known from here."""
+def guess_file_size(name: str) -> float:
+    """Return the size of a file for :class:`Sources`: 1 if the client does not know it."""
     size = os.path.getsize(name) if os.path.exists(name) else 1  # noqa: PTH110, PTH202
     return float(size or 1)
 
@@ -150,30 +161,25 @@ def file_size(name: str) -> float:
 # --- Blocks on workers -----------------------------------------------------------------------------------
 
 
-def _check_beside_blocks(beside: dict[str, Any]) -> None:
-    if any(other is not None for other in beside.values()):
-        raise ValueError("blocks have their own labels, groups and weights, (X, y[, qid[, weights]]): X only")
-
-
-def _of_delayed(items: list[Any]) -> Sources:
-    blocks = [dask.delayed(block_of_tuple)(item) for item in items]
+def _from_delayed(items: list[Any]) -> Sources:
+    blocks = [dask.delayed(make_block_of_tuple)(item) for item in items]
     holders = [item if isinstance(item, Future) else None for item in items]
     return Sources(blocks, [1.0] * len(items), holders)
 
 
-def _of_bag(bag: Any) -> Sources:
+def _from_bag(bag: Any) -> Sources:
     partitions = bag.to_delayed()
-    blocks = [dask.delayed(blocks_of_partition)(partition) for partition in partitions]
-    return Sources(blocks, [1.0] * len(blocks), futures_behind(bag, partitions))
+    blocks = [dask.delayed(make_blocks_of_partition)(partition) for partition in partitions]
+    return Sources(blocks, [1.0] * len(blocks), find_futures(bag, partitions))
 
 
-def futures_behind(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
-    """What each piece of a collection is, where that is on a worker already."""
+def find_futures(collection: Any, pieces: Sequence[Any]) -> list[Future | None]:
+    """Return the future behind each piece of a collection, where it is on a worker already."""
     futures = {future.key: future for future in futures_of(collection)}
     return [futures.get(piece.key) for piece in pieces]
 
 
-def _array(X: Any) -> Any:
+def _to_dask_array(X: Any) -> Any:
     if not hasattr(X, "to_dask_array"):
         return X
     with warnings.catch_warnings():
@@ -181,7 +187,7 @@ def _array(X: Any) -> Any:
         return X.to_dask_array()
 
 
-def _of_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
+def _from_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions, got {X.ndim}")
     if beside["y"] is None:
@@ -189,20 +195,20 @@ def _of_dask_array(X: Any, beside: dict[str, Any]) -> Sources:
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     pieces = X.to_delayed().ravel().tolist()
-    others = [_chunks_like(X, other, name) for name, other in beside.items()]
-    blocks = [dask.delayed(block_of)(*arguments) for arguments in zip(pieces, *others, strict=True)]
+    others = [_split_like(X, other, name) for name, other in beside.items()]
+    blocks = [dask.delayed(make_block)(*arguments) for arguments in zip(pieces, *others, strict=True)]
     rows = np.nan_to_num(np.array(X.chunks[0], dtype=np.float64), nan=1.0).clip(min=1.0)
-    return Sources(blocks, rows.tolist(), futures_behind(X, pieces))
+    return Sources(blocks, rows.tolist(), find_futures(X, pieces))
 
 
-def _chunks_like(X: Any, other: Any, name: str) -> list[Any]:
-    """What goes with each chunk of rows."""
+def _split_like(X: Any, other: Any, name: str) -> list[Any]:
+    """Return the piece of another array that belongs to each chunk of rows."""
     chunks = X.chunks[0]
     if other is None:
         return [None] * len(chunks)
     unknown = any(map(math.isnan, chunks))
     if is_dask_collection(other):
-        array = _array(other)
+        array = _to_dask_array(other)
         if not unknown and array.chunks[0] != chunks and not any(map(math.isnan, array.chunks[0])):
             _check_length(sum(array.chunks[0]), sum(chunks), name)
             array = array.rechunk({0: chunks})
@@ -226,27 +232,27 @@ def _check_length(length: int, rows: int, name: str) -> None:
 # --- Rows of the client ----------------------------------------------------------------------------------
 
 
-def _of_matrix(X: Any, beside: dict[str, Any], workers: int, parts_each: int) -> Sources:
-    """Sent to the workers in equal blocks. The scheduler keeps them, so that they can be sent again."""
+def _from_matrix(X: Any, beside: dict[str, Any], workers: int, max_parts: int) -> Sources:
+    """Divide rows of the client into equal blocks. The scheduler keeps them, to send them again if needed."""
     if isinstance(X, list) and any(getattr(block, "ndim", 0) == 2 for block in X):
         raise ValueError("X is a list of matrices: make each block dask.delayed((X, y)), or stack them")
     if beside["y"] is None:
         raise ValueError("requires y to be passed, but the target y is None")
     rows = check_rows(X).to_scipy()
-    arrays = [None if other is None else _values(other) for other in beside.values()]
+    arrays = [None if other is None else _to_array(other) for other in beside.values()]
     check_consistent_length(rows, *arrays)
     total = rows.nnz + rows.shape[0]
-    pieces = workers * min(parts_each, 1 + total // _LARGE_BLOCK)
+    pieces = workers * min(max_parts, 1 + total // _LARGE_BLOCK_ENTRIES)
     wanted = np.linspace(0, total, pieces + 1)[1:-1]
     work = rows.indptr.astype(np.int64) + np.arange(rows.shape[0] + 1)
     bounds = np.unique([0, *np.searchsorted(work, wanted).tolist(), rows.shape[0]]).tolist()
     blocks, sizes = [], []
     for begin, end in itertools.pairwise(bounds):
         others = [None if array is None else array[begin:end] for array in arrays]
-        blocks.append(dask.delayed(block_of)(dask.delayed(rows[begin:end]), *others))
+        blocks.append(dask.delayed(make_block)(dask.delayed(rows[begin:end]), *others))
         sizes.append(float(work[end] - work[begin]))
     return Sources(blocks, sizes, [None] * len(blocks))
 
 
-def _values(other: Any) -> Any:
+def _to_array(other: Any) -> Any:
     return np.asarray(other.compute() if is_dask_collection(other) else other)

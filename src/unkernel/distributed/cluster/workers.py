@@ -1,8 +1,8 @@
-"""The workers of a cluster as its scheduler sees them, and results that are made again by other workers.
+"""The workers of a cluster as its scheduler sees them, and results that other workers compute again.
 
-Dask notices a worker that ends, and does its tasks elsewhere. It waits for minutes for one that is stopped or
-cut off, and for ever for one that has paused because its memory is full. It also keeps tasks for ever that
-prefer a worker, if all workers are lost at once. All three are mended here.
+Dask notices a worker that ends, and runs its tasks elsewhere. But it waits minutes for a worker that is
+stopped or cut off, and for ever for one that has paused because its memory is full. If all workers are lost
+at once, it also keeps tasks for ever that prefer one of them. This module handles all three cases.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import contextlib
 import time
 import uuid
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import Any
@@ -22,25 +22,22 @@ from dask.distributed import Client, Future, KilledWorker, wait
 from dask.distributed import TimeoutError as DaskTimeout
 from dask.utils import format_bytes
 
-# Seconds: of silence after which the client looks at the workers; for fetching results, at first.
-PATIENCE = 0.5
-FETCHING = 5.0
-# Seconds: without a sign of life, or paused, after which a worker is not relied on; in which a cluster that
-# has no workers may get one; after which that is an error.
-SILENCE = 60.0
-SOON = 10.0
-ABSENCE = 300.0
+POLL_SECONDS = 0.5  # between two checks of the workers while their answers are awaited
+_FIRST_FETCH_SECONDS = 5.0  # the first timeout for fetching results; it doubles with each attempt
+_MAX_SILENCE_SECONDS = 60.0  # without a sign of life, or paused, after which a worker is not relied on
+_WARNING_SECONDS = 10.0  # without workers, after which a warning says so
+_MAX_ABSENCE_SECONDS = 300.0  # without workers, after which that is an error
 
 _REMEDY = "use more workers, give them more memory (memory_limit), or have smaller blocks or files"
 
 
 class SchedulerLostError(ConnectionError):
-    """The client has no scheduler any more."""
+    """The client has lost its scheduler."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """What the scheduler knows of a worker."""
+    """The state of a worker, as the scheduler knows it."""
 
     threads: int
     silence: float  # seconds since its last sign of life
@@ -49,26 +46,26 @@ class Worker:
     memory_limit: int
 
 
-# --- Which workers can be relied on ------------------------------------------------------------------------
+# --- Usable workers ----------------------------------------------------------------------------------------
 
 
-class Watch:
-    """Tells workers that can be relied on from others."""
+class WorkerMonitor:
+    """Tells usable workers from those that are excluded, silent or paused."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._shunned: set[str] = set()
+        self._excluded: set[str] = set()
         self._silent: set[str] = set()
         self._paused_since: dict[str, float] = {}
         self._last_seen_any = time.monotonic()
         self._warned = False
 
-    def shun(self, workers: Collection[str]) -> None:
-        """Do not rely on them any more."""
-        self._shunned |= set(workers)
+    def exclude(self, workers: Collection[str]) -> None:
+        """Stop relying on some workers."""
+        self._excluded |= set(workers)
 
-    def usable(self) -> dict[str, Worker]:
-        """Those that can be relied on.
+    def find_usable(self) -> dict[str, Worker]:
+        """Return the usable workers by address.
 
         Raises
         ------
@@ -77,33 +74,51 @@ class Watch:
         ConnectionError
             If there have been none for long, or the scheduler is lost.
         """
-        workers = seen_by_scheduler(self._client)
+        workers = list_workers(self._client)
         now = time.monotonic()
         paused = {name for name, worker in workers.items() if worker.paused}
         self._paused_since = {name: self._paused_since.get(name, now) for name in paused}
-        full = {name for name, since in self._paused_since.items() if now - since >= SILENCE}
-        self.shun(full)
-        # Twice in a row: a scheduler that was asleep itself has not heard anybody at first.
-        silent = {name for name, worker in workers.items() if worker.silence >= SILENCE}
-        refused = self._shunned | (silent & self._silent)
+        full = {name for name, since in self._paused_since.items() if now - since >= _MAX_SILENCE_SECONDS}
+        self.exclude(full)
+        # Silent twice in a row: a scheduler that was suspended itself has heard nobody at first.
+        silent = {name for name, worker in workers.items() if worker.silence >= _MAX_SILENCE_SECONDS}
+        refused = self._excluded | (silent & self._silent)
         self._silent = silent
-        found = {name: worker for name, worker in workers.items() if name not in refused}
-        if found:
+        usable = {name: worker for name, worker in workers.items() if name not in refused}
+        absence = now - self._last_seen_any
+        if usable:
             self._last_seen_any = now
         elif full:
-            raise MemoryError(_full(min(full), workers[min(full)]))
-        elif now - self._last_seen_any >= SOON and not self._warned:
+            raise MemoryError(_describe_full_memory(min(full), workers[min(full)]))
+        elif absence >= _WARNING_SECONDS and not self._warned:
             self._warned = True
-            warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=2)
-        elif now - self._last_seen_any >= ABSENCE:
+            _warn_of_no_workers()
+        elif absence >= _MAX_ABSENCE_SECONDS:
             raise ConnectionError(
-                f"the Dask cluster has had no working workers for {ABSENCE:.0f} seconds; if they ended for "
-                f"want of memory, {_REMEDY}"
+                f"the Dask cluster has had no usable workers for {_MAX_ABSENCE_SECONDS:.0f} seconds; if they "
+                f"ran out of memory, {_REMEDY}"
             )
-        return found
+        return usable
 
 
-def _full(name: str, worker: Worker) -> str:
+def wait_for_worker(client: Client) -> None:
+    """Wait until the cluster has a worker, and warn if none comes soon: it may have to be started."""
+    if client.status in ("closing", "closed"):
+        raise ValueError("the Dask client is closed: make another one, distributed.Client(...)")
+    deadline = time.monotonic() + _WARNING_SECONDS
+    warned = False
+    while not list_workers(client):  # paused workers count: later errors name them
+        if time.monotonic() >= deadline and not warned:
+            _warn_of_no_workers()
+            warned = True
+        time.sleep(0.05)
+
+
+def _warn_of_no_workers() -> None:
+    warnings.warn("the Dask cluster has no workers: waiting until there is one", stacklevel=3)
+
+
+def _describe_full_memory(name: str, worker: Worker) -> str:
     return (
         f"the rows do not fit into the memory of the workers: {name} has paused with "
         f"{format_bytes(worker.memory)} of its memory_limit of {format_bytes(worker.memory_limit)} in use; "
@@ -111,14 +126,14 @@ def _full(name: str, worker: Worker) -> str:
     )
 
 
-def seen_by_scheduler(client: Client) -> dict[str, Worker]:
-    """All workers, by their addresses."""
-    with losses_named(client):
-        found: dict[str, Worker] = client.run_on_scheduler(_workers)
-        return found
+def list_workers(client: Client) -> dict[str, Worker]:
+    """Return all workers by address."""
+    with explain_losses(client):
+        workers: dict[str, Worker] = client.run_on_scheduler(_list_workers)
+        return workers
 
 
-def _workers(dask_scheduler: Any = None) -> dict[str, Worker]:
+def _list_workers(dask_scheduler: Any = None) -> dict[str, Worker]:
     now = time.time()
     return {
         name: Worker(
@@ -133,16 +148,16 @@ def _workers(dask_scheduler: Any = None) -> dict[str, Worker]:
 
 
 @contextlib.contextmanager
-def losses_named(client: Client) -> Iterator[None]:
-    """Errors of a scheduler that is lost, and of tasks that workers do not survive, in plain words."""
+def explain_losses(client: Client) -> Iterator[None]:
+    """Replace Dask's errors for a lost scheduler or lost workers by errors that say what to do."""
     try:
         yield
     except KilledWorker as error:
         worker = error.last_worker
         limit = f" (memory_limit {format_bytes(worker.memory_limit)})" if worker.memory_limit else ""
         raise MemoryError(
-            f"several workers were lost while they made {error.task!r}, {worker.address}{limit} the last of "
-            f"them, perhaps for want of memory; {_REMEDY}"
+            f"several workers were lost while they ran {error.task!r}, {worker.address}{limit} the last of "
+            f"them; they may have run out of memory: {_REMEDY}"
         ) from None
     except (CancelledError, OSError) as error:
         if isinstance(error, SchedulerLostError) or client.status == "running":
@@ -152,100 +167,105 @@ def losses_named(client: Client) -> Iterator[None]:
         ) from error
 
 
-# --- Waiting -----------------------------------------------------------------------------------------------
+# --- Results -----------------------------------------------------------------------------------------------
 
 
-def finished(client: Client, futures: Sequence[Future], patience: float) -> bool:
-    """Whether they end in that time, well or not."""
+def wait_until_done(client: Client, futures: Sequence[Future], timeout: float) -> bool:
+    """Wait for tasks, and return whether all end within the timeout, well or not."""
     try:
         with client.as_current():  # it may not be the default one, or there may be none
-            wait(futures, timeout=patience)
+            wait(futures, timeout=timeout)
     except DaskTimeout:
         return False
     return True
 
 
 def fetch(client: Client, futures: Sequence[Future]) -> concurrent.futures.Future[list[Any]]:
-    """Fetch results in the thread of the client's loop.
+    """Fetch results in the thread of the client's event loop.
 
-    ``client.sync`` would do, but it knows nothing of results that are cancelled: it then fails because it has
-    nothing to return.
+    ``client.sync`` fails when a result is cancelled, because it then has nothing to return.
     """
 
-    async def gathered() -> list[Any]:
+    async def gather() -> list[Any]:
         return list(await client.gather(list(futures), asynchronous=True))
 
-    return asyncio.run_coroutine_threadsafe(gathered(), client.loop.asyncio_loop)
+    return asyncio.run_coroutine_threadsafe(gather(), client.loop.asyncio_loop)
 
 
-def results(client: Client, futures: Sequence[Future]) -> list[Any]:
-    """What tasks find. Those of workers that cannot be relied on are done by others."""
-    watch = Watch(client)
+def fetch_patiently(
+    client: Client, futures: Sequence[Future], check_workers: Callable[[], None]
+) -> list[Any]:
+    """Fetch results, and check the workers after each timeout: results may be large, or a worker silent."""
+    timeout = _FIRST_FETCH_SECONDS
+    while True:
+        fetched = fetch(client, futures)
+        try:
+            return fetched.result(timeout)
+        except (DaskTimeout, TimeoutError):
+            fetched.cancel()
+            check_workers()
+            timeout *= 2
 
-    def mend() -> None:
-        usable = watch.usable()
-        make_at(client, {future.key: usable for future in futures}, usable)
 
-    patience = FETCHING
-    with losses_named(client):
+def fetch_results(client: Client, futures: Sequence[Future]) -> list[Any]:
+    """Return the results of tasks; other workers run those of workers that are not usable."""
+    monitor = WorkerMonitor(client)
+
+    def move_to_usable() -> None:
+        usable = monitor.find_usable()
+        rebuild_at(client, {future.key: usable for future in futures}, usable)
+
+    with explain_losses(client):
         while True:
-            while not finished(client, futures, PATIENCE):
-                mend()
-            fetched = fetch(client, futures)
+            while not wait_until_done(client, futures, POLL_SECONDS):
+                move_to_usable()
             try:
-                return fetched.result(patience)
-            except (DaskTimeout, TimeoutError):  # it is much, or its worker does not answer
-                fetched.cancel()
-                mend()
-                patience *= 2
+                return fetch_patiently(client, futures, move_to_usable)
             except CancelledError:
                 if client.status != "running":
                     raise
 
 
-# --- Results that are made again ---------------------------------------------------------------------------
+def rebuild_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
+    """Have results rebuilt that none of the workers named for them has or is about to compute.
 
-
-def make_at(client: Client, moves: Mapping[Any, Collection[str]], usable: Collection[str]) -> None:
-    """Have results made again that none of the workers named for them has or is about to make.
-
-    What they are made of is made again as well where no usable worker has it. Nothing is done for a result
-    for which no worker is named.
+    Their dependencies are rebuilt as well where no usable worker has them. A result for which no worker is
+    named is left alone.
     """
     named = {key: set(workers) for key, workers in moves.items() if workers}
-    with losses_named(client):
-        client.run_on_scheduler(_make_at, named, set(usable))
+    with explain_losses(client):
+        client.run_on_scheduler(_rebuild_at, named, set(usable))
 
 
-def _make_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: Any = None) -> None:
+def _rebuild_at(moves: dict[Any, set[str]], usable: set[str], dask_scheduler: Any = None) -> None:
     stuck = bool(dask_scheduler.unrunnable) or not usable.issuperset(dask_scheduler.workers)
-    again: dict[Any, str] = {}
+    released: dict[Any, str] = {}
     for key, workers in moves.items():
         wanted = dask_scheduler.tasks.get(key)
         if wanted is None or _is_at(wanted, workers) or not (stuck or wanted.state == "memory"):
             continue
-        for task in _lacking(wanted, usable):
+        for task in _find_missing(wanted, usable):
             if task.state == "waiting" and usable.intersection(task.worker_restrictions or ()):
                 continue
             task.worker_restrictions, task.loose_restrictions = workers, True
             if task.state in ("memory", "processing", "no-worker"):
-                again[task.key] = "released"  # and as it is wanted, the scheduler has it made
-    dask_scheduler.transitions(again, f"unkernel-{uuid.uuid4().hex}")
+                released[task.key] = "released"  # the scheduler runs it again, because it is wanted
+    dask_scheduler.transitions(released, f"unkernel-{uuid.uuid4().hex}")
 
 
-def _lacking(wanted: Any, usable: set[str]) -> list[Any]:
-    """A task, and all that must be made for it."""
+def _find_missing(wanted: Any, usable: set[str]) -> list[Any]:
+    """Return a task and the dependencies that no usable worker has."""
     found = {wanted.key: wanted}
-    unseen = [wanted]
-    while unseen:
-        for task in unseen.pop().dependencies or ():
+    pending = [wanted]
+    while pending:
+        for task in pending.pop().dependencies or ():
             if task.key not in found and task.run_spec is not None and not _is_at(task, usable):
                 found[task.key] = task
-                unseen.append(task)
+                pending.append(task)
     return list(found.values())
 
 
 def _is_at(task: Any, workers: set[str]) -> bool:
-    """Whether one of the workers has it or makes it."""
-    maker = {task.processing_on} - {None}
-    return any(worker.address in workers for worker in {*(task.who_has or ()), *maker})
+    """Return whether one of the workers has the result, or computes it."""
+    running = {task.processing_on} - {None}
+    return any(worker.address in workers for worker in {*(task.who_has or ()), *running})

@@ -1,9 +1,9 @@
-"""The losses of rows on a line between two weight vectors, tabled: one question answers a whole line search.
+"""A table of the losses on a line between two weight vectors: one question answers a whole line search.
 
-A row that lacks the margin a at one end and b at the other lacks a + t (b - a) at t, and has a loss where
-that is positive. So the sum of the losses is a parabola between any two of the points where rows begin or
-cease to have a loss. The table has its coefficients at t = 0, 1/1024, .., 1: the sums of them over parts are
-the table of all rows, and values and slopes at these t are exact. O(rows + 1024).
+A row whose margin has the deficit a at one end and b at the other has the deficit a + t (b - a) at t, and a
+loss where that is positive. So the sum of the losses is a parabola between any two points where a row's loss
+begins or ends. The table has the coefficients of these parabolas at t = 0, 1/1024, .., 1. The sum of the
+tables of all parts is the table of all rows, and values and slopes at these t are exact. O(rows + 1024).
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ import numpy as np
 from unkernel.distributed.cluster.packed_vectors import Vector
 
 CELLS = 1024
-# The loop divides [0, 1] by this much, and the piece it chose once more: all that it asks is in the table.
+# The loop divides [0, 1] into 32 pieces, and one of them again: all these steps are in the table.
 STEPS_AT_ONCE = 31
 
 
 @dataclass(frozen=True, eq=False)
-class Lacks:
-    """The margins that rows lack at both ends, and what they cost."""
+class MarginDeficits:
+    """The margin deficits of rows at both ends of a line, and their costs."""
 
     here: Vector
     there: Vector
     costs: Vector
 
     @staticmethod
-    def of(here: Vector, there: Vector, signed_costs: Vector) -> Lacks:
-        """1 - y s for the scores s at both ends, y being the sign of the cost."""
+    def of(here: Vector, there: Vector, signed_costs: Vector) -> MarginDeficits:
+        """Return 1 - y s for the scores s at both ends, where y is the sign of the cost."""
         signs = np.sign(signed_costs)
-        return Lacks(1.0 - signs * here, 1.0 - signs * there, np.abs(signed_costs))
+        return MarginDeficits(1.0 - signs * here, 1.0 - signs * there, np.abs(signed_costs))
 
-    def of_rows(self, chosen: np.ndarray) -> Lacks:
-        """Some of the rows."""
-        return Lacks(self.here[chosen], self.there[chosen], self.costs[chosen])
+    def select(self, chosen: np.ndarray) -> MarginDeficits:
+        """Return the deficits of some rows."""
+        return MarginDeficits(self.here[chosen], self.there[chosen], self.costs[chosen])
 
     def parabolas(self, squared: bool) -> list[Vector]:
-        """Coefficients of 1, t and, if need be, t^2, one per row."""
+        """Return the coefficients of 1, t and, for squared losses, t^2, one per row."""
         change = self.there - self.here
         if not squared:
             return [self.costs * self.here, self.costs * change]
         return [self.costs * self.here**2, 2.0 * self.costs * self.here * change, self.costs * change**2]
 
 
-def line_table(lacks: Lacks, squared: bool) -> Vector:
-    """Coefficients of the parabolas, of shape (2 or 3, 1025), flat."""
-    at_start, at_end = lacks.here > 0.0, lacks.there > 0.0
-    falling, rising = lacks.of_rows(at_start & ~at_end), lacks.of_rows(~at_start & at_end)
-    # The number of grid points before a falling row's end, and up to a rising row's begin.
-    ends = np.ceil(_crossings(falling) * CELLS).astype(np.intp)
-    begins = np.floor(_crossings(rising) * CELLS).astype(np.intp) + 1
-    always = lacks.of_rows(at_start & at_end).parabolas(squared)
+def tabulate_line(deficits: MarginDeficits, squared: bool) -> Vector:
+    """Return the coefficients of the parabolas, of shape (2 or 3, 1025), flat in C order."""
+    at_start, at_end = deficits.here > 0.0, deficits.there > 0.0
+    falling, rising = deficits.select(at_start & ~at_end), deficits.select(~at_start & at_end)
+    # The number of grid points before the end of a falling row's loss, and up to the begin of a rising one's.
+    ends = np.ceil(_find_crossings(falling) * CELLS).astype(np.intp)
+    begins = np.floor(_find_crossings(rising) * CELLS).astype(np.intp) + 1
+    always = deficits.select(at_start & at_end).parabolas(squared)
     table = [
-        constant.sum() + _sums_from_right(fall, ends) + _sums_from_left(rise, begins)
+        constant.sum() + _sum_from_right(fall, ends) + _sum_from_left(rise, begins)
         for constant, fall, rise in zip(
             always, falling.parabolas(squared), rising.parabolas(squared), strict=True
         )
@@ -62,24 +62,24 @@ def line_table(lacks: Lacks, squared: bool) -> Vector:
     return np.concatenate(table)
 
 
-def _crossings(lacks: Lacks) -> Vector:
-    return np.clip(lacks.here / (lacks.here - lacks.there), 0.0, 1.0)
+def _find_crossings(deficits: MarginDeficits) -> Vector:
+    return np.clip(deficits.here / (deficits.here - deficits.there), 0.0, 1.0)
 
 
-def _sums_from_right(values: Vector, ends: np.ndarray) -> Vector:
-    """At grid point k, the sum of the values whose end is beyond k."""
+def _sum_from_right(values: Vector, ends: np.ndarray) -> Vector:
+    """Return at grid point k the sum of the values whose end is beyond k."""
     sums = np.bincount(ends, weights=values, minlength=CELLS + 2)
     return np.asarray(np.cumsum(sums[::-1])[::-1][1:])
 
 
-def _sums_from_left(values: Vector, begins: np.ndarray) -> Vector:
-    """At grid point k, the sum of the values that begin at k or before."""
+def _sum_from_left(values: Vector, begins: np.ndarray) -> Vector:
+    """Return at grid point k the sum of the values that begin at k or before."""
     sums = np.bincount(begins, weights=values, minlength=CELLS + 2)
     return np.asarray(np.cumsum(sums)[:-1])
 
 
-def points_in_table(table: Vector, steps: Vector) -> list[tuple[float, float]] | None:
-    """Value and slope at each step; None where a step is not in the table."""
+def look_up_steps(table: Vector, steps: Vector) -> list[tuple[float, float]] | None:
+    """Return value and slope at each step, or None if a step is not in the table."""
     places = steps * CELLS
     if not ((places == np.round(places)) & (places >= 0) & (places <= CELLS)).all():
         return None

@@ -14,16 +14,18 @@ from sklearn.base import _fit_context, clone
 from unkernel.cutplane import RankSVM
 from unkernel.cutplane.rankings import check_numbers, encode_ranking, weigh_rank_pairs
 from unkernel.cutplane.solver_run import TrainingRows, pair_accuracy
-from unkernel.distributed.base import OnCluster
-from unkernel.distributed.cluster.coordinator import Cluster, merged_labels
-from unkernel.distributed.cluster.regroup import with_whole_groups
-from unkernel.distributed.cluster.row_tasks import labels_of
+from unkernel.distributed.base import OnCluster, cluster_constraints
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.gathered_blocks import merge_labels
+from unkernel.distributed.cluster.regroup import gather_groups
+from unkernel.distributed.cluster.row_blocks import concatenate_known
+from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import GroupedRows, RankedRows
 from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays, scale_of_pairs
 from unkernel.errors import warn_caller
 from unkernel.learners.progress import OnProgress
 
-_MOST_RANKS = 1024  # that are counted each
+_MAX_COUNTED_RANKS = 1024  # beyond which scores are gathered instead of counts
 
 
 class DaskRankSVM(OnCluster, RankSVM):
@@ -32,9 +34,9 @@ class DaskRankSVM(OnCluster, RankSVM):
     This is :class:`~unkernel.RankSVM` of degree 1 with the rows on the workers, and with the same certified
     gap. With groups, the rows of a group are brought to the same worker, which finds their pairs. Without
     groups, the workers count their rows by label and score, and the client finds the pairs from the sums of
-    these counts. Neither sends anything that grows with the number of rows. Only if a worker has no more than
-    16,384 rows, or with a warning if there are more than 1,024 labels, are the scores gathered, 8 bytes per
-    row and pass.
+    these counts. Neither sends anything that grows with the number of rows. The scores are gathered, 8 bytes
+    per row and pass, only if no part has more than 16,384 rows, or with a warning if there are more than
+    1,024 labels.
 
     Parameters
     ----------
@@ -51,13 +53,13 @@ class DaskRankSVM(OnCluster, RankSVM):
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the weights of the previous one.
     checkpoint : path, default=None
-        Folder on the machine of the client in which to keep the cuts during training.
+        Folder on the client's machine that keeps the cuts during training.
     n_jobs : int or None, default=None
         Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per second.
     client : distributed.Client, default=None
-        The Dask client; None uses the client that was made last.
+        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
@@ -78,11 +80,11 @@ class DaskRankSVM(OnCluster, RankSVM):
     model_ : LinearModel
         The fitted model.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the workers.
+        Bytes sent during training, by purpose, summed over the workers.
     n_parts_ : int
-        Number of parts that the rows were in, up to four per worker.
+        Number of parts of the rows, up to four per worker.
     n_recoveries_ : int
-        Number of tasks that were repeated because a worker was lost.
+        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -99,15 +101,10 @@ class DaskRankSVM(OnCluster, RankSVM):
     1.0
     """
 
-    _parts_each = 4
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in RankSVM._parameter_constraints.items()
-            if name not in ("degree", "gamma", "coef0", "cache")
-        },
-        **OnCluster._beyond_local,
-    }
+    _max_parts_per_worker = 4
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
+        RankSVM, "degree", "gamma", "coef0", "cache"
+    )
 
     def __init__(
         self,
@@ -154,8 +151,8 @@ class DaskRankSVM(OnCluster, RankSVM):
         DaskRankSVM
             The fitted estimator itself.
         """
-        self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
-        return self
+        fitted: Self = self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
+        return fitted
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(
@@ -193,7 +190,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         DaskRankSVM
             The fitted estimator itself.
         """
-        rows, cluster, ranking = self._spread(X, y, qid, sample_weight, zero_based)
+        rows, cluster, ranking = self._distribute(X, y, qid, sample_weight, zero_based)
         self._fit_rows(rows, ClusterMinimiser(cluster, rows.n_features), ranking, on_progress)
         self._note_traffic(cluster)
         return self
@@ -228,7 +225,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         if self.checkpoint is not None:
             raise ValueError("path keeps no checkpoint: leave it out")
         prepared = clone(self)
-        rows, cluster, ranking = prepared._spread(X, y, qid, sample_weight, "auto")
+        rows, cluster, ranking = prepared._distribute(X, y, qid, sample_weight, "auto")
         minimiser = ClusterMinimiser(cluster, rows.n_features)
         bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
         fitted = []
@@ -239,27 +236,27 @@ class DaskRankSVM(OnCluster, RankSVM):
             fitted.append(copy)
         return fitted
 
-    def _spread(
+    def _distribute(
         self, X: Any, y: Any, qid: Any, sample_weight: Any, zero_based: Any
     ) -> tuple[TrainingRows, Cluster, Any]:
-        """Pack the rows on the workers; what is known of them here, and the ranking."""
+        """Pack the rows on the workers, and return the facts of them and the ranking."""
         beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
-        _, found = self._gathered(X, beside, zero_based, identify=self.checkpoint is not None)
+        _, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
             raise ValueError("some blocks have groups or weights: all have them, or none has")
-        labels, totals, counts = merged_labels(found.surveys)
+        labels, totals, counts = merge_labels(found.surveys)
         numbers, has_groups = check_numbers(labels), found.surveys[0].has_qid
         self._note_ranking(numbers, labels if has_groups else None, totals)
-        rows = self._rows_of(found)
-        cluster = self._cluster(with_whole_groups(found) if has_groups else found, 0.0)
-        del found  # the blocks, now that they are packed
+        rows = self._describe_rows(found)
+        cluster = self._pack_parts(gather_groups(found) if has_groups else found, 0.0)
+        del found  # the blocks, which are packed now
         accuracy = pair_accuracy(self.tol)
         if has_groups:
             scale = scale_of_pairs(cluster, self.pair_weight)
             return rows, cluster, GroupedRows("", self.pair_weight, scale, accuracy)
-        if not counting_pays(cluster) or len(numbers) > _MOST_RANKS:
+        if not counting_pays(cluster) or len(numbers) > _MAX_COUNTED_RANKS:
             self._warn_of_gathering(cluster, len(numbers))
-            return rows, cluster, self._gathered_ranking(cluster)
+            return rows, cluster, self._gather_ranking(cluster)
         pair_weights = weigh_rank_pairs(numbers, totals, counts, self.pair_weight)
         ranks = np.arange(len(numbers), dtype=np.int32)
         return rows, cluster, RankedRows("", numbers, ranks, pair_weights, accuracy)
@@ -268,15 +265,15 @@ class DaskRankSVM(OnCluster, RankSVM):
     def _warn_of_gathering(cluster: Cluster, ranks: int) -> None:
         if counting_pays(cluster):
             warn_caller(
-                f"there are {ranks:,} labels, too many to count rows by them: each pass gathers the scores "
-                f"of all {sum(cluster.rows):,} rows, which groups or {_MOST_RANKS:,} labels would avoid",
+                f"there are {ranks:,} labels, too many to count rows by label: each pass gathers the scores "
+                f"of all {sum(cluster.rows):,} rows; use groups, or at most {_MAX_COUNTED_RANKS:,} labels",
                 UserWarning,
             )
 
-    def _gathered_ranking(self, cluster: Cluster) -> dict[str, Any]:
-        """The ranking of all rows, for the client's oracle."""
-        known = cluster.each(labels_of, lambda _: ())
-        labels, groups, weights = (_joined(arrays) for arrays in zip(*known, strict=True))
+    def _gather_ranking(self, cluster: Cluster) -> dict[str, Any]:
+        """Return the ranking of all rows, for the client's oracle."""
+        known = cluster.ask(get_targets, lambda _: ())
+        labels, groups, weights = (concatenate_known(arrays) for arrays in zip(*known, strict=True))
         return encode_ranking(labels, groups, weights, self.pair_weight)
 
     def _make_oracle(self, ranking: Any) -> Any:
@@ -285,9 +282,5 @@ class DaskRankSVM(OnCluster, RankSVM):
         return replace(ranking, name=uuid.uuid4().hex)
 
     def _describe_run(self, rows: dict[str, Any], ranking: Any) -> dict[str, Any]:
-        """What a checkpoint belongs to, whichever way pairs are found on a cluster of this size."""
+        """Return the identity of a checkpoint, which does not depend on how pairs are found."""
         return rows | {"objective": "pairs", "pair_weight": repr(self.pair_weight)}
-
-
-def _joined(arrays: Any) -> Any:
-    return None if arrays[0] is None else np.concatenate(arrays)

@@ -1,9 +1,9 @@
-"""Pairs of rows of which only counts on a grid of scores are known.
+"""The risk of pairs of rows, from counts of rows on a grid of scores.
 
-A row between two edges of the grid counts at both, in shares whose mean is its score. The risk of pairs that
-stand on the edges is an upper bound of the risk, and the cut that belongs to it is a cut of the risk itself:
-``cpp/unkernel/cutplane/score_grid.hpp`` says why. So both ends of the gap stay true, whatever the grid; a
-finer one brings them closer together.
+A row between two edges of the grid counts at both, in shares whose mean is its score. The risk of rows on the
+edges is an upper bound of the risk, and its cut is a cut of the risk itself:
+``cpp/unkernel/cutplane/score_grid.hpp`` says why. So both ends of the gap are true on any grid; a finer one
+brings them closer together.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Table = NDArray[np.float64]  # ranks x edges
 
 @dataclass(frozen=True)
 class Grid:
-    """Edges around a centre: evenly up to the width, and each level further out twice as far apart."""
+    """Edges around a centre: evenly spaced up to the width, and twice as far apart on each further level."""
 
     centre: float
     width: float
-    cells: int  # of a level, to either side
+    cells: int  # of a level, on either side
     levels: int
 
     @property
@@ -35,15 +35,15 @@ class Grid:
         return 2 * self.cells * self.levels + 1
 
     def edges(self) -> Vector:
-        """Where they are, from the centre."""
+        """Return the distances of the edges from the centre."""
         return _edges(self.width, self.cells, self.levels)
 
     def coarser(self) -> Grid:
-        """Every other edge."""
+        """Return the grid of every other edge."""
         return replace(self, cells=self.cells // 2)
 
 
-@functools.lru_cache(maxsize=8)  # grids of a run differ in their centres mostly
+@functools.lru_cache(maxsize=8)  # most grids of a run differ only in their centres
 def _edges(width: float, cells: int, levels: int) -> Vector:
     level, within = np.divmod(np.arange(cells * levels + 1), cells)
     distances = width * (np.exp2(level) * (1.0 + within / cells) - 1.0)
@@ -56,30 +56,30 @@ class GridRisk:
 
     value: float
     offset: float
-    coefficients: Table  # of a row of weight 1
+    coefficients: Table  # of rows of weight 1
 
     def slope(self, changes: Table) -> float:
-        """How the risk changes when rows move; weight times change, by rank and edge."""
+        """Return the change of the risk when rows move, given weight times change by rank and edge."""
         return -inner_product(self.coefficients, changes)
 
 
 def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridRisk:
-    """The pairs that are not a margin of 1 apart.
+    """Return the risk of the pairs that are less than a margin of 1 apart.
 
     Parameters
     ----------
     grid : Grid
     counts : ndarray of shape (ranks, edges)
     pair_weights : ndarray of shape (ranks, ranks)
-        Of a row of the first rank above one of the second; 0 where it is not above.
+        Weights of pairs of a row of the first rank above one of the second; 0 for other pairs.
     """
-    used = _columns_in_use(counts)
+    used = _find_used_columns(counts)
     edges, counts_there = grid.edges()[used], counts[:, used]
-    # Pairs are in order iff the lower row is before this edge: both sums below must see it alike.
+    # Pairs are in order iff the lower row is before this edge, for both sums below.
     first_misordered = np.searchsorted(edges, edges - 1.0, side="right")
     last_misordered = np.searchsorted(first_misordered, np.arange(len(edges)), side="right")
-    not_below = _sums_to_right(pair_weights @ counts_there)[:, first_misordered]
-    not_above = _sums_to_left(pair_weights.T @ counts_there)[:, last_misordered]
+    not_below = _sum_to_right(pair_weights @ counts_there)[:, first_misordered]
+    not_above = _sum_to_left(pair_weights.T @ counts_there)[:, last_misordered]
     coefficients = np.zeros_like(counts)
     coefficients[:, used] = not_below - not_above
     offset = inner_product(counts_there, not_below)
@@ -88,18 +88,18 @@ def risk_on_grid(grid: Grid, counts: Table, pair_weights: NDArray[Any]) -> GridR
 
 
 def inner_product(one: NDArray[Any], other: NDArray[Any]) -> float:
-    """Without BLAS, whose threads wait busily for more such work, on processors that workers need."""
+    """Return the inner product without BLAS, whose idle threads occupy processors that workers need."""
     return float(np.einsum("i,i->", one.ravel(), other.ravel()))
 
 
-def _columns_in_use(counts: Table) -> slice:
-    """From the first to the last that has rows: often a small part of the grid."""
+def _find_used_columns(counts: Table) -> slice:
+    """Return the columns from the first to the last with rows: often a small part of the grid."""
     used = np.flatnonzero(counts.any(axis=0))
     return slice(int(used[0]), int(used[-1]) + 1) if len(used) else slice(0, 0)
 
 
-def coarser_counts(counts: Table) -> Table:
-    """The counts on every other edge: rows of an edge between two of them are divided."""
+def coarsen_counts(counts: Table) -> Table:
+    """Return the counts on every other edge; those of the edges between are divided."""
     halves = 0.5 * counts[:, 1::2]
     result = counts[:, ::2].copy()
     result[:, :-1] += halves
@@ -107,12 +107,12 @@ def coarser_counts(counts: Table) -> Table:
     return result
 
 
-def _sums_to_right(table: Table) -> Table:
-    """At k, the sum of columns k and beyond; 0 after the last."""
+def _sum_to_right(table: Table) -> Table:
+    """Return at k the sum of columns k and beyond; 0 after the last."""
     sums = np.cumsum(table[:, ::-1], axis=1)[:, ::-1]
     return np.concatenate([sums, np.zeros((len(table), 1))], axis=1)
 
 
-def _sums_to_left(table: Table) -> Table:
-    """At k, the sum of the first k columns."""
+def _sum_to_left(table: Table) -> Table:
+    """Return at k the sum of the first k columns."""
     return np.concatenate([np.zeros((len(table), 1)), np.cumsum(table, axis=1)], axis=1)

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from dask.distributed import Client
 from numpy.typing import NDArray
-from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
-from unkernel.cutplane.svc import OneVsRestTargets, Starts, to_whole_labels
-from unkernel.distributed.base import OnCluster
-from unkernel.distributed.cluster.coordinator import Cluster, Gathered, merged_labels
-from unkernel.distributed.cluster.row_tasks import PartProblem, Problem, labels_of
+from unkernel.cutplane.svc import OneVsRestTargets, to_whole_labels
+from unkernel.distributed.base import ClassifierOnCluster, cluster_constraints
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
+from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import RankedRows
 from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays
-from unkernel.distributed.cutplane.score_quantile import score_above
+from unkernel.distributed.cutplane.round_tasks import PartProblem, Problem
+from unkernel.distributed.cutplane.score_quantile import find_score_quantile
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import compute_class_weights
 
+ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the weights to start from
 
-class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
+
+class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
     the workers and sums their gradients. For ``"roc_area"``, the workers count their rows by class and score,
-    if they have more than 16,384 rows each; other objectives than these send 8 bytes per row each way. The
-    solution has the same certified gap as on one machine. If a worker is lost, Dask restores its rows
-    elsewhere and training continues.
+    if a part has more than 16,384 rows; the objectives "f1", "break_even" and "precision_at_k" send 8 bytes
+    per row each way. The solution has the same certified gap as on one machine. If a worker is lost, Dask
+    restores its rows elsewhere and training continues.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     loss : {"hinge", "squared_hinge"}, default="hinge"
         Loss of a row that violates the margin, for ``objective="error_rate"``.
     objective : str, default="error_rate"
-        What is optimised: "error_rate", "roc_area", "f1", "break_even" or "precision_at_k".
+        Measure to optimise: "error_rate", "roc_area", "f1", "break_even" or "precision_at_k".
     k : int, default=None
         Number of highest-scoring rows that count, for ``objective="precision_at_k"``.
     fit_intercept : bool, default=True
@@ -63,13 +64,13 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     warm_start : bool, default=False
         Whether the next ``fit`` starts from the weights of the previous one.
     checkpoint : path, default=None
-        Folder on the machine of the client in which to keep the cuts during training.
+        Folder on the client's machine that keeps the cuts during training.
     n_jobs : int or None, default=None
         Number of threads that a worker uses for a task; None means as many as it has.
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per second.
     client : distributed.Client, default=None
-        The Dask client; None uses the client that was made last.
+        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
@@ -92,11 +93,11 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     model_ : LinearModel
         The fitted model.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the workers.
+        Bytes sent during training, by purpose, summed over the workers.
     n_parts_ : int
-        Number of parts that the rows were in, up to four per worker.
+        Number of parts of the rows, up to four per worker.
     n_recoveries_ : int
-        Number of tasks that were repeated because a worker was lost.
+        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -113,16 +114,10 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     array([1, 0])
     """
 
-    _parts_each = 4
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in CuttingPlaneSVC._parameter_constraints.items()
-            if name not in ("solver", "cache", "random_state")
-        },
-        "n_jobs": [Integral, None],
-        **OnCluster._beyond_local,
-    }
+    _max_parts_per_worker = 4
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
+        CuttingPlaneSVC, "solver", "cache", "random_state"
+    )
 
     def __init__(
         self,
@@ -179,130 +174,60 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         DaskCuttingPlaneSVC
             The fitted estimator itself.
         """
-        self.fit_reporting(X, y, sample_weight, on_progress=None)
-        return self
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
+        return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        on_progress: OnProgress | None,
-        on_reading: Any = None,
-        zero_based: Any = "auto",
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        sample_weight : dask array or array of shape (n_samples,) or None
-            Weights of the rows.
-        on_progress : callable or None
-            Called with the state of the solver about twenty times per second.
-        on_reading : ignored, default=None
-            Not used.
-        zero_based : bool or "auto", default="auto"
-            Whether feature numbers in files start at 0.
-
-        Returns
-        -------
-        DaskCuttingPlaneSVC
-            The fitted estimator itself.
-        """
-        rows, cluster, classes = self._spread(X, y, sample_weight, zero_based)
-        options = self._make_solver_options(on_progress, self._get_intercept_feature())
-        nothing: list[Any] = [None] * len(self._list_problems())
-        solutions, shifts = self._solve_on(cluster, rows, options, classes, bundles=nothing, starts=nothing)
-        self._note_traffic(cluster)
-        return self._keep_solutions(rows, solutions, shifts)
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The rows are sent to the workers and packed once, and each fit starts from the cuts of the previous
-        one. ``traffic_`` of a fitted copy counts what was sent until it was fitted.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        list of DaskCuttingPlaneSVC
-            One fitted copy of this estimator for each C.
-        """
-        if self.checkpoint is not None:
-            raise ValueError("path keeps no checkpoint: leave it out")
-        prepared = clone(self)
-        rows, cluster, classes = prepared._spread(X, y, sample_weight, "auto")
-
-        def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
-            options = copy._make_solver_options(None, copy._get_intercept_feature())
-            solved = copy._solve_on(cluster, rows, options, classes, bundles=bundles, starts=starts)
-            copy._note_traffic(cluster)
-            return solved
-
-        return self._fit_path(
-            prepared, rows, rows.n_features + (self._get_intercept_feature() != 0), Cs, solve
-        )
-
-    def _spread(
+    def _distribute(
         self, X: Any, y: Any, sample_weight: Any, zero_based: Any
     ) -> tuple[TrainingRows, Cluster, _Classes]:
-        """Pack the rows on the workers; what is known of them and of the classes here."""
+        """Pack the rows on the workers, and return the facts of them and of the classes."""
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources, found = self._gathered(X, beside, zero_based, identify=self.checkpoint is not None)
-        rows = self._rows_of(found)
+        sources, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
+        rows = self._describe_rows(found)
         classes = self._survey_labels(found, sources.own_labels)
         self.solver_ = "cutting_plane"
-        return rows, self._cluster(found, self._get_intercept_feature()), classes
+        return rows, self._pack_parts(found, self._get_intercept_feature()), classes
 
     def _solve_on(
         self,
-        cluster: Cluster,
-        rows: TrainingRows,
-        options: SolverOptions,
-        classes: _Classes,
-        *,
-        bundles: Sequence[Bundle | None],
-        starts: Starts,
-    ) -> tuple[list[Solution], list[float]]:
-        """The problems one after the other, and what to add to their scores."""
+        examples: tuple[TrainingRows, Cluster, _Classes],
+        start: list[ProblemStart] | None,
+        on_progress: OnProgress | None,
+    ) -> list[ProblemStart]:
+        """Solve the problems one after the other."""
+        rows, cluster, classes = examples
+        options = self._make_solver_options(on_progress, self._get_intercept_feature())
         minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
-        begun = list(zip(self._list_problems(), bundles, starts, strict=True))
+        problems = self._list_problems()
+        start = start or [(minimiser.new_bundle(options.most_cuts), None) for _ in problems]
         if self.objective == "error_rate" or (self.objective == "roc_area" and counting_pays(cluster)):
             solutions = [
-                self._solve_apart(rows, minimiser, options, classes, place=place, bundle=bundle, start=start)
-                for place, bundle, start in begun
+                self._solve_on_workers(rows, minimiser, options, classes, place=place, begin=begin)
+                for place, begin in zip(problems, start, strict=True)
             ]
-            return solutions, self._shifts_by_counts(cluster, classes, solutions)
-        labels = np.concatenate([part[0] for part in cluster.each(labels_of, lambda _: ())])
-        codes = np.searchsorted(self.classes_, labels).astype(np.int32)
-        solutions = [
-            self._solve(
-                rows, minimiser, options, OneVsRestTargets(codes, None, place), bundle=bundle, start=start
-            )
-            for place, bundle, start in begun
-        ]
-        return solutions, self._compute_shifts(minimiser, options, codes, solutions)
+            shifts = self._shifts_by_counts(cluster, classes, solutions)
+        else:
+            labels = np.concatenate([part[0] for part in cluster.ask(get_targets, lambda _: ())])
+            codes = np.searchsorted(self.classes_, labels).astype(np.int32)
+            solutions = [
+                self._solve(
+                    rows,
+                    minimiser,
+                    options,
+                    OneVsRestTargets(codes, None, place),
+                    bundle=bundle,
+                    start=weights,
+                )
+                for place, (bundle, weights) in zip(problems, start, strict=True)
+            ]
+            shifts = self._compute_shifts(minimiser, options, codes, solutions)
+        self._note_traffic(cluster)
+        self._keep_solutions(rows, solutions, shifts)
+        return [(bundle, found.weights) for (bundle, _), found in zip(start, solutions, strict=True)]
 
-    def _survey_labels(self, found: Gathered, of_files: bool) -> _Classes:
-        """Find the classes, and how many rows they have."""
-        labels, totals, _ = merged_labels(found.surveys)
+    def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> _Classes:
+        """Find the classes, their factors of C, and the weights of their rows."""
+        labels, totals, _ = merge_labels(found.surveys)
         labels = to_whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
         weighted = any(seen.has_weights for seen in found.surveys)
@@ -311,7 +236,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         factors = compute_class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])
         return _Classes(np.array(factors), totals[counted])
 
-    def _solve_apart(
+    def _solve_on_workers(
         self,
         rows: TrainingRows,
         minimiser: ClusterMinimiser,
@@ -319,10 +244,9 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         classes: _Classes,
         *,
         place: tuple[int, int],
-        bundle: Bundle | None,
-        start: NDArray[np.float64] | None,
+        begin: ProblemStart,
     ) -> Solution:
-        """A problem whose losses the workers compute or count."""
+        """Solve a problem whose losses the workers compute or count."""
         identity = rows.identity | {
             "objective": self.objective,
             "loss": self.loss,
@@ -335,6 +259,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         else:
             squared = self.loss == "squared_hinge"
             problem = Problem(uuid.uuid4().hex, self.classes_, _positive(place), classes.factors, squared)
+        bundle, start = begin
         if start is None:
             start = self._find_start(rows, self.classes_, place[0], options.intercept)
         return solve_by_cuts(
@@ -342,7 +267,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         )
 
     def _pairs_of(self, place: tuple[int, int], classes: _Classes) -> RankedRows:
-        """Rows of a class above all others."""
+        """Return the problem of ranking the rows of a class above all others."""
         ranks = (np.arange(len(self.classes_)) == _positive(place)).astype(np.int32)
         totals = np.array([classes.totals[ranks == rank].sum() for rank in (0, 1)])
         pair_weights = weigh_rank_pairs(np.arange(2), totals, totals.astype(np.int64), None)
@@ -351,25 +276,25 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     def _shifts_by_counts(
         self, cluster: Cluster, classes: _Classes, solutions: list[Solution]
     ) -> list[float]:
-        """What to add to scores of which only the order counts, so that as many are above 0 as should be."""
+        """Return offsets for scores that are only ranked, so that the right number become positive."""
         if self.objective == "error_rate" or not self.fit_intercept:
             return [0.0] * len(solutions)
         rows = int(classes.totals.sum())
         return [
-            -score_above(cluster, solution.weights, rows - int(classes.totals[_positive(place)]))
+            -find_score_quantile(cluster, solution.weights, rows - int(classes.totals[_positive(place)]))
             for place, solution in zip(self._list_problems(), solutions, strict=True)
         ]
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """What the classes cost, and the weight of their rows."""
+    """The factors of C of the classes, and the total weights of their rows."""
 
     factors: NDArray[np.float64]
     totals: NDArray[np.float64]
 
 
 def _positive(place: tuple[int, int]) -> int:
-    """The class that a problem is about."""
+    """Return the positive class of a problem."""
     number, problems = place
     return 1 if problems == 1 else number

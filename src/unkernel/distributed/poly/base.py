@@ -1,19 +1,18 @@
-"""What estimators on conjunctions of features have in common on a cluster."""
+"""The base of the estimators on conjunctions of features."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel.cutplane.svc import to_whole_labels
-from unkernel.distributed.base import OnCluster
-from unkernel.distributed.cluster.coordinator import Cluster, Gathered, merged_labels
-from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, moments_of
+from unkernel.distributed.base import ClassifierOnCluster
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
+from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, get_moments
 from unkernel.learners.feature_maps import compute_gamma
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import compute_class_weights, encode_classes
@@ -22,7 +21,7 @@ from unkernel.poly._base import PolyLearner
 
 @dataclass(frozen=True)
 class RoundProgress:
-    """The state after a round, as solvers report it."""
+    """The state after a round, with the attributes that solvers report."""
 
     stage: str
     problem: int
@@ -36,16 +35,18 @@ class RoundProgress:
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadRows:
-    """Rows that are merged on the workers, and what classes cost."""
+class DistributedRows:
+    """Distinct rows on the workers, and the factors of classes."""
 
     cluster: Cluster
     factors: list[float]  # of C, one per class
     threads: int | None  # of a task; None is as many as the worker has
 
 
-class PolyOnCluster(OnCluster, PolyLearner):
+class PolyOnCluster(ClassifierOnCluster, PolyLearner):
     """Learners on conjunctions whose rows are on the workers."""
+
+    n_rounds_: int
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to rows on the workers.
@@ -65,88 +66,17 @@ class PolyOnCluster(OnCluster, PolyLearner):
         estimator
             The fitted estimator itself.
         """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        on_progress: OnProgress | None,
-        *,
-        zero_based: Any = "auto",
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        sample_weight : dask array or array of shape (n_samples,) or None
-            Weights of the rows.
-        on_progress : callable or None
-            Called with the state of the solver after each round.
-        zero_based : bool or "auto", default="auto"
-            Whether feature numbers in files start at 0.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
-        self._solve_on(self._spread(X, y, sample_weight, zero_based), None, on_progress)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The rows are sent to the workers once, and each fit starts from the solution of the previous one.
-        ``traffic_`` of a fitted copy counts what was sent until it was fitted.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        list of estimators
-            One fitted copy of this estimator for each C.
-        """
-        prepared = clone(self)
-        spread = prepared._spread(X, y, sample_weight, "auto")
-        fitted: list[Self] = []
-        start = None
-        for copy in self._copy_with_each(Cs):
-            for name in ("n_features_in_", "classes_", "gamma_"):
-                setattr(copy, name, getattr(prepared, name))
-            start = copy._solve_on(spread, start, None)
-            fitted.append(copy)
-        return fitted
-
-    @abstractmethod
-    def _solve_on(self, spread: SpreadRows, start: Any, on_progress: OnProgress | None) -> Any:
-        """Train, and keep the model; where the next training may start."""
-
-    def _spread(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> SpreadRows:
-        """Have the workers merge their rows."""
+    def _distribute(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> DistributedRows:
+        """Have the workers merge equal rows."""
         self._check_parameters()
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
-        sources, found = self._gathered(X, beside, zero_based, identify=False)
+        sources, found = self._gather_blocks(X, beside, zero_based, identify=False)
         if not sources.own_labels and any(seen.has_qid for seen in found.surveys):
             raise ValueError(
-                "blocks have groups (qid), which this learner does not use; with weights, blocks are "
+                "blocks have groups (qid), which this learner does not use; blocks with weights are "
                 "(X, y, None, weights)"
             )
         factors = self._survey_labels(found, sources.own_labels)
@@ -157,19 +87,19 @@ class PolyOnCluster(OnCluster, PolyLearner):
             found.client.submit(self._part_kind(), blocks, packing, pure=False) for blocks in found.blocks
         ]
         cluster = Cluster(found.client, parts, [seen.rows for seen in found.surveys])
-        del found  # the blocks, now that they are merged
-        sizes, moments = zip(*cluster.each(moments_of, lambda _: ()), strict=True)
+        del found  # the blocks, which are merged now
+        sizes, moments = zip(*cluster.ask(get_moments, lambda _: ()), strict=True)
         cluster.rows = list(sizes)
-        self.gamma_ = compute_gamma(self.gamma, cast(Any, Moments.together(moments)), self.n_features_in_)
-        return SpreadRows(cluster, factors, threads)
+        self.gamma_ = compute_gamma(self.gamma, cast(Any, Moments.merge(moments)), self.n_features_in_)
+        return DistributedRows(cluster, factors, threads)
 
     @abstractmethod
     def _part_kind(self) -> type[PolyPart]:
-        """What the rows of a part become."""
+        """Return the kind of the parts."""
 
-    def _survey_labels(self, found: Gathered, of_files: bool) -> list[float]:
-        """Find the classes; what each of them costs."""
-        labels, totals, _ = merged_labels(found.surveys)
+    def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> list[float]:
+        """Find the classes, and return their factors of C."""
+        labels, totals, _ = merge_labels(found.surveys)
         labels = to_whole_labels(labels) if of_files else labels
         check_classification_targets(labels)
         self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
@@ -179,7 +109,7 @@ class PolyOnCluster(OnCluster, PolyLearner):
     def _report_round(
         self, now: RoundProgress, number: int, unit: str, on_progress: OnProgress | None
     ) -> None:
-        """Tell the state after a round."""
+        """Report the state after a round."""
         if self.verbose > 1:
             print(
                 f"[{type(self).__name__}] round {number}: {now.active} {unit}, "
@@ -187,3 +117,6 @@ class PolyOnCluster(OnCluster, PolyLearner):
             )
         if on_progress is not None:
             on_progress(cast(Any, now))
+
+    def _describe_rounds(self, cluster: Cluster) -> str:
+        return f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "

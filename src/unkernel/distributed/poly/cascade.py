@@ -1,15 +1,15 @@
-"""Polynomial SVMs of rows on many workers: one worker solves for few of the rows, all others judge.
+"""Polynomial SVMs of rows on many workers: one worker solves for some of the rows, and all parts judge.
 
 Only rows on or inside the margin shape a support vector machine. The problem of some rows, the members, is
 small enough for one worker, which solves it as on one machine. All parts then score their rows by its model.
 
 - The losses of the other rows, added to the members' objective, give the objective of all rows.
-- The dual objective of the members' problem is that of all rows where the others have the dual variable 0. So
-  it is a lower bound of the optimum, and the gap between the two is certified.
-- Rows that the model has on or inside the margin become members; the others are dropped, but only if the
-  bound grew: so it ends.
+- The dual objective of the members' problem is that of all rows if the others have the dual variable 0. So it
+  is a lower bound of the optimum, and the gap between the two is certified.
+- Rows on or inside the margin of the model become members. The others are dropped, but only if the bound
+  grew, so training ends.
 
-The first members are a tenth of the rows, of each class. Later problems start from the dual variables of
+The first members are a tenth of the rows of each class. Later problems start from the dual variables of
 earlier ones.
 """
 
@@ -17,142 +17,126 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from unkernel.distributed.cluster.coordinator import Cluster, MadeOfAll
-from unkernel.distributed.cluster.packed_vectors import Vector
+from unkernel.distributed.cluster.coordinator import Cluster
+from unkernel.distributed.cluster.packed_vectors import Vector, count_bytes
+from unkernel.distributed.cluster.reduced_result import ReducedResult
 from unkernel.distributed.poly.svc_tasks import (
     Effort,
     Places,
     PolyProblem,
     Solved,
     Verdict,
+    concatenate_examples,
+    drop_model,
     judge,
-    members_of,
-    sampled_places,
-    sent_together,
+    sample_places,
+    select_members,
     solve_members,
-    without_model,
 )
 from unkernel.learners.base import Outcome
 from unkernel.models import ConjunctionModel, KernelModel
 from unkernel.poly._base import DualStart
 
-_FEW_ROWS = 20_000  # that one worker solves for at once
-_SAMPLED = 10  # every such row of each class is a member at first
-# The members' problem is solved to this share of the gap that is left, and at first to that gap.
-_SHARE_OF_GAP = 0.02
+_MAX_ROWS_AT_ONCE = 20_000  # that one worker solves for without a sample
+_SAMPLE_STEP = 10  # every tenth row of each class is a member at first
+# The members' problem is first solved to this gap, and later to this share of the gap that is left.
 _FIRST_TOLERANCE = 0.1
-_GROWTH = 0.1  # of the bound, as a share of the gap, for which members may be dropped
+_SHARE_OF_GAP = 0.02
+_MIN_BOUND_GROWTH = 0.1  # as a share of the gap, from which on members may be dropped
+
+Model = ConjunctionModel | KernelModel
+FetchModel = Callable[[], Model]
 
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """Places of the members in each part, and the dual variables to start from."""
+    """The places of the members in each part, and the dual variables to start from."""
 
     places: list[Places]
     duals: DualStart | None = None
 
 
-class Solution(Protocol):
-    """The solution of a round, wherever it is."""
-
-    def model(self) -> ConjunctionModel | KernelModel:
-        """The model itself."""
-
-
-class Crew(Protocol):
-    """Who solves and judges: the workers of a cluster, or simulated ones."""
+class Shards(Protocol):
+    """The parts of the rows: those of a cluster, or simulated ones."""
 
     sizes: list[int]  # examples of each part
 
     def sample(self, step: int) -> list[Places]:
-        """The first members."""
+        """Return the first members."""
 
-    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[Solution, Solved]:
-        """The solution for the members."""
+    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
+        """Solve the problem of the members; return the solution, and a function that fetches the model."""
 
     def solve_and_judge(
         self, problem: PolyProblem, members: Members, effort: Effort
-    ) -> tuple[Solution, Solved, list[Verdict]]:
-        """The same, and what all parts say of it."""
+    ) -> tuple[FetchModel, Solved, list[Verdict]]:
+        """Solve the problem of the members, and return the verdicts of all parts as well."""
 
 
-class ClusterSolution:
-    """A solution on the worker that found it."""
-
-    def __init__(self, cluster: Cluster, made: MadeOfAll) -> None:
-        self._cluster = cluster
-        self._made = made
-
-    def model(self) -> ConjunctionModel | KernelModel:
-        """Fetch the model."""
-        solved: Solved = self._made.shown(_copied)
-        self._cluster.traffic["model"] += solved.model_nbytes
-        assert solved.model is not None
-        return solved.model
-
-
-def _copied(solved: Solved) -> Solved:
-    return solved
-
-
-class ClusterCrew:
-    """The workers of a cluster. The one with most of the members solves."""
+class ClusterShards:
+    """The parts on the workers of a cluster. The worker with most of the members solves."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.sizes = cluster.rows
 
     def sample(self, step: int) -> list[Places]:
-        """The first members."""
-        return self._cluster.each(sampled_places, lambda _: (step,))
+        return self._cluster.ask(sample_places, lambda _: (step,))
 
-    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[Solution, Solved]:
-        """The solution for the members."""
-        made = self._made(problem, members, effort)
-        solved = made.shown(without_model)
-        self._count(members, solved)
-        return ClusterSolution(self._cluster, made), solved
+    def solve(self, problem: PolyProblem, members: Members, effort: Effort) -> tuple[FetchModel, Solved]:
+        result = self._solve_on_worker(problem, members, effort)
+        solved = result.fetch(drop_model)
+        self._count_traffic(members, solved)
+        return partial(self.fetch_model, result), solved
 
     def solve_and_judge(
         self, problem: PolyProblem, members: Members, effort: Effort
-    ) -> tuple[Solution, Solved, list[Verdict]]:
-        """The same, and what all parts say of it."""
-        made = self._made(problem, members, effort)
-        solved, verdicts = made.shown_to_all(without_model, judge, lambda k: (problem, members.places[k]))
-        self._count(members, solved)
+    ) -> tuple[FetchModel, Solved, list[Verdict]]:
+        result = self._solve_on_worker(problem, members, effort)
+        solved, verdicts = result.fetch_and_ask(drop_model, judge, lambda k: (problem, members.places[k]))
+        self._count_traffic(members, solved)
         traffic = self._cluster.traffic
         traffic["model"] += solved.model_nbytes * (len(self.sizes) - 1)
-        traffic["places"] += sum(places.nbytes for places in members.places)
+        traffic["places"] += count_bytes(members.places)
         traffic["places"] += sum(verdict.wanted.nbytes for verdict in verdicts)
-        return ClusterSolution(self._cluster, made), solved, verdicts
+        return partial(self.fetch_model, result), solved, verdicts
 
-    def _made(self, problem: PolyProblem, members: Members, effort: Effort) -> MadeOfAll:
+    def fetch_model(self, result: ReducedResult) -> Model:
+        """Fetch the model from the worker that found it."""
+        solved: Solved = result.fetch()
+        self._cluster.traffic["model"] += solved.model_nbytes
+        assert solved.model is not None
+        return solved.model
+
+    def _solve_on_worker(self, problem: PolyProblem, members: Members, effort: Effort) -> ReducedResult:
         place = int(np.argmax([len(places) for places in members.places]))
-        give = (members_of, lambda k: (members.places[k],))
-        return MadeOfAll(self._cluster, give, sent_together, (solve_members, (problem, effort)), place)
+        question = (select_members, lambda k: (members.places[k],))
+        task = (solve_members, (problem, effort))
+        return ReducedResult(self._cluster, question, concatenate_examples, task, place)
 
-    def _count(self, members: Members, solved: Solved) -> None:
+    def _count_traffic(self, members: Members, solved: Solved) -> None:
         traffic = self._cluster.traffic
         traffic["rows"] += solved.rows_nbytes
-        traffic["places"] += sum(places.nbytes for places in members.places)
+        traffic["places"] += count_bytes(members.places)
         for duals in (members.duals, solved.duals):
             traffic["duals"] += 0 if duals is None else duals.hashes.nbytes + duals.duals.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """The best solution of all rounds, and how good it is."""
+    """The best solution of all rounds, with its objectives and bounds."""
 
-    solution: Solution
+    fetch_model: FetchModel
     objectives: Vector
     bounds: Vector
     storage: str
     passes: int
-    history: list[tuple[int, Vector, Vector]]  # passes so far, objectives and bounds, round by round
+    history: list[tuple[int, Vector, Vector]]  # passes so far, objectives and bounds by round
     members: Members
 
     @property
@@ -161,7 +145,7 @@ class Certified:
         return relative_gap(self.objectives, self.bounds)
 
     def outcomes(self, tol: float) -> list[Outcome]:
-        """How each problem ended."""
+        """Return the outcome of each problem."""
         return [
             Outcome(
                 objective=float(self.objectives[j]),
@@ -175,19 +159,19 @@ class Certified:
 
 
 def relative_gap(objectives: Vector, bounds: Vector) -> float:
-    """(P - D) / P, the largest of all problems, never below 0."""
+    """Return (P - D) / P, the largest of all problems, at least 0."""
     above = np.maximum(objectives - bounds, 0.0)
     return float(np.divide(above, objectives, out=np.zeros_like(above), where=objectives > 0).max())
 
 
-def first_members(crew: Crew) -> Members:
-    """All examples if they are few or in one part, else a sample of each class."""
-    at_once = len(crew.sizes) == 1 or sum(crew.sizes) <= _FEW_ROWS
-    return Members(crew.sample(1 if at_once else _SAMPLED))
+def choose_first_members(shards: Shards) -> Members:
+    """Choose all examples if they are few or in one part, else a sample of each class."""
+    at_once = len(shards.sizes) == 1 or sum(shards.sizes) <= _MAX_ROWS_AT_ONCE
+    return Members(shards.sample(1 if at_once else _SAMPLE_STEP))
 
 
 def solve_by_rounds(
-    crew: Crew,
+    shards: Shards,
     problem: PolyProblem,
     members: Members,
     on_round: Callable[[Certified], None] = lambda _: None,
@@ -200,17 +184,17 @@ def solve_by_rounds(
     best: Certified | None = None
     passes = 0
     while True:
-        everything = all(len(own) == size for own, size in zip(members.places, crew.sizes, strict=True))
-        effort = Effort(members.duals, tol if everything else _tolerance(best, tol), max_iter - passes)
+        everything = all(len(own) == size for own, size in zip(members.places, shards.sizes, strict=True))
+        effort = Effort(members.duals, tol if everything else _choose_tolerance(best, tol), max_iter - passes)
         verdicts: list[Verdict] = []
         if everything:
-            solution, solved = crew.solve(problem, members, effort)
+            fetch_model, solved = shards.solve(problem, members, effort)
         else:
-            solution, solved, verdicts = crew.solve_and_judge(problem, members, effort)
+            fetch_model, solved, verdicts = shards.solve_and_judge(problem, members, effort)
         passes += max(solved.passes, 1)
         objectives = solved.objectives + sum(verdict.losses for verdict in verdicts)
         now = Certified(
-            solution,
+            fetch_model,
             objectives,
             solved.bounds,
             solved.storage,
@@ -218,34 +202,36 @@ def solve_by_rounds(
             [],
             replace(members, duals=solved.duals),
         )
-        before, best = best, _better(best, now)
+        before, best = best, _choose_better(best, now)
         on_round(best)
         if best.gap <= tol or passes >= max_iter:
             return best
         places = (
-            _next_places(members.places, verdicts, _may_drop(before, best)) if verdicts else members.places
+            _choose_next_places(members.places, verdicts, _may_drop(before, best))
+            if verdicts
+            else members.places
         )
         members = Members(places, solved.duals)
 
 
-def _next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool) -> list[Places]:
+def _choose_next_places(members: list[Places], verdicts: list[Verdict], may_drop: bool) -> list[Places]:
     wanted = [verdict.wanted for verdict in verdicts]
-    if may_drop and any(map(len, wanted)):  # a loose solution may have all rows outside of the margin
+    if may_drop and any(map(len, wanted)):  # a rough solution may have all rows outside of the margin
         return wanted
     return [np.union1d(*places) for places in zip(members, wanted, strict=True)]
 
 
-def _tolerance(best: Certified | None, tol: float) -> float:
-    """Where many rows are still to join, an exact solution for those that have is a waste.
+def _choose_tolerance(best: Certified | None, tol: float) -> float:
+    """Return the gap to solve to: a rough one while many rows are still to join.
 
-    Near the end it is not: a round more costs more than some passes.
+    Near the end it is exact, because another round would cost more than some passes.
     """
     wanted = _FIRST_TOLERANCE if best is None else _SHARE_OF_GAP * best.gap
     return wanted if wanted > 2 * tol else tol / 2
 
 
-def _better(best: Certified | None, now: Certified) -> Certified:
-    """The solution with the lower objective, and the larger bound of each problem."""
+def _choose_better(best: Certified | None, now: Certified) -> Certified:
+    """Return the solution with the lower objective, with the larger bound of each problem."""
     bounds = now.bounds if best is None else np.maximum(best.bounds, now.bounds)
     better = now if best is None or now.objectives.sum() <= best.objectives.sum() else best
     history = [] if best is None else best.history
@@ -254,8 +240,8 @@ def _better(best: Certified | None, now: Certified) -> Certified:
 
 
 def _may_drop(before: Certified | None, after: Certified) -> bool:
-    """Whether the bound grew enough: it cannot do so for ever."""
+    """Return whether the bound grew enough to drop members; it cannot grow so for ever."""
     if before is None:
         return True
-    grown = float(after.bounds.sum() - before.bounds.sum())
-    return grown >= _GROWTH * float(before.objectives.sum() - before.bounds.sum())
+    growth = float(after.bounds.sum() - before.bounds.sum())
+    return growth >= _MIN_BOUND_GROWTH * float(before.objectives.sum() - before.bounds.sum())

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from dask.distributed import Client
 
-from unkernel.distributed.base import OnCluster
-from unkernel.distributed.poly.base import SpreadRows
+from unkernel.distributed.base import cluster_constraints
+from unkernel.distributed.poly.base import DistributedRows
 from unkernel.distributed.poly.sparse import SparseOnCluster
 from unkernel.distributed.poly.sparse_tasks import SparsePolyPart
 from unkernel.distributed.poly.svc_tasks import PolyPart
@@ -20,11 +20,11 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
 
     This is :class:`~unkernel.PolyLogisticRegression` with the rows on the workers, and only weights are sent.
     Training goes in rounds: the workers find the conjunctions whose gradients, summed over all rows, exceed
-    the penalty most; then each of them proposes weights that are good for its own rows, corrected by what the
-    others have told, and the best point between the current weights and the mean of the proposals is taken.
-    With ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step of all of them. The gap
-    is certified for all conjunctions and all rows, as on one machine. If a worker is lost, its rows are
-    restored elsewhere and the question is asked again.
+    the penalty most. Then each worker proposes weights that are good for its own rows, corrected by the
+    gradient of all rows, and training moves to the best point between the current weights and the mean of the
+    proposals. With ``penalty="l2"`` all conjunctions have weights, and a round is a Newton step of all of
+    them. The gap is certified for all conjunctions and all rows, as on one machine. If a worker is lost, its
+    rows are restored elsewhere and the round continues.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per round.
     client : distributed.Client, default=None
-        The Dask client; None uses the client that was made last.
+        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     n_rounds_ : int
         Number of rounds: searches among all conjunctions.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the workers: "numbering" of features,
+        Bytes sent during training, by purpose, summed over the workers: "numbering" of features,
         "search" for conjunctions, and "weights" with their gradients.
     n_parts_ : int
-        Number of parts that the rows were in.
+        Number of parts of the rows.
     n_recoveries_ : int
-        Number of tasks that were repeated because a worker was lost.
+        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -110,16 +110,11 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     np.True_
     """
 
-    storage = "auto"  # there is one kind here
+    storage = "auto"  # the only one
     warm_start = False
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in PolyLogisticRegression._parameter_constraints.items()
-            if name not in ("storage", "warm_start")
-        },
-        **OnCluster._beyond_local,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
+        PolyLogisticRegression, "storage", "warm_start"
+    )
 
     def __init__(
         self,
@@ -157,5 +152,5 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     def _part_kind(self) -> type[PolyPart]:
         return SparsePolyPart
 
-    def _solve_on(self, spread: SpreadRows, start: Any, on_progress: OnProgress | None) -> Any:
-        return self._solve_sparsely(spread, start, on_progress, loss="logistic", l1=self._l1_share())
+    def _solve_on(self, examples: DistributedRows, start: Any, on_progress: OnProgress | None) -> Any:
+        return self._solve_sparsely(examples, start, on_progress, loss="logistic", l1=self._l1_share())

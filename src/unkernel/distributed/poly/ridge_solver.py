@@ -1,7 +1,7 @@
 """Models of rows on many workers with a weight for every conjunction: Newton steps by conjugate gradients.
 
 All conjunctions that occur in any part are in use from the beginning. A round is one Newton step: the loss,
-its gradient, and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so
+its gradient and products with its Hessian are sums over the parts. The gradient covers all conjunctions, so
 it gives the dual objective, and the gap is certified as on one machine.
 """
 
@@ -17,11 +17,12 @@ from unkernel.distributed.poly.sparse_solver import (
     State,
     conjugate_gradients,
 )
+from unkernel.distributed.poly.sparse_tasks import duals, hessian_product, losses_along
 
 _LENGTHS = np.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 1e-3])
-_PRODUCTS = 40  # with the Hessian, at most, for a step
-_ROUGHLY = 0.3  # the accuracy of a step far from the optimum; near it, the share of the gradient that is left
-_SCALES = np.linspace(1 / 64, 1.0, 64)  # of the gradient, among which the best dual objective is chosen
+_MAX_PRODUCTS = 40  # with the Hessian, for a step
+_MAX_INACCURACY = 0.3  # of a step far from the optimum; it falls with the gradient
+_DUAL_SCALES = np.linspace(1 / 64, 1.0, 64)  # of the gradient, among which the best dual objective is chosen
 
 
 class RidgeSolver(SparseSolver):
@@ -29,11 +30,11 @@ class RidgeSolver(SparseSolver):
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
         """Make Newton steps until the gap is at most the tolerance."""
-        now = self._with_all_in_use(start)
+        now = self._use_all_keys(start)
         options = self._problem.options
         bound, first_slope = 0.0, 0.0
         while True:
-            state = self._judged(now)
+            state = self._evaluate(now, self._point(now))
             bound = max(bound, self._dual_at(state))
             slopes = state.gradients + self._l2 * state.point.weights
             slope = float(np.linalg.norm(slopes))
@@ -44,33 +45,34 @@ class RidgeSolver(SparseSolver):
             if progress.gap <= options.tolerance or self.steps >= options.max_steps:
                 return now
             self.steps += 1
-            accuracy = min(_ROUGHLY, float(np.sqrt(slope / first_slope)))
+            accuracy = min(_MAX_INACCURACY, float(np.sqrt(slope / first_slope)))
             if not self._step(now, state, self._newton_direction(state, slopes, accuracy)):
                 return now  # rounding prevents further progress
 
-    def _with_all_in_use(self, start: SparseSolution | None) -> SparseSolution:
+    def _use_all_keys(self, start: SparseSolution | None) -> SparseSolution:
         if start is not None:
-            return self._grown(SparseSolution(start.keys, start.weights), np.empty(0, np.uint64))
-        constant = self._grown(self._start(), np.empty(0, np.uint64))
+            return self._add_keys(SparseSolution(start.keys, start.weights), np.empty(0, np.uint64))
+        constant = self._add_keys(self._start(), np.empty(0, np.uint64))
         singles = self._single_keys(np.arange(self._features))
-        longer = self._crew.occurring(self._point(constant))
-        return self._grown(constant, np.concatenate([singles, longer]))
+        longer = self._shards.find_occurring(self._point(constant))
+        return self._add_keys(constant, np.concatenate([singles, longer]))
 
     def _dual_at(self, state: State) -> float:
         squared = float(state.gradients @ state.gradients)
-        return float((self._crew.duals(state.point, _SCALES) - _SCALES**2 * squared / (2 * self._l2)).max())
+        values = self._shards.sum_answers(duals, state.point, _DUAL_SCALES)
+        return float((values - _DUAL_SCALES**2 * squared / (2 * self._l2)).max())
 
     def _newton_direction(self, state: State, slopes: Vector, accuracy: float) -> Vector:
         def product(direction: Vector) -> Vector:
-            return self._crew.hessian_product(state.point, direction) + self._l2 * direction
+            return self._shards.sum_answers(hessian_product, state.point, direction) + self._l2 * direction
 
         inverse = 1.0 / (state.curvatures + self._l2)
-        return conjugate_gradients(product, -slopes, inverse, _PRODUCTS, accuracy)
+        return conjugate_gradients(product, -slopes, inverse, _MAX_PRODUCTS, accuracy)
 
     def _step(self, now: SparseSolution, state: State, direction: Vector) -> bool:
-        """Go the best length; whether any helped."""
+        """Move by the best length; return whether one helped."""
         change = direction.reshape(now.weights.shape)
-        losses = self._crew.losses_along(state.point, direction, _LENGTHS)
+        losses = self._shards.sum_answers(losses_along, state.point, direction, _LENGTHS)
         values = losses + [self._penalty(now.weights + length * change) for length in _LENGTHS]
         best = int(np.argmin(values))
         if values[best] >= state.objective:

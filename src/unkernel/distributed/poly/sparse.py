@@ -1,4 +1,4 @@
-"""Sparse models on a cluster: from rows on the workers to a model."""
+"""Train sparse models of rows on the workers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from unkernel._core import FeatureMap, conjunction_constants
-from unkernel.distributed.poly.base import PolyOnCluster, RoundProgress, SpreadRows
+from unkernel.distributed.poly.base import DistributedRows, PolyOnCluster, RoundProgress
 from unkernel.distributed.poly.ridge_solver import RidgeSolver
-from unkernel.distributed.poly.sparse_shards import ClusterSparseCrew, numbering_of
+from unkernel.distributed.poly.sparse_shards import ClusterSparseShards, number_features
 from unkernel.distributed.poly.sparse_solver import SparseProgress, SparseSolution, SparseSolver
 from unkernel.distributed.poly.sparse_tasks import Numbering, SparseProblem, count_columns
 from unkernel.learners.base import Outcome, read_only_view
@@ -21,44 +21,41 @@ from unkernel.poly.options import SparseOptions
 
 
 class SparseOnCluster(PolyOnCluster):
-    """Learners on conjunctions whose rows stay on the workers, while weights are sent."""
+    """Learners on conjunctions that send weights, while the rows stay on the workers."""
 
     def _solve_sparsely(
         self,
-        spread: SpreadRows,
+        examples: DistributedRows,
         start: list[SparseSolution] | None,
         on_progress: OnProgress | None,
         *,
         loss: str,
         l1: float,
     ) -> list[SparseSolution]:
-        """The weights, where a share of the penalty is l1 and the rest of it l2."""
-        cluster = spread.cluster
+        """Return the weights under a penalty with a share of l1, the rest l2."""
+        cluster = examples.cluster
         self._steps = "steps"
-        counts = cluster.sums(count_columns, lambda _: (), "numbering").vector
-        assert counts is not None
-        numbering = numbering_of(counts.unpacked())
-        crew = ClusterSparseCrew(cluster, numbering)
-        problems = self._sparse_problems(spread.factors, loss, l1)
+        numbering = number_features(cluster.sum_answers(count_columns, lambda _: (), "numbering"))
+        shards = ClusterSparseShards(cluster, numbering)
+        problems = self._make_problems(examples.factors, loss, l1)
         found = []
         for k, problem in enumerate(problems):
             report = partial(self._report_search, k, len(problems), on_progress)
-            solver = (SparseSolver if l1 > 0 else RidgeSolver)(crew, problem, numbering, report)
+            solver = (SparseSolver if l1 > 0 else RidgeSolver)(shards, problem, numbering, report)
             cluster.columns = solver.longest_sum
             found.append(solver.solve(None if start is None else start[k]))
         self.n_rounds_ = sum(len(solution.progress) for solution in found)
         self._note_traffic(cluster)
-        about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
         self._finish_fit(
             [self._outcome(solution) for solution in found],
-            partial(self._sparse_model, found, problems[0].map, l1, numbering),
+            partial(self._make_sparse_model, found, problems[0].map, l1, numbering),
             facts=self._training_facts(),
-            about=about,
+            about=self._describe_rounds(cluster),
         )
         return found
 
-    def _sparse_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
-        """All classes at once under the logistic loss, else each against the rest."""
+    def _make_problems(self, factors: list[float], loss: str, l1: float) -> list[SparseProblem]:
+        """Return one problem of all classes for the logistic loss, else one versus the rest for each."""
         options = SparseOptions(
             loss=loss,
             l1=l1,
@@ -100,7 +97,7 @@ class SparseOnCluster(PolyOnCluster):
         history = np.array([(now.steps, now.objective, now.bound) for now in solution.progress])
         return Outcome(last.objective, last.bound, last.steps, last.gap <= self.tol, history)
 
-    def _sparse_model(
+    def _make_sparse_model(
         self,
         found: list[SparseSolution],
         mapping: dict[str, Any],
@@ -108,7 +105,7 @@ class SparseOnCluster(PolyOnCluster):
         numbering: Numbering,
         origin: dict[str, Any],
     ) -> ConjunctionModel:
-        """The weights of all problems by conjunction, in the units of scores."""
+        """Return the model with the weights of all problems by conjunction, in units of scores."""
         outputs = sum(len(solution.weights) for solution in found)
         keys = np.unique(np.concatenate([s.keys[s.weights.any(axis=0)] for s in found] + [[0]]))
         keys = keys.astype(np.uint64)

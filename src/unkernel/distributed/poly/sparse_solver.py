@@ -2,13 +2,13 @@
 
 A round has two halves.
 
-- **Search**: the conjunctions whose gradients exceed the l1 penalty most are found among all conjunctions of
-  all parts, exactly (``partial_sums.hpp``), and join those in use. The largest gradient of all gives the dual
+- **Search**: the conjunctions whose gradients exceed the l1 penalty most join those in use. They are found
+  exactly among all conjunctions of all parts (``partial_sums.hpp``). The largest gradient gives the dual
   objective, so the gap is that of all conjunctions and all rows.
 - **Steps**: each part proposes weights that lower its own model of the objective of all rows
-  (``anchored_loss.hpp``). From the current weights to the mean of the proposals is a descent direction, along
-  which the losses of all rows are asked for at several lengths at once. A Newton step of all weights that are
-  not 0 follows, by conjugate gradients; those that would change their sign end at 0.
+  (``anchored_loss.hpp``). The way from the current weights to the mean of the proposals is a descent
+  direction; one question returns the losses of all rows at several lengths along it. A Newton step of all
+  nonzero weights follows, by conjugate gradients; weights that would change their sign end at 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import FeatureMap, conjunction_constants
 from unkernel.distributed.cluster.packed_vectors import Vector
-from unkernel.distributed.poly.sparse_shards import SparseCrew
+from unkernel.distributed.poly.sparse_shards import SparseShards
 from unkernel.distributed.poly.sparse_tasks import (
     Keys,
     KeySums,
@@ -29,32 +29,36 @@ from unkernel.distributed.poly.sparse_tasks import (
     Point,
     SparseProblem,
     bucket_bounds,
+    duals,
     feature_bounds,
+    hessian_product,
+    losses_along,
+    losses_at,
     pair_bounds,
 )
 from unkernel.models.numbering import encode
 
-_FEWEST_ADDED = 128  # conjunctions per search, or as many as have weights
-_STEPS_A_ROUND = 4
+_MIN_KEYS_PER_SEARCH = 128  # or as many as have weights
+_MAX_STEPS_PER_ROUND = 4
 _LENGTHS = np.concatenate([np.geomspace(1e-4, 0.1, 7), np.linspace(0.2, 1.2, 11), [1.5, 2.0, 3.0]])
-# Of proposals: it is raised where the best length is short, and lowered where it is full.
-_LEAST_DAMPING, _MOST_DAMPING = 1e-4, 1e6
-_PRODUCTS = 15  # with the Hessian, for a joint step
+# The damping of proposals grows if the best length is short, and falls if it is full.
+_MIN_DAMPING, _MAX_DAMPING = 1e-4, 1e6
+_MAX_PRODUCTS = 15  # with the Hessian, for a joint step
 _ACCURACY = 0.1
 _JOINT_LENGTHS = (1.0, 0.5, 0.2, 0.05)
-_SCALES = 64  # of the gradients, among which the best dual objective is chosen under an elastic net
-_ROUNDING = 1.0 + 1e-9  # sums in another order
-_BUCKETS = 1 << 8, 1 << 19  # of conjunctions, at least and at most
+_DUAL_SCALES = 64  # of the gradients, among which the best dual objective is chosen under an elastic net
+_ROUNDING = 1.0 + 1e-9  # of sums in another order
+_MIN_BUCKETS, _MAX_BUCKETS = 1 << 8, 1 << 19  # of conjunctions
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search has found: conjunctions that violate optimality most, over all outputs."""
+    """The result of a search: the conjunctions that violate optimality most, over all outputs."""
 
     keys: Keys
     strengths: Vector
     largest: float  # no conjunction is stronger
-    complete: bool  # whether it is all that exceed the l1 penalty
+    complete: bool  # whether it has all that exceed the l1 penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,16 +73,16 @@ class SparseProgress:
 
     @property
     def gap(self) -> float:
-        """(P - D) / P, never below 0."""
+        """(P - D) / P, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
 @dataclass(eq=False)
 class SparseSolution:
-    """The weights, and how good they are."""
+    """The weights, and the progress of their training."""
 
     keys: Keys
-    weights: NDArray[np.float64]  # outputs x keys, those of the penalty
+    weights: NDArray[np.float64]  # outputs x keys, in units of the penalty
     progress: list[SparseProgress] = field(default_factory=list)
 
     @property
@@ -89,7 +93,7 @@ class SparseSolution:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What all rows say at a point."""
+    """The objective of all rows at a point, and the derivatives of the loss."""
 
     point: Point
     objective: float
@@ -98,15 +102,15 @@ class State:
 
 
 def conjugate_gradients(
-    product: Callable[[Vector], Vector], target: Vector, inverse: Vector, most: int, accuracy: float
+    product: Callable[[Vector], Vector], target: Vector, inverse: Vector, max_products: int, accuracy: float
 ) -> Vector:
-    """Solve ``product(x) = target`` roughly, given the inverse of the diagonal."""
+    """Return a rough solution of ``product(x) = target``, given the inverse of the diagonal."""
     found = np.zeros_like(target)
-    rest = target.copy()
-    scaled = inverse * rest
-    direction, size = scaled, float(rest @ scaled)
+    residual = target.copy()
+    scaled = inverse * residual
+    direction, size = scaled, float(residual @ scaled)
     goal = accuracy**2 * size
-    for _ in range(most):
+    for _ in range(max_products):
         if not size > goal:
             break
         image = product(direction)
@@ -114,9 +118,9 @@ def conjugate_gradients(
         if not bend > 0:
             break
         found = found + size / bend * direction
-        rest = rest - size / bend * image
-        scaled = inverse * rest
-        before, size = size, float(rest @ scaled)
+        residual = residual - size / bend * image
+        scaled = inverse * residual
+        before, size = size, float(residual @ scaled)
         direction = scaled + size / before * direction
     return found
 
@@ -126,41 +130,40 @@ class SparseSolver:
 
     def __init__(
         self,
-        crew: SparseCrew,
+        shards: SparseShards,
         problem: SparseProblem,
         numbering: Numbering,
         on_round: Callable[[SparseProgress], None],
     ) -> None:
-        self._crew = crew
+        self._shards = shards
         self._problem = problem
         self._on_round = on_round
         self._l1, self._l2 = problem.options.l1, problem.options.l2
-        fewest, most = _BUCKETS
-        self._buckets = 1 << int(np.clip(numbering.pairs, fewest, most) - 1).bit_length()
+        self._buckets = 1 << int(np.clip(numbering.pairs, _MIN_BUCKETS, _MAX_BUCKETS) - 1).bit_length()
         self._degree = int(problem.map["degree"])
         self._features = len(numbering.columns)
         self._binary = numbering.binary
         self._version = 0
-        self._damping = _LEAST_DAMPING
+        self._damping = _MIN_DAMPING
         self.steps = 0
 
     @property
     def longest_sum(self) -> int:
-        """The most numbers that all parts are asked for at once."""
+        """The length of the longest sum over all parts."""
         return 2 * self._buckets
 
     def solve(self, start: SparseSolution | None = None) -> SparseSolution:
         """Search and step until the gap over all conjunctions is at most the tolerance."""
-        now = self._grown(start or self._start(), np.empty(0, np.uint64))
+        now = self._add_keys(start or self._start(), np.empty(0, np.uint64))
         options = self._problem.options
         progress: list[SparseProgress] = []
         bound = 0.0
         while True:
             point = self._point(now)
-            state = self._crew.judge(point)
-            found = self._search(now, point, state[1])
-            objective = self._penalty(now.weights) + state[0]
-            bound = max(bound, self._dual(point, found))
+            state = self._evaluate(now, point)
+            found = self._search(now, point, state.gradients)
+            objective = state.objective
+            bound = max(bound, self._find_dual(point, found))
             rounds = len(progress) + 1
             progress.append(SparseProgress(self.steps, rounds, len(now.keys), objective, bound))
             now.progress = progress
@@ -168,17 +171,18 @@ class SparseSolver:
             gap, goal = objective - bound, options.tolerance * objective
             if gap <= goal or self.steps >= options.max_steps:
                 return now
-            new = found.keys[~np.isin(found.keys, now.keys)][: self._room(now)]
+            new = found.keys[~np.isin(found.keys, now.keys)][: self._max_new_keys(now)]
             target = max(0.2 * gap, 0.8 * goal) if len(new) else 0.8 * min(gap, goal)
             before = self.steps
-            now = self._stepped(self._grown(now, new), target, _STEPS_A_ROUND if len(new) else 10**9)
-            if not len(new) and (self.steps == before or self._damping > _MOST_DAMPING):
+            max_steps = _MAX_STEPS_PER_ROUND if len(new) else options.max_steps
+            now = self._take_steps(self._add_keys(now, new), target, max_steps)
+            if not len(new) and (self.steps == before or self._damping > _MAX_DAMPING):
                 return now  # rounding prevents further progress
 
     # --- Conjunctions in use ----------------------------------------------------------------------------
 
     def _start(self) -> SparseSolution:
-        """The constant alone, if the map has one."""
+        """Return a solution of the constant alone, if the map has one."""
         constant = np.zeros(1, np.uint64)
         factor = conjunction_constants(
             FeatureMap(**self._problem.map), binary=self._binary, l1=self._l1 > 0, keys=constant
@@ -186,15 +190,15 @@ class SparseSolver:
         keys = constant if np.asarray(factor)[0] > 0 else constant[:0]
         return SparseSolution(keys, np.zeros((self._problem.outputs, len(keys))))
 
-    def _room(self, now: SparseSolution) -> int:
-        return max(_FEWEST_ADDED, int(np.count_nonzero(now.weights.any(axis=0))))
+    def _max_new_keys(self, now: SparseSolution) -> int:
+        return max(_MIN_KEYS_PER_SEARCH, int(np.count_nonzero(now.weights.any(axis=0))))
 
-    def _grown(self, now: SparseSolution, new: Keys) -> SparseSolution:
+    def _add_keys(self, now: SparseSolution, new: Keys) -> SparseSolution:
         keys = np.concatenate([now.keys, new[~np.isin(new, now.keys)]])
         weights = np.zeros((self._problem.outputs, len(keys)))
         weights[:, : now.weights.shape[1]] = now.weights
         self._version += 1
-        self._crew.use(self._problem, keys, self._version)
+        self._shards.use(self._problem, keys, self._version)
         return SparseSolution(keys, weights, now.progress)
 
     def _point(self, now: SparseSolution) -> Point:
@@ -205,64 +209,66 @@ class SparseSolver:
 
     # --- Steps ------------------------------------------------------------------------------------------
 
-    def _stepped(self, now: SparseSolution, target: float, most: int) -> SparseSolution:
+    def _take_steps(self, now: SparseSolution, target: float, max_steps: int) -> SparseSolution:
         """Lower the objective on the conjunctions in use, until its gap is at most the target."""
-        for _ in range(min(most, self._problem.options.max_steps - self.steps)):
-            state = self._judged(now)
-            scales = self._scales(float(np.abs(state.gradients).max(initial=0.0)))
-            mean, duals = self._crew.propose(
+        for _ in range(min(max_steps, self._problem.options.max_steps - self.steps)):
+            state = self._evaluate(now, self._point(now))
+            scales = self._choose_scales(float(np.abs(state.gradients).max(initial=0.0)))
+            mean, values = self._shards.propose(
                 state.point, state.gradients, state.curvatures, self._damping, scales
             )
-            if state.objective - self._best(duals, scales, np.abs(state.gradients)) <= target:
+            if state.objective - self._best_dual(values, scales, np.abs(state.gradients)) <= target:
                 break
             self.steps += 1
             moved = self._move(now, state, mean.reshape(now.weights.shape) - now.weights)
-            state = self._judged(now)
+            state = self._evaluate(now, self._point(now))
             moved = self._move_jointly(now, state) or moved
             if not moved:
                 break  # rounding prevents further progress
         return now
 
-    def _judged(self, now: SparseSolution) -> State:
-        point = self._point(now)
-        loss, gradients, curvatures = self._crew.judge(point)
+    def _evaluate(self, now: SparseSolution, point: Point) -> State:
+        loss, gradients, curvatures = self._shards.judge(point)
         return State(point, self._penalty(now.weights) + loss, gradients, curvatures)
 
     def _move(self, now: SparseSolution, state: State, direction: NDArray[np.float64]) -> bool:
-        """Go the best length; whether any helped, or more damping may."""
-        losses = self._crew.losses_along(state.point, direction.ravel(), _LENGTHS)
+        """Move by the best length; return whether one helped, or more damping may."""
+        losses = self._shards.sum_answers(losses_along, state.point, direction.ravel(), _LENGTHS)
         values = losses + [self._penalty(now.weights + length * direction) for length in _LENGTHS]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
             self._damping *= 100.0
-            return self._damping <= _MOST_DAMPING
+            return self._damping <= _MAX_DAMPING
         now.weights = now.weights + _LENGTHS[best] * direction
         if _LENGTHS[best] < 0.2:
-            self._damping = min(10.0 * self._damping, _MOST_DAMPING)
+            self._damping = min(10.0 * self._damping, _MAX_DAMPING)
         elif _LENGTHS[best] > 0.7:
-            self._damping = max(self._damping / 4.0, _LEAST_DAMPING)
+            self._damping = max(self._damping / 4.0, _MIN_DAMPING)
         return True
 
     def _joint_direction(self, now: SparseSolution, state: State) -> NDArray[np.float64]:
-        """A Newton step of all weights that are not 0, by conjugate gradients."""
+        """Return a Newton step of all nonzero weights, by conjugate gradients."""
         weights = now.weights.ravel()
         slopes = state.gradients + self._l1 * np.sign(weights) + self._l2 * weights
         inverse = 1.0 / np.maximum(state.curvatures + self._l2, 1e-12)
         free = weights * (weights - slopes * inverse) > 0
 
         def product(direction: Vector) -> Vector:
-            return self._crew.hessian_product(state.point, direction) * free + self._l2 * direction
+            return (
+                self._shards.sum_answers(hessian_product, state.point, direction) * free
+                + self._l2 * direction
+            )
 
-        direction = conjugate_gradients(product, -slopes * free, inverse * free, _PRODUCTS, _ACCURACY)
+        direction = conjugate_gradients(product, -slopes * free, inverse * free, _MAX_PRODUCTS, _ACCURACY)
         return np.where(free, direction, -weights).reshape(now.weights.shape)
 
     def _move_jointly(self, now: SparseSolution, state: State) -> bool:
-        """Follow a joint direction; weights end at 0 where they would change their sign."""
+        """Move along a joint direction; weights end at 0 where they would change their sign."""
         direction = self._joint_direction(now, state)
         there = [now.weights + length * direction for length in _JOINT_LENGTHS]
         there = [np.where(weights * now.weights > 0, weights, 0.0) for weights in there]
         changes = np.array([(weights - now.weights).ravel() for weights in there])
-        losses = self._crew.losses_at(state.point, changes)
+        losses = self._shards.sum_answers(losses_at, state.point, changes)
         values = losses + [self._penalty(weights) for weights in there]
         best = int(np.argmin(values))
         if values[best] >= state.objective:
@@ -272,22 +278,23 @@ class SparseSolver:
 
     # --- The dual objective -----------------------------------------------------------------------------
 
-    def _scales(self, largest: float) -> Vector:
+    def _choose_scales(self, largest: float) -> Vector:
         safe = min(1.0, self._l1 / largest) if largest > 0 else 1.0
-        return np.array([safe]) if self._l2 == 0 else np.linspace(safe, 1.0, _SCALES)
+        return np.array([safe]) if self._l2 == 0 else np.linspace(safe, 1.0, _DUAL_SCALES)
 
-    def _best(self, duals: Vector, scales: Vector, strengths: Vector) -> float:
-        """The best dual objective; a violated constraint costs (strength - l1)^2 / (2 l2)."""
+    def _best_dual(self, values: Vector, scales: Vector, strengths: Vector) -> float:
+        """Return the best dual objective; a violated constraint costs (strength - l1)^2 / (2 l2)."""
         if self._l2 == 0:
-            return float(duals[0])
+            return float(values[0])
         excess = np.maximum(scales[:, None] * strengths[strengths > self._l1] - self._l1, 0.0)
-        return float((duals - (excess**2).sum(axis=1) / (2 * self._l2)).max())
+        return float((values - (excess**2).sum(axis=1) / (2 * self._l2)).max())
 
-    def _dual(self, point: Point, found: Found) -> float:
-        scales = self._scales(found.largest)
+    def _find_dual(self, point: Point, found: Found) -> float:
+        scales = self._choose_scales(found.largest)
         if not found.complete:
             scales = scales[:1]  # where no constraint is violated
-        return self._best(self._crew.duals(point, scales), scales, found.strengths)
+        values = self._shards.sum_answers(duals, point, scales)
+        return self._best_dual(values, scales, found.strengths)
 
     # --- Search -----------------------------------------------------------------------------------------
 
@@ -299,7 +306,7 @@ class SparseSolver:
         strengths = np.concatenate([piece.strengths for piece in pieces])
         order = np.lexsort((keys, -strengths))
         _, first = np.unique(keys[order], return_index=True)
-        # Each conjunction once, in the order of its strongest output; but all strengths, for the dual.
+        # Each conjunction once, in the order of its strongest output; all strengths, for the dual.
         return Found(
             keys[order][np.sort(first)],
             np.concatenate([strengths, constant]),
@@ -308,15 +315,15 @@ class SparseSolver:
         )
 
     def _search_output(self, now: SparseSolution, point: Point, output: int) -> Found:
-        sums, bounds = self._crew.bounds(feature_bounds, point, output).reshape(2, -1)
+        sums, bounds = self._shards.sum_bounds(feature_bounds, point, output).reshape(2, -1)
         singles = np.abs(sums)
-        most = self._room(now) + len(now.keys) + 1
+        max_count = self._max_new_keys(now) + len(now.keys) + 1
         threshold = self._l1
-        if len(singles) > most and self._l2 == 0:
-            threshold = max(threshold, float(np.partition(singles, -most)[-most]))
+        if len(singles) > max_count and self._l2 == 0:
+            threshold = max(threshold, float(np.partition(singles, -max_count)[-max_count]))
         beyond = np.flatnonzero(singles > threshold)
         keys, strengths = self._single_keys(beyond), singles[beyond]
-        longer = self._longer(point, output, bounds, threshold, most)
+        longer = self._search_longer(point, output, bounds, threshold=threshold, max_count=max_count)
         largest = max(float(strengths.max(initial=0.0)), float(np.abs(longer.sums).max(initial=0.0)))
         return Found(
             np.concatenate([keys, longer.keys]),
@@ -325,19 +332,22 @@ class SparseSolver:
             threshold == self._l1,
         )
 
-    def _longer(self, point: Point, output: int, bounds: Vector, threshold: float, most: int) -> KeySums:
-        """Conjunctions of several features beyond the threshold."""
+    def _search_longer(
+        self, point: Point, output: int, bounds: Vector, *, threshold: float, max_count: int
+    ) -> KeySums:
+        """Return the conjunctions of several features beyond the threshold."""
         live = (bounds * _ROUNDING > threshold).astype(np.uint8)
         if not live.any():
             return KeySums(np.empty(0, np.uint64), np.empty(0))
         pairs = np.empty(0, np.uint8)
         if self._degree == 3:
-            below = self._crew.bounds(pair_bounds, point, output, live, self._buckets)
+            below = self._shards.sum_bounds(pair_bounds, point, output, live, self._buckets)
             pairs = (below * _ROUNDING > threshold).astype(np.uint8)
-        ends = self._crew.bounds(bucket_bounds, point, output, live, pairs, self._buckets)
+        ends = self._shards.sum_bounds(bucket_bounds, point, output, live, pairs, self._buckets)
         wanted = (np.abs(ends.reshape(2, -1)).max(axis=0) * _ROUNDING > threshold).astype(np.uint8)
-        most = 1 << 62 if self._l2 > 0 else most  # each violation affects the dual objective
-        return self._crew.strongest(point, (output, live, pairs, wanted), threshold, most)
+        if self._l2 > 0:  # each violation affects the dual objective
+            max_count = 1 << 62
+        return self._shards.find_strongest(point, (output, live, pairs, wanted), threshold, max_count)
 
     def _single_keys(self, ranks: NDArray[np.intp]) -> Keys:
         alone = np.full((len(ranks), 3), -1)

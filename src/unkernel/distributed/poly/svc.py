@@ -8,9 +8,15 @@ from typing import Any, ClassVar
 
 from dask.distributed import Client
 
-from unkernel.distributed.base import OnCluster
-from unkernel.distributed.poly.base import RoundProgress, SpreadRows
-from unkernel.distributed.poly.cascade import Certified, ClusterCrew, Members, first_members, solve_by_rounds
+from unkernel.distributed.base import cluster_constraints
+from unkernel.distributed.poly.base import DistributedRows, RoundProgress
+from unkernel.distributed.poly.cascade import (
+    Certified,
+    ClusterShards,
+    Members,
+    choose_first_members,
+    solve_by_rounds,
+)
 from unkernel.distributed.poly.sparse import SparseOnCluster
 from unkernel.distributed.poly.sparse_tasks import SparsePolyPart
 from unkernel.distributed.poly.svc_tasks import PolyPart, PolyProblem
@@ -61,7 +67,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per round.
     client : distributed.Client, default=None
-        The Dask client; None uses the client that was made last.
+        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
@@ -86,12 +92,12 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
     n_rounds_ : int
         Number of rounds.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the parts: "rows", "model", "places" of
+        Bytes sent during training, by purpose, summed over the parts: "rows", "model", "places" of
         rows in their parts, and "duals"; for ``penalty="l1"`` those of :class:`DaskPolyLogisticRegression`.
     n_parts_ : int
-        Number of parts that the rows were in, one per worker.
+        Number of parts of the rows, one per worker.
     n_recoveries_ : int
-        Number of tasks that were repeated because a worker was lost.
+        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -112,10 +118,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
 
     warm_start = False
     _steps = "epochs"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: allowed for name, allowed in PolySVC._parameter_constraints.items() if name != "warm_start"},
-        **OnCluster._beyond_local,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(PolySVC, "warm_start")
 
     def __init__(
         self,
@@ -156,42 +159,41 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         return SparsePolyPart if self.penalty == "l1" else PolyPart
 
     def _local(self) -> PolySVC:
-        """The same learner for one machine, with a seed that all rounds share."""
+        """Return the same learner for one machine, with a seed that all rounds share."""
         names = set(PolySVC._get_param_names()) & set(self._get_param_names())
         given = {name: getattr(self, name) for name in names}
         return PolySVC(**given | {"random_state": self._draw_seed(), "verbose": 0})
 
-    def _solve_on(self, spread: SpreadRows, start: Any, on_progress: OnProgress | None) -> Any:
+    def _solve_on(self, examples: DistributedRows, start: Any, on_progress: OnProgress | None) -> Any:
         if self.penalty == "l1":
             self.storage_ = "on_the_fly"
-            return self._solve_sparsely(spread, start, on_progress, loss=self.loss, l1=1.0)
-        return self._solve_by_members(spread, start, on_progress)
+            return self._solve_sparsely(examples, start, on_progress, loss=self.loss, l1=1.0)
+        return self._solve_by_members(examples, start, on_progress)
 
     def _solve_by_members(
-        self, spread: SpreadRows, start: Members | None, on_progress: OnProgress | None
+        self, examples: DistributedRows, start: Members | None, on_progress: OnProgress | None
     ) -> Members:
-        cluster = spread.cluster
+        cluster = examples.cluster
         problem = PolyProblem(
-            self._local(), self.classes_, spread.factors, self.gamma_, self.n_features_in_, spread.threads
+            self._local(), self.classes_, examples.factors, self.gamma_, self.n_features_in_, examples.threads
         )
-        crew = ClusterCrew(cluster)
+        shards = ClusterShards(cluster)
         certified = solve_by_rounds(
-            crew, problem, start or first_members(crew), self._round_reporter(on_progress)
+            shards, problem, start or choose_first_members(shards), self._make_round_reporter(on_progress)
         )
-        model = certified.solution.model()
+        model = certified.fetch_model()
         self.storage_ = certified.storage
         self.n_rounds_ = len(certified.history)
         self._note_traffic(cluster)
-        about = f"{sum(cluster.rows)} distinct rows in {len(cluster.parts)} parts, {self.n_rounds_} rounds; "
         self._finish_fit(
             certified.outcomes(float(self.tol)),
             lambda origin: replace(model, origin=origin),
             facts=self._training_facts(),
-            about=about,
+            about=self._describe_rounds(cluster),
         )
         return certified.members
 
-    def _round_reporter(self, on_progress: OnProgress | None) -> Callable[[Certified], None]:
+    def _make_round_reporter(self, on_progress: OnProgress | None) -> Callable[[Certified], None]:
         def report(now: Certified) -> None:
             active = sum(map(len, now.members.places))
             objective, bound = float(now.objectives.sum()), float(now.bounds.sum())

@@ -1,6 +1,6 @@
-"""What workers do for polynomial SVMs: examples, the problem of some of them, and verdicts on its solution.
+"""The tasks of polynomial SVMs: distinct examples, the problem of some of them, and verdicts on its solution.
 
-Tasks keep no state: a part or a solution that is lost is made again, and asked again.
+Tasks keep no state: a part or a solution that is lost is rebuilt, and its task repeated.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from dask.distributed import get_worker
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from unkernel._core import DistinctRows, distinct_examples
 from unkernel.data.rows.csr import CsrRows
-from unkernel.distributed.cluster.packed_vectors import Vector
-from unkernel.distributed.cluster.row_tasks import Block, aligned_rows
+from unkernel.distributed.cluster.packed_vectors import Payload, Vector, count_bytes
+from unkernel.distributed.cluster.row_blocks import Block, align_rows, concatenate_known
+from unkernel.distributed.cluster.row_parts import worker_threads
 from unkernel.engines import CompiledClassifier
 from unkernel.learners.base import LazyClassifier, Outcome
 from unkernel.models import ConjunctionModel, KernelModel
@@ -26,7 +26,7 @@ from unkernel.poly._base import DualStart, Start, TrainingSet
 
 Places = NDArray[np.int32]  # of examples in their part
 
-_SLACK = 0.1  # rows whose margin is at most 1 + this are wanted as members
+_MARGIN_SLACK = 0.1  # rows whose margin is at most 1 + this become members
 
 
 # --- Rows --------------------------------------------------------------------------------------------------
@@ -41,10 +41,10 @@ class Examples:
     weights: Vector
 
     @classmethod
-    def merged(
+    def merge_equal(
         cls, rows: CsrRows, codes: NDArray[np.int32], weights: Vector | None, distinct: DistinctRows
     ) -> Examples:
-        """Equal rows of the same class as one, with the sum of their weights; no rows without weight."""
+        """Merge equal rows of the same class, and add their weights; drop rows without weight."""
         places = np.asarray(distinct.places)
         counted = np.flatnonzero(places >= 0)
         keys = places[counted].astype(np.int64) * (int(codes.max(initial=0)) + 1) + codes[counted]
@@ -53,10 +53,10 @@ class Examples:
         chosen = counted[first]
         return cls(rows[chosen], codes[chosen], summed.astype(np.float64))
 
-    def sent(self, places: Places) -> SentExamples:
-        """Some of them, for another worker."""
+    def pack(self, places: Places) -> PackedExamples:
+        """Pack some of the examples for another worker."""
         rows, codes, weights = self.rows[places], self.codes[places], self.weights[places]
-        return SentExamples(
+        return PackedExamples(
             np.diff(rows.indptr).astype(np.int32),
             rows.indices,
             rows.data if (rows.data != 1.0).any() else None,
@@ -66,7 +66,7 @@ class Examples:
 
 
 @dataclass(frozen=True, eq=False)
-class SentExamples:
+class PackedExamples(Payload):
     """Examples in fewer bytes: values and weights that are all 1 are left out."""
 
     sizes: NDArray[np.int32]
@@ -75,18 +75,8 @@ class SentExamples:
     codes: NDArray[np.int32]
     weights: Vector | None
 
-    @property
-    def nbytes(self) -> int:
-        """What is sent, but for a few bytes."""
-        arrays = (self.sizes, self.columns, self.values, self.codes, self.weights)
-        return sum(array.nbytes for array in arrays if array is not None)
-
-    def __sizeof__(self) -> int:
-        """For Dask, which weighs what it moves."""
-        return self.nbytes + 64
-
-    def unpacked(self, n_features: int) -> Examples:
-        """The examples."""
+    def unpack(self, n_features: int) -> Examples:
+        """Return the examples."""
         ends = np.cumsum(self.sizes, dtype=np.int64)
         values = np.ones(len(self.columns)) if self.values is None else self.values
         weights = np.ones(len(self.codes)) if self.weights is None else self.weights
@@ -94,11 +84,11 @@ class SentExamples:
         return Examples(rows, self.codes, weights)
 
 
-def sent_together(*pieces: SentExamples) -> SentExamples:
-    """The examples of several parts."""
+def concatenate_examples(*pieces: PackedExamples) -> PackedExamples:
+    """Return the examples of several parts."""
 
-    def joined(name: str, counted: str) -> Any:
-        """Values or weights of all pieces; ones only where another piece has others."""
+    def concatenate(name: str, counted: str) -> Any:
+        """Return values or weights of all pieces, or None if all are 1."""
         arrays = [getattr(piece, name) for piece in pieces]
         if all(array is None for array in arrays):
             return None
@@ -106,26 +96,26 @@ def sent_together(*pieces: SentExamples) -> SentExamples:
         ones = zip(arrays, lengths, strict=True)
         return np.concatenate([np.ones(length) if array is None else array for array, length in ones])
 
-    return SentExamples(
+    return PackedExamples(
         np.concatenate([piece.sizes for piece in pieces]),
         np.concatenate([piece.columns for piece in pieces]),
-        joined("values", "columns"),
+        concatenate("values", "columns"),
         np.concatenate([piece.codes for piece in pieces]),
-        joined("weights", "codes"),
+        concatenate("weights", "codes"),
     )
 
 
 @dataclass(frozen=True)
 class Moments:
-    """The mean and the variance of all entries of rows, zeros too, and the weight of the rows."""
+    """The mean and the variance of all entries of rows, including zeros, and the weight of the rows."""
 
     weight: float
     mean: float
-    spread: float
+    spread: float  # the variance
 
     @classmethod
-    def together(cls, parts: Sequence[Moments]) -> Moments:
-        """Those of all parts' rows."""
+    def merge(cls, parts: Sequence[Moments]) -> Moments:
+        """Return the moments of the rows of all parts."""
         weights = np.array([part.weight for part in parts])
         means = np.array([part.mean for part in parts])
         total = weights.sum()
@@ -134,13 +124,13 @@ class Moments:
         return cls(float(total), float(mean), float(weights @ spreads / total))
 
     def variance(self, n_features: int) -> float:
-        """As that of ``DistinctRows``, for ``gamma="scale"``."""
+        """Return the variance as ``DistinctRows`` does, for ``gamma="scale"``."""
         return self.spread
 
 
 @dataclass(frozen=True, eq=False)
 class PolyPacking:
-    """How blocks become a part."""
+    """The parameters of packing blocks into a part."""
 
     first_index: int
     n_features: int
@@ -152,10 +142,9 @@ class PolyPart:
     """Examples on a worker."""
 
     def __init__(self, blocks: list[Block], packing: PolyPacking) -> None:
-        rows = aligned_rows(blocks, packing.first_index, packing.n_features)
+        rows = align_rows(blocks, packing.first_index, packing.n_features)
         labels = np.concatenate([block.y for block in blocks])
-        known = [block.weights for block in blocks if block.weights is not None]
-        weights = np.concatenate(known) if known else None
+        weights = concatenate_known([block.weights for block in blocks])
         codes = np.searchsorted(packing.classes, labels).clip(max=len(packing.classes) - 1).astype(np.int32)
         distinct = distinct_examples(
             rows,
@@ -163,29 +152,24 @@ class PolyPart:
             weights=np.empty(0) if weights is None else weights,
             threads=packing.threads or 1,
         )
-        self.examples = Examples.merged(rows, codes, weights, distinct)
-        self.moments = self._moments(float(distinct.variance(packing.n_features)))
+        self.examples = Examples.merge_equal(rows, codes, weights, distinct)
+        self.moments = self._compute_moments(float(distinct.variance(packing.n_features)))
         self._threads = packing.threads
 
     def __sizeof__(self) -> int:
-        """For Dask's account of memory."""
+        """Return the size by which Dask accounts for memory."""
         return self.examples.rows.nbytes + 12 * len(self.examples.codes)
 
     @property
     def threads(self) -> int:
-        """Threads for a task."""
+        """The number of threads for a task."""
         return worker_threads(self._threads)
 
-    def _moments(self, variance: float) -> Moments:
+    def _compute_moments(self, variance: float) -> Moments:
         rows, weights = self.examples.rows, self.examples.weights
         entries = weights.sum() * rows.shape[1]
         total = float(weights[rows.row_of_entry()] @ rows.data)
         return Moments(float(weights.sum()), total / entries if entries > 0 else 0.0, variance)
-
-
-def worker_threads(threads: int | None) -> int:
-    """Threads for a task; None is as many as its worker has."""
-    return threads or int(get_worker().state.nthreads)
 
 
 # --- Tasks -------------------------------------------------------------------------------------------------
@@ -193,7 +177,7 @@ def worker_threads(threads: int | None) -> int:
 
 @dataclass(frozen=True, eq=False)
 class PolyProblem:
-    """What is solved: a learner's parameters, and what must be known of all rows."""
+    """The problem to solve: a learner's parameters, and facts of all rows."""
 
     learner: PolySVC
     classes: NDArray[Any]
@@ -205,7 +189,7 @@ class PolyProblem:
 
 @dataclass(frozen=True, eq=False)
 class Effort:
-    """From where a problem is solved, how exactly, and with how many passes at most."""
+    """The start, the tolerance and the largest number of passes of a solver."""
 
     start: DualStart | None
     tolerance: float
@@ -214,7 +198,7 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """The solution of the members' problem; of each one-versus-rest problem, the objective and the bound."""
+    """The solution of the members' problem, with objective and bound of each one-versus-rest problem."""
 
     objectives: Vector
     bounds: Vector
@@ -226,39 +210,39 @@ class Solved:
     model: ConjunctionModel | KernelModel | None
 
     def __sizeof__(self) -> int:
-        """For Dask, which weighs what it moves."""
+        """Return the size by which Dask decides what to move."""
         return self.model_nbytes + 64
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What a part says of a model: the losses of rows that are no members, and which rows should be."""
+    """A part's verdict on a model: the losses of rows that are no members, and the rows that should be."""
 
     losses: Vector  # one per problem
     wanted: Places
 
 
-def moments_of(part: PolyPart) -> tuple[int, Moments]:
-    """How many examples there are, and their mean and variance."""
+def get_moments(part: PolyPart) -> tuple[int, Moments]:
+    """Return the number of examples, and their mean and variance."""
     return len(part.examples.codes), part.moments
 
 
-def sampled_places(part: PolyPart, step: int) -> Places:
-    """Every so many examples of each class: they are in the order of their hashes, as good as random."""
+def sample_places(part: PolyPart, step: int) -> Places:
+    """Return every `step`-th example of each class; their order by hash is as good as random."""
     codes = part.examples.codes
     chosen = [np.flatnonzero(codes == code)[::step] for code in np.unique(codes)]
     return np.sort(np.concatenate([np.empty(0, np.int64), *chosen])).astype(np.int32)
 
 
-def members_of(part: PolyPart, members: Places) -> SentExamples:
-    """The members of the part, on their way to the worker that solves."""
-    return part.examples.sent(members)
+def select_members(part: PolyPart, members: Places) -> PackedExamples:
+    """Return the members of the part, packed for the worker that solves."""
+    return part.examples.pack(members)
 
 
-def solve_members(pieces: list[SentExamples], problem: PolyProblem, effort: Effort) -> Solved:
+def solve_members(pieces: list[PackedExamples], problem: PolyProblem, effort: Effort) -> Solved:
     """Solve the problem of the members."""
-    sent = sent_together(*pieces)
-    examples = sent.unpacked(problem.n_features)
+    packed = concatenate_examples(*pieces)
+    examples = packed.unpack(problem.n_features)
     threads = worker_threads(problem.threads)
     learner = clone(problem.learner).set_params(tol=effort.tolerance, max_iter=effort.passes, n_jobs=threads)
     learner.classes_, learner.gamma_, learner.n_features_in_ = (
@@ -274,27 +258,23 @@ def solve_members(pieces: list[SentExamples], problem: PolyProblem, effort: Effo
         objectives=np.array([outcome.objective for outcome in outcomes]),
         bounds=np.array([outcome.bound for outcome in outcomes]),
         passes=max(outcome.rounds for outcome in outcomes),
-        duals=_without_zeros(learner._get_duals(rows, trained)),
+        duals=_drop_zeros(learner._get_duals(rows, trained)),
         storage=learner.storage_,
-        rows_nbytes=sent.nbytes,
-        model_nbytes=_nbytes(model),
+        rows_nbytes=packed.nbytes,
+        model_nbytes=count_bytes(vars(model)),
         model=model,
     )
 
 
-def _without_zeros(duals: DualStart | None) -> DualStart | None:
+def _drop_zeros(duals: DualStart | None) -> DualStart | None:
     if duals is None:
         return None
     used = duals.duals.any(axis=1)
     return DualStart(duals.classes, duals.hashes[used], duals.duals[used])
 
 
-def _nbytes(model: ConjunctionModel | KernelModel) -> int:
-    return sum(int(getattr(value, "nbytes", 0)) for value in vars(model).values())
-
-
-def without_model(solved: Solved) -> Solved:
-    """All but the model, which is large."""
+def drop_model(solved: Solved) -> Solved:
+    """Return the solution without the model, which is large."""
     return replace(solved, model=None)
 
 
@@ -305,9 +285,9 @@ def judge(part: PolyPart, solved: Solved, problem: PolyProblem, members: Places)
     classifier = cast(CompiledClassifier, LazyClassifier(solved.model, part.threads).classifier)
     scores = classifier.score_csr(part.examples.rows, part.threads)
     positive = np.array([1]) if scores.shape[1] == 1 else np.arange(scores.shape[1])
-    lacks = 1.0 - np.where(codes[:, None] == positive, scores, -scores)
-    losses = np.maximum(lacks, 0.0) ** (2 if problem.learner.loss == "squared_hinge" else 1)
+    deficits = 1.0 - np.where(codes[:, None] == positive, scores, -scores)
+    losses = np.maximum(deficits, 0.0) ** (2 if problem.learner.loss == "squared_hinge" else 1)
     costs = problem.learner.C * np.array(problem.factors)[codes] * weights
     costs[members] = 0.0
-    wanted = np.flatnonzero((lacks >= -_SLACK).any(axis=1))
+    wanted = np.flatnonzero((deficits >= -_MARGIN_SLACK).any(axis=1))
     return Verdict(costs @ losses, wanted.astype(np.int32))

@@ -1,10 +1,10 @@
-"""Training trees on the workers of a cluster, as the solvers ask about them."""
+"""Training trees on the workers of a cluster, with the methods that the solvers call."""
 
 from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from unkernel._core import ExampleSet, train_exact_trees_distant, train_sampled_trees_distant
 from unkernel._core import Forest as SubtreeTable
 from unkernel.data.trees.forest import Forest
-from unkernel.distributed.cluster.coordinator import Arguments, Cluster, Spread, placed_blocks
+from unkernel.distributed.cluster.coordinator import Arguments, Broadcast, Cluster
+from unkernel.distributed.cluster.gathered_blocks import place_blocks
+from unkernel.distributed.cluster.interruption import run_interruptibly
 from unkernel.distributed.cluster.packed_vectors import Vector
 from unkernel.distributed.cluster.row_sources import Sources
-from unkernel.distributed.cluster.workers import results
-from unkernel.distributed.cutplane.risks import interruptible
+from unkernel.distributed.cluster.workers import fetch_results
 from unkernel.distributed.tree.tree_tasks import (
     ChosenPlaces,
     CutExamples,
@@ -32,14 +33,14 @@ from unkernel.distributed.tree.tree_tasks import (
     TreePart,
     TreeSurvey,
     add_cut,
-    own_kernels,
-    piece_of_cut,
+    compute_self_kernels,
+    count_forest_bytes,
+    make_cut_piece,
     restore_cuts,
     score_chosen,
     score_sample,
-    sent_bytes,
+    select_trees,
     survey_trees,
-    trees_at,
 )
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
@@ -47,15 +48,15 @@ from unkernel.models import ExampleKernel
 from unkernel.tree.options import ExactOptions, SampledOptions
 from unkernel.tree.training_trees import NO_TREES, TreeTargets
 
-# --- Which example is where ------------------------------------------------------------------------------
+# --- Places of examples ------------------------------------------------------------------------------------
 
 
 class ExamplePlaces:
-    """Where the examples are. They are numbered in the order in which they were given, block after block."""
+    """The places of the examples, which are numbered as they were given, block after block."""
 
     def __init__(self, surveys: list[list[TreeSurvey]]) -> None:
         self.parts = len(surveys)
-        blocks = []  # number, examples, part, and where it begins in the part
+        blocks = []  # number, examples, part, and begin in the part
         for part, found in enumerate(surveys):
             begins = itertools.accumulate((len(block.codes) for block in found), initial=0)
             blocks += [(block.number, len(block.codes), part, begin) for block, begin in zip(found, begins)]  # noqa: B905
@@ -64,15 +65,17 @@ class ExamplePlaces:
         self.examples = int(sizes.sum())
 
     def by_part(self, examples: NDArray[Any]) -> list[tuple[NDArray[np.intp], Places]]:
-        """For each part, which of these examples it has, and where."""
+        """Return for each part which of these examples it has, and their places in it."""
         block = np.searchsorted(self._first, examples, side="right") - 1
         places = (examples - self._first[block] + self._begin[block]).astype(np.int32)
         chosen = [np.flatnonzero(self._part[block] == part) for part in range(self.parts)]
         return [(which, places[which]) for which in chosen]
 
 
-def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArray[Any]]) -> NDArray[Any]:
-    """What parts say about examples, in the order of the examples."""
+def reorder_answers(
+    places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArray[Any]]
+) -> NDArray[Any]:
+    """Return the answers of parts about examples, in the order of the examples."""
     values = np.empty((sum(len(which) for which, _ in places), *answers[0].shape[1:]), answers[0].dtype)
     for (which, _), answer in zip(places, answers, strict=True):
         values[which] = answer
@@ -83,18 +86,18 @@ def in_order(places: list[tuple[NDArray[np.intp], Places]], answers: list[NDArra
 
 
 class ClusterCuts:
-    """Cuts whose examples are on the workers, two questions per round.
+    """Cuts whose examples are on the workers: two questions per round.
 
-    The first returns the scores of a sample, of which each part has some, and the subtrees of those examples
-    that are inside the margin: a piece of the next cut. The second sends the pieces of the other parts to
-    each, which returns the products of its piece with all cuts; their sum is that of the cut.
+    The first asks each part for the scores of its examples of a sample, and for the subtrees of those inside
+    the margin: its piece of the next cut. The second sends the pieces of the other parts to each part, which
+    returns the products of its own piece with all cuts. The sum of these is the product of the cut.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._problem = uuid.uuid4().hex
-        self._cuts: list[list[CutPiece]] = []  # for parts that are made again
+        self._cuts: list[list[CutPiece]] = []  # for parts that are rebuilt
         self._pieces: list[CutPiece] = []  # of the cut of the last sample
 
     def score(
@@ -104,48 +107,45 @@ class ClusterCuts:
         labels: NDArray[np.int8],
         intercept: float,
     ) -> Vector:
-        """The score of each example of a sample, for the cuts with these coefficients."""
+        """Return the score of each example of a sample, for the cuts with these coefficients."""
         split = self._places.by_part(examples)
         shares = [SampleShare(at, labels[which], intercept, 1 / len(examples)) for which, at in split]
-        answers = self._asked(score_sample, lambda k: (alphas, shares[k]))
+        answers = self._ask(score_sample, lambda k: (alphas, shares[k]))
         self._pieces = [piece for _, piece in answers]
-        self._count("samples", examples.nbytes + labels.nbytes + alphas.nbytes * self._places.parts)
-        self._count("scores", 8 * len(examples))
-        return in_order(split, [scores for scores, _ in answers])
+        self._count_traffic("samples", examples.nbytes + labels.nbytes + alphas.nbytes * self._places.parts)
+        self._count_traffic("scores", 8 * len(examples))
+        return reorder_answers(split, [scores for scores, _ in answers])
 
     def add(self, examples: NDArray[np.int32], coefficients: Vector) -> Vector:
-        """The products of a new cut with all cuts, it being the last."""
+        """Add a cut, and return its products with all cuts, itself the last."""
         own = [CutExamples(at, coefficients[which]) for which, at in self._places.by_part(examples)]
         pieces, self._pieces = self._pieces, []
         if [piece.examples for piece in pieces] != [len(part.places) for part in own]:  # there was no sample
-            pieces = self._cluster.directly(piece_of_cut, lambda k: (own[k],))
-        products: Vector = np.sum(self._asked(add_cut, lambda k: (_of_others(pieces, k), own[k])), axis=0)
+            pieces = self._cluster.ask_directly(make_cut_piece, lambda k: (own[k],))
+        products: Vector = np.sum(self._ask(add_cut, lambda k: (_without_own(pieces, k), own[k])), axis=0)
         self._cuts.append(pieces)
         received = sum(piece.nbytes for piece in pieces)
-        self._count("cuts", 12 * len(examples) + received * self._places.parts)
-        self._count("products", products.nbytes * self._places.parts)
+        self._count_traffic("cuts", 12 * len(examples) + received * self._places.parts)
+        self._count_traffic("products", products.nbytes * self._places.parts)
         return products
 
-    def _known(self) -> KnownCuts:
-        return KnownCuts(self._problem, len(self._cuts))
+    def _ask(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
+        """Ask all parts, which must know all cuts."""
+        known = KnownCuts(self._problem, len(self._cuts))
 
-    def _asked(self, task: Callable[..., Any], arguments: Arguments) -> list[Any]:
-        """Ask until all parts know all cuts."""
-        known = self._known()
-        while True:
-            answers = self._cluster.directly(task, lambda k: (known, *arguments(k)))
-            lost = [part for part, answer in enumerate(answers) if answer is None]
-            if not lost:
-                return answers
-            self._cluster.directly(restore_cuts, lambda _: (known, self._cuts), lost)
-            self._count("restored", len(lost) * sum(piece.nbytes for cut in self._cuts for piece in cut))
+        def restore(parts: Sequence[int]) -> None:
+            self._cluster.ask_directly(restore_cuts, lambda _: (known, self._cuts), parts)
+            cut_bytes = sum(piece.nbytes for cut in self._cuts for piece in cut)
+            self._count_traffic("restored", len(parts) * cut_bytes)
 
-    def _count(self, purpose: str, sent: int) -> None:
-        self._cluster.traffic[purpose] += sent
+        return self._cluster.ask_directly(task, lambda k: (known, *arguments(k)), restore=restore)
+
+    def _count_traffic(self, purpose: str, nbytes: int) -> None:
+        self._cluster.traffic[purpose] += nbytes
 
 
-def _of_others(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
-    """Without that of the part itself, which has it."""
+def _without_own(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
+    """Replace the piece of the part itself, which has it, by None."""
     return [None if k == part else piece for k, piece in enumerate(pieces)]
 
 
@@ -153,18 +153,18 @@ def _of_others(pieces: list[CutPiece], part: int) -> list[CutPiece | None]:
 
 
 class FetchedTrees:
-    """Examples that the client has, each fetched once from the worker that has it."""
+    """Examples that the client has fetched from the workers, each once."""
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces) -> None:
         self._cluster = cluster
         self._places = places
         self._table = SubtreeTable()
         self._roots: dict[str, NDArray[np.int32]] = {}
-        self._number = np.full(places.examples, -1, np.int32)  # of each example among those that are here
+        self._number = np.full(places.examples, -1, np.int32)  # of each example among those fetched
         self._count = 0
 
     def select(self, examples: NDArray[Any]) -> Forest:
-        """Some of the examples; their table may have subtrees of others."""
+        """Return some of the examples; their table may have subtrees of others."""
         unknown = np.unique(examples[self._number[examples] < 0])
         if len(unknown):
             self._fetch(unknown)
@@ -173,21 +173,21 @@ class FetchedTrees:
 
     def _fetch(self, examples: NDArray[Any]) -> None:
         split = self._places.by_part(examples)
-        found = self._cluster.directly(trees_at, lambda k: (split[k][1],))
+        found = self._cluster.ask_directly(select_trees, lambda k: (split[k][1],))
         for name in found[0].trees:
             absorbed = [np.asarray(self._table.absorb(forest.table, forest.trees[name])) for forest in found]
             known = self._roots.get(name, np.empty(0, np.int32))
-            self._roots[name] = np.concatenate([known, in_order(split, absorbed)])
+            self._roots[name] = np.concatenate([known, reorder_answers(split, absorbed)])
         self._number[examples] = np.arange(self._count, self._count + len(examples))
         self._count += len(examples)
-        self._cluster.traffic["trees"] += sum(map(sent_bytes, found))
+        self._cluster.traffic["trees"] += sum(map(count_forest_bytes, found))
 
 
 class ClusterExamples:
-    """Examples on the workers, as the exact learner asks about them.
+    """Examples on the workers, with the methods that the exact learner calls.
 
-    Workers score all examples, which takes most of the time. The kernels of the examples that the learner
-    works with are computed by the client, which fetches these.
+    The workers score all examples, which takes most of the time. The client fetches the examples that the
+    learner works with, and computes their kernels.
     """
 
     def __init__(self, cluster: Cluster, places: ExamplePlaces, kernel: ExampleKernel, trees: FetchedTrees):
@@ -197,28 +197,28 @@ class ClusterExamples:
         self._trees = trees
 
     def self_kernels(self) -> Vector:
-        """The kernel of each example with itself."""
+        """Return the kernel of each example with itself."""
         everything = self._places.by_part(np.arange(self._places.examples))
         self._cluster.traffic["scores"] += 8 * self._places.examples
-        return in_order(everything, self._cluster.each(own_kernels, lambda _: ()))
+        return reorder_answers(everything, self._cluster.ask(compute_self_kernels, lambda _: ()))
 
     def here(self, examples: NDArray[np.int32]) -> ExampleSet:
-        """Some examples, to compute kernels of here."""
+        """Fetch some examples, to compute their kernels on the client."""
         return self._kernel.examples(self._trees.select(examples), indexed=True)
 
     def scores(
         self, support: NDArray[np.int32], coefficients: NDArray[np.float64], examples: NDArray[np.int32]
     ) -> Vector:
-        """The scores of some examples, for support examples with these coefficients, row after row."""
+        """Return the scores of some examples, for support examples with these coefficients, in C order."""
         cluster = self._cluster
         split = self._places.by_part(examples)
         chosen = [ChosenPlaces.of(at, size) for (_, at), size in zip(split, cluster.rows, strict=True)]
-        sent = Spread(cluster, Support(self._trees.select(support).compact(), coefficients))
-        answers = cluster.each(score_chosen, lambda k: (sent, chosen[k]))
-        cluster.traffic["support"] += sent.message.nbytes * len(cluster.workers)
+        support_trees = Broadcast(cluster, Support(self._trees.select(support).compact(), coefficients))
+        answers = cluster.ask(score_chosen, lambda k: (support_trees, chosen[k]))
+        cluster.traffic["support"] += support_trees.message.nbytes * len(cluster.workers)
         cluster.traffic["places"] += sum(part.listed.nbytes for part in chosen)
         cluster.traffic["scores"] += sum(answer.nbytes for answer in answers)
-        return in_order(split, answers).ravel()
+        return reorder_answers(split, answers).ravel()
 
 
 # --- The examples ------------------------------------------------------------------------------------------
@@ -226,45 +226,45 @@ class ClusterExamples:
 
 @dataclass(frozen=True, eq=False)
 class GatheredTrees:
-    """Blocks of trees on the workers, one list per part, and what was seen of them."""
+    """Blocks of trees on the workers, one list per part, and surveys of them."""
 
     client: Client
     blocks: list[Future]
     surveys: list[list[TreeSurvey]]
 
-    def in_order(self) -> list[TreeSurvey]:
-        """What was seen of the blocks, in the order in which they were given."""
+    def sort_surveys(self) -> list[TreeSurvey]:
+        """Return the surveys of the blocks as these were given."""
         return sorted((seen for part in self.surveys for seen in part), key=lambda seen: seen.number)
 
     def labels(self) -> NDArray[Any]:
-        """The label of each example."""
-        found = [seen.labels[seen.codes] for seen in self.in_order() if len(seen.codes)]
+        """Return the label of each example."""
+        found = [seen.labels[seen.codes] for seen in self.sort_surveys() if len(seen.codes)]
         if len({labels.dtype.kind in "OUS" for labels in found}) > 1:
             raise ValueError("the labels of some blocks are numbers, and those of others are text")
         return np.concatenate(found)
 
     def weights(self) -> Vector | None:
-        """The weight of each example, if they have weights, checked."""
-        found = [seen.weights for seen in self.in_order() if len(seen.codes)]
+        """Return the checked weight of each example, or None."""
+        found = [seen.weights for seen in self.sort_surveys() if len(seen.codes)]
         given = [weights for weights in found if weights is not None]
         if given and len(given) < len(found):
             raise ValueError("some blocks have weights and some have none: all have them, or none has")
         return check_weights(np.concatenate(given), self.labels()) if given else None
 
     def tree_channels(self) -> list[str]:
-        """The channels of trees that any block has; examples with vectors are refused."""
-        filled = [seen for seen in self.in_order() if len(seen.codes)]
+        """Return the channels of trees that any block has; refuse examples with vectors."""
+        filled = [seen for seen in self.sort_surveys() if len(seen.codes)]
         if any(seen.vector_channels for seen in filled):
             raise ValueError(
-                "the examples have vectors, and only trees can be compared on a cluster: leave the vectors "
-                "out, or train a TreeSVC on one machine"
+                "the examples have vectors, but a cluster compares only trees: leave the vectors out, or "
+                "train a TreeSVC on one machine"
             )
         if not any(seen.has_trees for seen in filled):
             raise ValueError(NO_TREES)
         return list(dict.fromkeys(name for seen in filled for name in seen.tree_channels))
 
-    def to_parts(self, kernel: ExampleKernel, threads: int | None) -> Cluster:
-        """Count the subtrees of the blocks, which are forgotten."""
+    def pack_parts(self, kernel: ExampleKernel, threads: int | None) -> Cluster:
+        """Count the subtrees of each list of blocks, which becomes a part."""
         channels = self.tree_channels()
         parts = []
         for number, blocks in enumerate(self.blocks):
@@ -275,8 +275,8 @@ class GatheredTrees:
 
 def gather_trees(client: Client, sources: Sources) -> GatheredTrees:
     """Have the workers read, check and survey their blocks."""
-    blocks = [placed for _, placed in placed_blocks(client, sources)]
-    surveys = results(client, [client.submit(survey_trees, part, pure=False) for part in blocks])
+    blocks = [placed for _, placed in place_blocks(client, sources)]
+    surveys = fetch_results(client, [client.submit(survey_trees, part, pure=False) for part in blocks])
     filled = [k for k, part in enumerate(surveys) if any(len(seen.codes) for seen in part)]
     if not filled:
         raise ValueError("there are no trees to train on")
@@ -285,7 +285,7 @@ def gather_trees(client: Client, sources: Sources) -> GatheredTrees:
 
 @dataclass(frozen=True, eq=False)
 class ClusterTrees:
-    """Examples on the workers; the client has their labels and weights."""
+    """Examples on the workers, with their labels and weights on the client."""
 
     cluster: Cluster
     places: ExamplePlaces
@@ -299,9 +299,9 @@ class ClusterTrees:
     def train_sampled(
         self, options: SampledOptions, positive: int, on_progress: OnProgress
     ) -> dict[str, Any]:
-        """Solve one problem."""
+        """Solve one problem by sampled cuts."""
         cuts = ClusterCuts(self.cluster, self.places)
-        return interruptible(
+        return run_interruptibly(
             lambda: dict(
                 train_sampled_trees_distant(
                     options,
@@ -316,9 +316,9 @@ class ClusterTrees:
         )
 
     def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
-        """Solve all problems at once."""
+        """Solve all problems exactly."""
         examples = ClusterExamples(self.cluster, self.places, self.kernel, self.fetched)
-        solved = interruptible(
+        solved = run_interruptibly(
             lambda: {
                 "problems": train_exact_trees_distant(
                     options,
@@ -335,5 +335,5 @@ class ClusterTrees:
         return [dict(one) for one in solved["problems"]]
 
     def select(self, places: NDArray[Any]) -> Forest:
-        """Some of the examples, fetched from the workers."""
+        """Fetch some of the examples from the workers."""
         return self.fetched.select(places).compact()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 from dask.distributed import Client
-from sklearn.base import _fit_context, clone
 
-from unkernel.distributed.base import OnCluster
-from unkernel.distributed.cluster.coordinator import wait_for_a_worker
+from unkernel.distributed.base import ClassifierOnCluster, cluster_constraints
+from unkernel.distributed.cluster.workers import wait_for_worker
 from unkernel.distributed.tree.shards import ClusterTrees, ExamplePlaces, FetchedTrees, gather_trees
 from unkernel.distributed.tree.tree_sources import open_tree_sources
 from unkernel.learners.progress import OnProgress
@@ -18,7 +16,7 @@ from unkernel.tree import TreeSVC
 from unkernel.tree.training_trees import TreeTargets
 
 
-class DaskTreeSVC(OnCluster, TreeSVC):
+class DaskTreeSVC(ClassifierOnCluster, TreeSVC):
     """Support vector classification with tree kernels on a Dask cluster.
 
     This is :class:`~unkernel.TreeSVC` with the trees on the workers; the client keeps their labels and
@@ -59,14 +57,14 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     class_weight : dict, "balanced" or None, default=None
         Factors of C for each class; "balanced" gives all classes the same total weight.
     n_jobs : int or None, default=None
-        Number of threads of the client, and of a worker for a task; None means 1 for the client, and as many
-        as it has for a worker.
+        Number of threads of the client, and of a worker for a task; None means 1 for the client, and all
+        threads of a worker.
     random_state : int, RandomState or None, default=None
         Seed of the samples that "sampled" draws.
     verbose : int, default=0
-        1 prints what was chosen and how training ended; 2 adds one line per second.
+        1 prints the chosen solver and how training ended; 2 adds one line per second.
     client : distributed.Client, default=None
-        The Dask client; None uses the client that was made last.
+        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
@@ -89,11 +87,11 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     model_ : TreeModel
         The fitted model.
     traffic_ : dict
-        Bytes that were sent during training, by purpose, summed over the workers.
+        Bytes sent during training, by purpose, summed over the workers.
     n_parts_ : int
-        Number of parts that the trees were in, one per worker.
+        Number of parts of the trees, one per worker.
     n_recoveries_ : int
-        Number of tasks that were repeated because a worker was lost.
+        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -111,24 +109,11 @@ class DaskTreeSVC(OnCluster, TreeSVC):
     array(['person'], dtype='<U6')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in TreeSVC._parameter_constraints.items()
-            if name
-            not in (
-                "combine",
-                "tree_weight",
-                "vector_kernel",
-                "degree",
-                "gamma",
-                "coef0",
-                "normalize_vectors",
-                "warm_start",
-            )
-        },
-        **OnCluster._beyond_local,
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = cluster_constraints(
+        TreeSVC,
+        *("combine", "tree_weight", "vector_kernel", "degree", "gamma", "coef0", "normalize_vectors"),
+        "warm_start",
+    )
 
     def __init__(
         self,
@@ -175,7 +160,7 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         Parameters
         ----------
         X : list of trees, Forest, dask bag, list of delayed or futures, or path
-            Training trees: those of this process, as for :class:`~unkernel.TreeSVC`, which are sent to the
+            Training trees: trees of this process, as for :class:`~unkernel.TreeSVC`, which are sent to the
             workers; a bag of pairs ``(tree, label)``; delayed objects or futures of blocks
             ``(trees, y[, weights])``; or a file, a pattern such as ``"part-*.dat"`` or a list of
             ``pathlib.Path``, in a format of :func:`~unkernel.read_trees` that has labels. Workers read files
@@ -190,77 +175,25 @@ class DaskTreeSVC(OnCluster, TreeSVC):
         DaskTreeSVC
             The fitted estimator itself.
         """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(self, X: Any, y: Any, sample_weight: Any, on_progress: OnProgress | None) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : list of trees, Forest, dask bag, list of delayed or futures, or path
-            Training trees, as in :meth:`fit`.
-        y : array-like of shape (n_samples,) or None
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None
-            Factors of C for each tree.
-        on_progress : callable or None
-            Called with the state of the solver about twenty times per second.
-
-        Returns
-        -------
-        DaskTreeSVC
-            The fitted estimator itself.
-        """
-        trees = self._spread(X, y, sample_weight)
-        self._train_and_keep(trees, on_progress)
-        self._note_traffic(trees.cluster)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The trees are sent to the workers and counted once. ``traffic_`` of a fitted copy counts what was sent
-        until it was fitted.
-
-        Parameters
-        ----------
-        X : list of trees, Forest, dask bag, list of delayed or futures, or path
-            Training trees, as in :meth:`fit`.
-        y : array-like of shape (n_samples,) or None
-            Class labels.
-        Cs : iterable of float
-            Values of C.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each tree.
-
-        Returns
-        -------
-        list of DaskTreeSVC
-            One fitted copy of this estimator for each C.
-        """
-        trees = clone(self)._spread(X, y, sample_weight)
-        fitted = []
-        for copy in self._copy_with_each(Cs):
-            copy._train_and_keep(trees, None)
-            copy._note_traffic(trees.cluster)
-            fitted.append(copy)
-        return fitted
-
-    def _spread(self, X: Any, y: Any, sample_weight: Any) -> ClusterTrees:
-        """Read and count the trees on the workers; what is known of them here."""
-        client = self._client()
-        wait_for_a_worker(client)
+    def _distribute(self, X: Any, y: Any, sample_weight: Any, _zero_based: Any) -> ClusterTrees:
+        """Read and count the trees on the workers."""
+        client = self._get_client()
+        wait_for_worker(client)
         found = gather_trees(client, open_tree_sources(client, X, y, sample_weight))
         targets = TreeTargets.of(found.labels(), found.weights(), self.class_weight)
-        kernel = self._kernel_of_trees()
-        cluster = found.to_parts(kernel, self._worker_threads())
+        kernel = self._make_tree_kernel()
+        cluster = found.pack_parts(kernel, self._worker_threads())
         places = ExamplePlaces(found.surveys)
         return ClusterTrees(cluster, places, kernel, targets, FetchedTrees(cluster, places))
 
-    def _kernel_of_trees(self) -> ExampleKernel:
+    def _solve_on(self, examples: ClusterTrees, _start: Any, on_progress: OnProgress | None) -> None:
+        self._train_and_keep(examples, on_progress)
+        self._note_traffic(examples.cluster)
+
+    def _make_tree_kernel(self) -> ExampleKernel:
         return ExampleKernel(
             tree=self.kernel,
             decay=float(self.decay),

@@ -1,4 +1,4 @@
-"""Training trees in all the forms they come in, as blocks that workers make and can make again."""
+"""Training trees from any source, as blocks that workers make and can make again."""
 
 from __future__ import annotations
 
@@ -14,50 +14,53 @@ from dask.distributed import Client, Future
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from unkernel.data.trees.forest import Forest, as_forest
-from unkernel.distributed.cluster.row_sources import Sources, file_names, file_size, futures_behind
+from unkernel.distributed.cluster.row_sources import (
+    Sources,
+    find_futures,
+    guess_file_size,
+    list_files,
+    refuse_arrays,
+)
 from unkernel.distributed.tree.tree_tasks import (
+    make_tree_block,
+    make_tree_block_of_pairs,
+    make_tree_block_of_tuple,
     read_tree_block,
-    tree_block_of,
-    tree_block_of_pairs,
-    tree_block_of_tuple,
 )
 
 
 def open_tree_sources(client: Client, X: Any, y: Any, sample_weight: Any) -> Sources:
-    """The blocks of whatever X is, and of the y and sample_weight that are given beside it."""
+    """Return the blocks of X from any source, and of the y and sample_weight that come with it."""
     if _is_files(X):
-        _check_alone("files have their own labels, and no weights: X only", y, sample_weight)
-        names = file_names(X)
+        refuse_arrays("files have their own labels, and no weights: X only", y, sample_weight)
+        names = list_files(X)
         blocks = [dask.delayed(read_tree_block)(number, name) for number, name in enumerate(names)]
-        return Sources(blocks, [file_size(name) for name in names], [None] * len(names), True)
+        return Sources(blocks, [guess_file_size(name) for name in names], [None] * len(names), True)
     if isinstance(X, list) and X and all(isinstance(block, Delayed | Future) for block in X):
-        _check_alone(
+        refuse_arrays(
             "blocks have their own labels and weights, (trees, y[, weights]): X only", y, sample_weight
         )
-        blocks = [dask.delayed(tree_block_of_tuple)(number, item) for number, item in enumerate(X)]
+        blocks = [dask.delayed(make_tree_block_of_tuple)(number, item) for number, item in enumerate(X)]
         return Sources(blocks, [1.0] * len(X), [item if isinstance(item, Future) else None for item in X])
     if is_dask_collection(X) and hasattr(X, "to_delayed"):
-        _check_alone("a bag has its own labels, (tree, label): X only", y, sample_weight)
+        refuse_arrays("a bag has its own labels, (tree, label): X only", y, sample_weight)
         partitions = X.to_delayed()
-        blocks = [dask.delayed(tree_block_of_pairs)(number, part) for number, part in enumerate(partitions)]
-        return Sources(blocks, [1.0] * len(blocks), futures_behind(X, partitions))
-    return _of_client(X, y, sample_weight, len(client.nthreads()))
+        blocks = [
+            dask.delayed(make_tree_block_of_pairs)(number, part) for number, part in enumerate(partitions)
+        ]
+        return Sources(blocks, [1.0] * len(blocks), find_futures(X, partitions))
+    return _from_client(X, y, sample_weight, len(client.nthreads()))
 
 
 def _is_files(X: Any) -> bool:
-    """A path or pattern, or a list of paths; a list of strings has trees."""
+    """Return whether X is a path or pattern, or a list of paths; a list of strings has trees."""
     if isinstance(X, str | os.PathLike):
         return True
     return isinstance(X, list) and len(X) > 0 and all(isinstance(path, os.PathLike) for path in X)
 
 
-def _check_alone(message: str, *beside: Any) -> None:
-    if any(other is not None for other in beside):
-        raise ValueError(message)
-
-
-def _of_client(X: Any, y: Any, sample_weight: Any, workers: int) -> Sources:
-    """Sent to the workers in blocks of as many trees each. Strings are sent as they are, and parsed there."""
+def _from_client(X: Any, y: Any, sample_weight: Any, workers: int) -> Sources:
+    """Divide trees of the client into equal blocks. The workers parse those that are strings."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     is_text = isinstance(X, list | tuple) and all(isinstance(tree, str) for tree in X)
@@ -72,6 +75,6 @@ def _of_client(X: Any, y: Any, sample_weight: Any, workers: int) -> Sources:
         sent = some.compact() if isinstance(some, Forest) else some
         others = [None if array is None else array[begin:end] for array in (labels, weights)]
         trees_sent = dask.delayed(sent, traverse=False)
-        blocks.append(dask.delayed(tree_block_of)(number, trees_sent, *others, first=begin))
+        blocks.append(dask.delayed(make_tree_block)(number, trees_sent, *others, first=begin))
         sizes.append(float(end - begin))
     return Sources(blocks, sizes, [None] * len(blocks))

@@ -1,9 +1,8 @@
-"""What workers hold and do for tree kernels: parts of the trees, and the functions that tasks call on them.
+"""The tasks of tree kernels: parts of the trees, and the questions to them.
 
-As with rows (worker_tasks.py), a part is made by a pure function of blocks that Dask can make again. Beside
-its trees a part remembers the cuts of the problem at hand, which all parts know in the same order; a part
-that came back has none, says so, and is given them again. A task names how many cuts there are, so one that
-runs twice does no harm.
+As with rows, a part is made by a pure function of blocks that Dask can repeat. Beside its trees, a part
+remembers the cuts of the current problem, which all parts know in the same order. A rebuilt part has none,
+says so, and is given them again. A task holds the number of cuts, so one that runs twice does no harm.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dask.distributed import get_worker
 from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 
@@ -25,21 +23,23 @@ from unkernel._core import TreeCuts, example_machine, self_kernels
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.trees.forest import Forest, as_forest, has_trees
 from unkernel.data.trees.tree_files import read_trees
-from unkernel.distributed.cluster.packed_vectors import Vector
+from unkernel.distributed.cluster.packed_vectors import Payload, Vector
+from unkernel.distributed.cluster.row_blocks import open_if_remote
+from unkernel.distributed.cluster.row_parts import worker_threads
 from unkernel.errors import FormatError
 from unkernel.models import ExampleKernel
 
 Places = NDArray[np.int32]  # of examples in their part
 WeightedSubtrees = tuple[SubtreeTable, NDArray[np.float64]]  # weights are channels x subtrees
 
-# --- Blocks of trees, as they come -----------------------------------------------------------------------
+# --- Blocks of trees ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class TreeBlock:
-    """Trees and what belongs to them; `number` is the place of the block among all blocks.
+    """Trees with their labels and weights; `number` is the place of the block among all blocks.
 
-    Weights are checked where all of them are known: those of one block may be all 0.
+    The client checks the weights of all blocks together, because those of one may all be 0.
     """
 
     number: int
@@ -48,8 +48,8 @@ class TreeBlock:
     weights: NDArray[Any] | None
 
 
-def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None, *, first: int = 0) -> TreeBlock:
-    """A checked block of trees and labels; errors count trees from `first` on."""
+def make_tree_block(number: int, trees: Any, y: Any, weights: Any = None, *, first: int = 0) -> TreeBlock:
+    """Return a checked block of trees and labels; errors count trees from `first` on."""
     check_inputs(y, weights)
     if y is None:
         raise ValueError("trees need labels: give y, or blocks (trees, y)")
@@ -60,26 +60,26 @@ def tree_block_of(number: int, trees: Any, y: Any, weights: Any = None, *, first
     return TreeBlock(number, forest, labels, given)
 
 
-def tree_block_of_tuple(number: int, block: Any) -> TreeBlock:
-    """A block of (trees, y[, weights])."""
-    with _naming(f"block {number}"):
+def make_tree_block_of_tuple(number: int, block: Any) -> TreeBlock:
+    """Return the block of a tuple (trees, y[, weights])."""
+    with _locate_errors(f"block {number}"):
         if not isinstance(block, tuple | list) or not 2 <= len(block) <= 3:
             raise ValueError(f"a block is a tuple (trees, y[, weights]), got {type(block).__name__}")
-        return tree_block_of(number, *block)
+        return make_tree_block(number, *block)
 
 
-def tree_block_of_pairs(number: int, partition: Iterable[Any]) -> TreeBlock:
-    """A block of the pairs (tree, label) in a partition of a bag."""
+def make_tree_block_of_pairs(number: int, partition: Iterable[Any]) -> TreeBlock:
+    """Return the block of the pairs (tree, label) in a partition of a bag."""
     pairs = list(partition)
-    with _naming(f"partition {number}"):
+    with _locate_errors(f"partition {number}"):
         if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
             raise ValueError("a bag of trees has pairs (tree, label)")
-        return tree_block_of(number, [tree for tree, _ in pairs], [label for _, label in pairs])
+        return make_tree_block(number, [tree for tree, _ in pairs], [label for _, label in pairs])
 
 
 @contextmanager
-def _naming(place: str) -> Iterator[None]:
-    """Errors say in which block they are."""
+def _locate_errors(place: str) -> Iterator[None]:
+    """Add the block or partition to errors."""
     try:
         yield
     except FormatError as error:
@@ -90,25 +90,17 @@ def _naming(place: str) -> Iterator[None]:
 
 
 def read_tree_block(number: int, path: str) -> TreeBlock:
-    """A file of trees and labels of this machine, or one that fsspec can open."""
-    if "://" in path:
-        import fsspec
-
-        with fsspec.open(path, "rb") as file:
-            found = read_trees(file)
-    else:
-        found = read_trees(path)
+    """Read a file of trees and labels, which may have any address that fsspec can open."""
+    with open_if_remote(path) as file:
+        found = read_trees(file)
     if found.y is None:
         raise ValueError(f"{path} has trees without labels")
     return TreeBlock(number, found.X, found.y, None)
 
 
-# --- What must be known of all parts before training ------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class TreeSurvey:
-    """What the client must know of the examples of a block."""
+    """Facts of the examples of a block that the client must know before training."""
 
     number: int
     labels: NDArray[Any]  # each once
@@ -120,7 +112,7 @@ class TreeSurvey:
 
 
 def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
-    """Look over the blocks of a part."""
+    """Survey the blocks of a part."""
     found = []
     for block in blocks:
         labels, codes = np.unique(block.y, return_inverse=True)
@@ -136,7 +128,7 @@ def survey_trees(blocks: list[TreeBlock]) -> list[TreeSurvey]:
 
 @dataclass(frozen=True, eq=False)
 class TreePacking:
-    """How blocks become a part."""
+    """The parameters of packing blocks into a part."""
 
     number: int
     kernel: ExampleKernel
@@ -146,54 +138,54 @@ class TreePacking:
 
 @dataclass(frozen=True, eq=False)
 class KnownCuts:
-    """The cuts that a part must know when it is asked."""
+    """The cuts that a part must know to answer."""
 
-    problem: str  # tells it from others
+    problem: str  # no other problem has this name
     count: int
 
 
 class TreePart:
-    """Examples on a worker. They stay there: Dask makes them again elsewhere rather than moving them."""
+    """Examples on a worker. They stay there: Dask rebuilds them elsewhere rather than moving them."""
 
     def __init__(self, blocks: list[TreeBlock], packing: TreePacking) -> None:
         self.number = packing.number
-        self.forest = _joined_forest(blocks, packing.channels)
-        self.threads = packing.threads or int(get_worker().state.nthreads)
+        self.forest = _merge_forests(blocks, packing.channels)
+        self.threads = worker_threads(packing.threads)
         self.kernel = packing.kernel
         self.examples = packing.kernel.examples(self.forest, threads=self.threads)
         self._problem = ""
         self._cuts: TreeCuts | None = None
-        self._own_piece: tuple[CutExamples, WeightedSubtrees] | None = None  # of the cut that is to come
+        self._own_piece: tuple[CutExamples, WeightedSubtrees] | None = None  # of the next cut
         self.lock = threading.Lock()
 
     def __sizeof__(self) -> int:
-        """For Dask's account of memory."""
+        """Return the size by which Dask accounts for memory."""
         return int(self.forest.nbytes) + 512 * len(self.forest)
 
     def __reduce__(self) -> Any:
         raise TypeError("a part of the training trees stays on its worker")
 
     def cuts_of(self, problem: str) -> TreeCuts:
-        """The cuts of a problem that the part knows; those of another are forgotten."""
+        """Return the cuts of a problem that the part knows, and forget those of another."""
         if self._cuts is None or self._problem != problem:
             self.forget_cuts(problem)
         assert self._cuts is not None
         return self._cuts
 
     def forget_cuts(self, problem: str) -> None:
-        """Begin a problem."""
+        """Begin a problem without cuts."""
         self._problem, self._cuts = problem, TreeCuts(self.kernel.core(), self.examples)
 
-    def own_piece(self, own: CutExamples) -> WeightedSubtrees:
-        """What the part contributes to a cut; the last is remembered, as it is asked for twice."""
+    def make_piece(self, own: CutExamples) -> WeightedSubtrees:
+        """Return what the part contributes to a cut; the last piece is kept, because it is needed twice."""
         if self._own_piece is None or not self._own_piece[0].same_as(own):
             table, weights = self.cuts_of(self._problem).weighted_trees(own.places, own.coefficients)
             self._own_piece = own, (table, np.asarray(weights))
         return self._own_piece[1]
 
 
-def _joined_forest(blocks: list[TreeBlock], channels: list[str]) -> Forest:
-    """All blocks as one forest, with the channels that all parts have."""
+def _merge_forests(blocks: list[TreeBlock], channels: list[str]) -> Forest:
+    """Return all blocks as one forest, with the channels of all parts."""
     if len(blocks) == 1 and list(blocks[0].forest.trees) == channels:
         return blocks[0].forest
     table = SubtreeTable()
@@ -210,24 +202,15 @@ def _joined_forest(blocks: list[TreeBlock], channels: list[str]) -> Forest:
 
 
 @dataclass(frozen=True, eq=False)
-class CutPiece:
-    """What the examples of one part contribute to a cut: distinct subtrees, with their weights."""
+class CutPiece(Payload):
+    """The contribution of one part's examples to a cut: distinct subtrees with their weights."""
 
     examples: int
     arrays: dict[str, NDArray[Any]]  # of the table of subtrees
     weights: NDArray[np.float64]  # channels x subtrees
 
-    @property
-    def nbytes(self) -> int:
-        """What is sent, but for a few bytes."""
-        return int(self.weights.nbytes + sum(array.nbytes for array in self.arrays.values()))
-
-    def __sizeof__(self) -> int:
-        """For Dask, which weighs what it moves."""
-        return self.nbytes + 64
-
-    def unpacked(self) -> WeightedSubtrees:
-        """As the core takes it."""
+    def unpack(self) -> WeightedSubtrees:
+        """Return the piece as the core takes it."""
         return SubtreeTable.from_arrays(**self.arrays), self.weights
 
 
@@ -239,7 +222,7 @@ class CutExamples:
     coefficients: Vector
 
     def same_as(self, other: CutExamples) -> bool:
-        """Whether examples and coefficients are the same."""
+        """Return whether examples and coefficients are the same."""
         return np.array_equal(self.places, other.places) and np.array_equal(
             self.coefficients, other.coefficients
         )
@@ -255,7 +238,7 @@ class SampleShare:
     weight: float  # of an example in the whole sample
 
     def inside_margin(self, scores: Vector) -> CutExamples:
-        """Those that belong to the cut, each once."""
+        """Return the examples that belong to the cut, each once."""
         inside = np.flatnonzero(self.labels * (scores + self.intercept) < 1.0)
         places = self.places[inside]
         is_first = np.diff(places, prepend=-1) != 0
@@ -266,41 +249,41 @@ class SampleShare:
 def score_sample(
     part: TreePart, known: KnownCuts, alphas: Vector, sample: SampleShare
 ) -> tuple[Vector, CutPiece] | None:
-    """Scores, for the cuts with these coefficients, and what the part contributes to the cut of the sample.
+    """Return scores for the cuts with these coefficients, and the part's piece of the cut of the sample.
 
-    None if the part lacks cuts.
+    The answer is None if the part has lost its cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)
         if len(cuts) != known.count:
             return None
         scores = np.asarray(cuts.score(alphas, sample.places, part.threads))
-        return scores, _sent_piece(part, sample.inside_margin(scores))
+        return scores, _pack_piece(part, sample.inside_margin(scores))
 
 
-def piece_of_cut(part: TreePart, own: CutExamples) -> CutPiece:
-    """What the part contributes to a cut."""
+def make_cut_piece(part: TreePart, own: CutExamples) -> CutPiece:
+    """Return the part's piece of a cut."""
     with part.lock:
-        return _sent_piece(part, own)
+        return _pack_piece(part, own)
 
 
-def _sent_piece(part: TreePart, own: CutExamples) -> CutPiece:
-    table, weights = part.own_piece(own)
+def _pack_piece(part: TreePart, own: CutExamples) -> CutPiece:
+    table, weights = part.make_piece(own)
     return CutPiece(len(own.places), dict(table.arrays()), weights)
 
 
 def add_cut(
     part: TreePart, known: KnownCuts, pieces: list[CutPiece | None], own: CutExamples
 ) -> Vector | None:
-    """Add a cut; the products of what the part contributes to it with all cuts, it being the last.
+    """Add a cut, and return the products of the part's piece with all cuts, the new one last.
 
-    The part's own piece is not sent: it is None. The answer is None if the part lacks cuts.
+    The part has its own piece, so None is sent for it. The answer is None if the part has lost its cuts.
     """
     with part.lock:
         cuts = part.cuts_of(known.problem)
         if len(cuts) == known.count:
-            mine = part.own_piece(own)
-            cuts.add([mine if piece is None else piece.unpacked() for piece in pieces])
+            mine = part.make_piece(own)
+            cuts.add([mine if piece is None else piece.unpack() for piece in pieces])
         if len(cuts) != known.count + 1:
             return None
         return np.asarray(cuts.products(own.places, own.coefficients, part.threads))
@@ -312,14 +295,14 @@ def restore_cuts(part: TreePart, known: KnownCuts, all_pieces: list[list[CutPiec
         part.forget_cuts(known.problem)
         cuts = part.cuts_of(known.problem)
         for pieces in all_pieces:
-            cuts.add([piece.unpacked() for piece in pieces])
+            cuts.add([piece.unpack() for piece in pieces])
 
 
 # --- Tasks of the exact learner ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class Support:
+class Support(Payload):
     """Examples with a coefficient for each problem, which score all others."""
 
     forest: Forest
@@ -327,42 +310,38 @@ class Support:
 
     @functools.cached_property
     def nbytes(self) -> int:
-        """What is sent, but for a few bytes."""
-        return sent_bytes(self.forest) + self.coefficients.nbytes
-
-    def __sizeof__(self) -> int:
-        """For Dask, which weighs what it moves."""
-        return self.nbytes + 64
+        """The number of bytes to be sent, except for a few."""
+        return count_forest_bytes(self.forest) + self.coefficients.nbytes
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenPlaces:
-    """Some examples of a part, named by those that are not chosen where these are fewer."""
+    """Some examples of a part, given by the others if these are fewer."""
 
     listed: Places
-    others: bool  # whether all others are chosen
+    others: bool  # whether all but these are chosen
 
     @classmethod
     def of(cls, places: Places, size: int) -> ChosenPlaces:
-        """These places, ascending, of a part of that size."""
+        """Choose ascending places in a part of this size."""
         if 2 * len(places) <= size:
             return cls(places, False)
         return cls(np.setdiff1d(np.arange(size, dtype=np.int32), places, assume_unique=True), True)
 
     def places(self, size: int) -> Places:
-        """The places themselves."""
+        """Return the chosen places."""
         if not self.others:
             return self.listed
         return np.setdiff1d(np.arange(size, dtype=np.int32), self.listed, assume_unique=True)
 
 
-def own_kernels(part: TreePart) -> Vector:
-    """The kernel of each example with itself."""
+def compute_self_kernels(part: TreePart) -> Vector:
+    """Return the kernel of each example with itself."""
     return np.asarray(self_kernels(part.kernel.core(), part.examples, part.threads))
 
 
 def score_chosen(part: TreePart, support: Support, chosen: ChosenPlaces) -> NDArray[np.float64]:
-    """The scores of some examples, examples x problems."""
+    """Return the scores of some examples, of shape (examples, problems)."""
     indexed = part.kernel.examples(support.forest, indexed=True, threads=part.threads)
     numbers = np.arange(len(support.forest), dtype=np.int32)
     machine = example_machine(part.kernel.core(), indexed, numbers, support.coefficients)
@@ -370,15 +349,15 @@ def score_chosen(part: TreePart, support: Support, chosen: ChosenPlaces) -> NDAr
     return np.asarray(machine.score_chosen(part.examples, places, part.threads))
 
 
-# --- For both ----------------------------------------------------------------------------------------------
+# --- Tasks of both learners --------------------------------------------------------------------------------
 
 
-def trees_at(part: TreePart, places: Places) -> Forest:
-    """Some examples, to be sent."""
+def select_trees(part: TreePart, places: Places) -> Forest:
+    """Return some examples, to be sent."""
     return part.forest[places].compact()
 
 
-def sent_bytes(forest: Forest) -> int:
-    """What is sent of a forest, but for a few bytes."""
+def count_forest_bytes(forest: Forest) -> int:
+    """Return the number of bytes of a forest to be sent, except for a few."""
     arrays = (*forest.table.arrays().values(), *forest.trees.values())
     return sum(int(array.nbytes) for array in arrays)

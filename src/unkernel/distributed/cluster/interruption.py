@@ -1,0 +1,39 @@
+"""Ctrl-C while another thread waits for the cluster."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Interrupted(Exception):  # noqa: N818 (it is no error)
+    """The client's thread was asked to stop."""
+
+
+def run_interruptibly(work: Callable[[], dict[str, Any]], stopped: threading.Event) -> dict[str, Any]:
+    """Return the result of work on another thread. Ctrl-C reaches this one even while the other waits."""
+    ended: dict[str, Any] = {}
+    finished = threading.Event()
+
+    def run() -> None:
+        try:
+            ended["result"] = work()
+        except BaseException as error:
+            ended["error"] = error
+        finally:
+            finished.set()
+
+    worker = threading.Thread(target=run, name="unkernel-distributed", daemon=True)
+    worker.start()
+    try:
+        while not finished.wait(0.1):
+            pass
+    except BaseException:
+        stopped.set()
+        finished.wait()  # not join: a thread whose join was interrupted counts as ended in Python 3.11
+        raise
+    if "error" in ended and not isinstance(ended["error"], Interrupted):
+        raise ended["error"]
+    result: dict[str, Any] = ended["result"]
+    return result

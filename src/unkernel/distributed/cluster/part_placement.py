@@ -1,0 +1,148 @@
+"""The workers that hold the parts: find them, replace lost ones, and balance their load."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from dask.distributed import Client, Future
+from dask.distributed import TimeoutError as DaskTimeout
+
+from unkernel.distributed.cluster.interruption import Interrupted
+from unkernel.distributed.cluster.workers import WorkerMonitor, explain_losses, rebuild_at
+
+_LOSS_NOTICE_SECONDS = 2.0  # within which Dask notices the end of a worker
+_BALANCE_INTERVAL_SECONDS = 5.0  # between two looks for new workers
+# A worker is late if it takes this many times the median of the others, and at least this many seconds.
+_LATE_FACTOR = 5.0
+_LATE_SECONDS = 20.0
+
+
+class AnswerTimes:
+    """The seconds that workers take to answer a question."""
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self._answers = answers
+        self._start = time.monotonic()
+        self._seconds: dict[str, float] = {}
+
+    def find_late(self) -> set[str]:
+        """Return the workers that take far longer than half of the others did."""
+        elapsed = time.monotonic() - self._start
+        for worker, answer in self._answers.items():
+            if answer.done():
+                self._seconds.setdefault(worker, elapsed)
+        if 2 * len(self._seconds) < len(self._answers) or not self._seconds:
+            return set()
+        limit = max(_LATE_SECONDS, _LATE_FACTOR * median(self._seconds.values()))
+        return set(self._answers) - set(self._seconds) if elapsed > limit else set()
+
+
+class PartPlacement:
+    """The worker of each part.
+
+    Parts are rebuilt elsewhere if their worker is lost, silent or far slower than the others. When workers
+    join, some parts are rebuilt there, so that all workers have as much to do.
+    """
+
+    def __init__(self, client: Client, parts: list[Future], stopped: threading.Event) -> None:
+        self._client = client
+        self._parts = parts
+        self._stopped = stopped
+        self._monitor = WorkerMonitor(client)
+        self._balanced_for: set[str] = set()
+        self.places: list[str] = []  # one worker address per part
+        self.locate()
+        self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
+
+    def raise_if_stopped(self) -> None:
+        """Raise ``Interrupted`` if the client's thread was asked to stop."""
+        if self._stopped.is_set():
+            raise Interrupted
+
+    def locate(self) -> None:
+        """Wait until all parts are there, rebuild those that are missing, and note their workers."""
+        while True:
+            self.raise_if_stopped()
+            usable = self._monitor.find_usable()
+            with explain_losses(self._client):
+                for part in self._parts:
+                    if part.status in ("error", "cancelled"):
+                        part.result()  # raises the error
+                holders = self._client.who_has(self._parts)
+            places = [sorted(usable.keys() & holders.get(part.key, ())) for part in self._parts]
+            if all(places):
+                self.places = [place[0] for place in places]
+                return
+            rebuild_at(self._client, {part.key: usable for part in self._parts}, usable)
+            time.sleep(0.1)
+
+    def check_workers(self, times: AnswerTimes) -> None:
+        """Raise the error that keeps workers from answering; DaskTimeout if others should be asked."""
+        self.raise_if_stopped()
+        if not self._has_all_parts():
+            raise DaskTimeout
+        usable, late = set(self._monitor.find_usable()), times.find_late()
+        if usable - late and not set(self.places) <= usable - late:
+            self._monitor.exclude(late)
+            raise DaskTimeout
+
+    def all_workers_survive(self) -> bool:
+        """Wait, and return whether all workers survive: Dask notices their end a little later."""
+        deadline = time.monotonic() + _LOSS_NOTICE_SECONDS
+        while time.monotonic() < deadline:
+            if not self._has_all_parts():
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _has_all_parts(self) -> bool:
+        """Return whether every part is on its worker; an address may come back without the part."""
+        with explain_losses(self._client):
+            holders = self._client.who_has(self._parts)
+            alive = set(self._client.nthreads())
+        return all(
+            place in alive and place in holders.get(part.key, ())
+            for part, place in zip(self._parts, self.places, strict=True)
+        )
+
+    def balance(self, rows: Sequence[int]) -> None:
+        """Move parts, given their numbers of rows, when training begins and when workers join or leave."""
+        if time.monotonic() < self._next_balance:
+            return
+        self._next_balance = time.monotonic() + _BALANCE_INTERVAL_SECONDS
+        usable = self._monitor.find_usable()
+        if usable.keys() == self._balanced_for or not usable.keys() >= set(self.places):
+            return
+        self._balanced_for = set(usable)
+        threads = {name: worker.threads for name, worker in usable.items()}
+        moves = plan_moves(self.places, rows, threads)
+        if moves:
+            rebuild_at(self._client, {self._parts[k].key: [worker] for k, worker in moves.items()}, usable)
+            self.locate()
+
+
+def plan_moves(places: Sequence[str], sizes: Sequence[int], threads: Mapping[str, int]) -> dict[int, str]:
+    """Return the parts that should move, and to which workers, so that all threads have as much to do.
+
+    Few parts move: only those that make the difference between two workers far smaller.
+    """
+    held: dict[str, list[int]] = {worker: [] for worker in threads}
+    for k, place in enumerate(places):
+        held[place].append(k)
+    load = {worker: sum(sizes[k] for k in parts) / threads[worker] for worker, parts in held.items()}
+    moves: dict[int, str] = {}
+    while True:
+        idlest, busiest = min(load, key=load.__getitem__), max(load, key=load.__getitem__)
+        spare = (load[busiest] - load[idlest]) * threads[idlest] / 1.5
+        best = max((k for k in held[busiest] if sizes[k] <= spare), key=sizes.__getitem__, default=None)
+        if best is None or best in moves:
+            return moves
+        moves[best] = idlest
+        held[busiest].remove(best)
+        held[idlest].append(best)
+        load[busiest] -= sizes[best] / threads[busiest]
+        load[idlest] += sizes[best] / threads[idlest]

@@ -1,0 +1,203 @@
+"""Blocks of rows on the workers: made, checked and surveyed before they are packed into parts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from unkernel.cutplane.rankings import check_groups
+from unkernel.cutplane.solver_run import compute_checksum
+from unkernel.data import read_svmlight
+from unkernel.data.rows.csr import CsrRows, canonical_rows
+from unkernel.data.rows.row_checks import check_inputs
+from unkernel.data.rows.svmlight import ZeroBased
+from unkernel.distributed.cluster.packed_vectors import Vector
+from unkernel.learners.targets import check_weights
+
+_MAX_HASHED_ROWS = 1 << 14  # at once, because their hashes take memory
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows, and their labels, groups and weights.
+
+    Attributes
+    ----------
+    X : CSR matrix
+    y : array of labels
+    qid, weights : array, or None
+    first_index : int
+        The number of column 0: 1 for files that count from 1.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    qid: NDArray[Any] | None
+    weights: Vector | None
+    first_index: int = 0
+
+
+def make_block(X: Any, y: Any, qid: Any = None, weights: Any = None) -> Block:
+    """Return a checked block of a matrix and labels."""
+    check_inputs(X, y, qid, weights)
+    rows = check_array(
+        X, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True, ensure_min_samples=0
+    )
+    if y is None:
+        raise ValueError("rows need labels: give y, or blocks (X, y)")
+    labels = column_or_1d(np.asarray(y))
+    groups = check_groups(None if qid is None else np.asarray(qid), rows)
+    check_consistent_length(rows, labels)
+    checked = None if weights is None else _check_weights(np.asarray(weights), rows)
+    return Block(canonical_rows(sparse.csr_matrix(rows)), labels, groups, checked)
+
+
+def _check_weights(weights: NDArray[Any], rows: Any) -> Vector:
+    """Return checked weights, which may all be 0: a whole file may be ignored."""
+    is_number = weights.dtype.kind in "biuf"
+    if is_number and weights.shape == (rows.shape[0],) and not weights.any():
+        return np.zeros(rows.shape[0])
+    return check_weights(weights, rows)
+
+
+def make_block_of_tuple(block: Any) -> Block:
+    """Return the block of a tuple (X, y[, qid[, weights]])."""
+    if isinstance(block, Block):
+        return block
+    if not isinstance(block, tuple | list) or not 2 <= len(block) <= 4:
+        raise ValueError(f"a block is a tuple (X, y[, qid[, weights]]), got {type(block).__name__}")
+    return make_block(*block)
+
+
+def make_blocks_of_partition(partition: Any) -> list[Block]:
+    """Return the blocks in a partition of a bag."""
+    return [make_block_of_tuple(block) for block in partition]
+
+
+def read_block(path: str, zero_based: ZeroBased) -> Block:
+    """Read an svmlight file, which may have any address that fsspec can open."""
+    with open_if_remote(path) as file:
+        found = read_svmlight(file, zero_based=zero_based)
+    return Block(canonical_rows(found.X), found.y, found.qid, None, 0 if found.zero_based else 1)
+
+
+@contextlib.contextmanager
+def open_if_remote(path: str) -> Iterator[Any]:
+    """Yield a remote file, opened by fsspec, or the path of a local one."""
+    if "://" not in path:
+        yield path
+        return
+    import fsspec
+
+    with fsspec.open(path, "rb") as file:
+        yield file
+
+
+def list_blocks(blocks: Sequence[Block | list[Block]]) -> list[Block]:
+    """Return the blocks that become one part."""
+    return [block for item in blocks for block in (item if isinstance(item, list) else [item])]
+
+
+def align_rows(blocks: list[Block], first_index: int, n_features: int) -> CsrRows:
+    """Return all blocks as one matrix, with columns numbered from the same first index."""
+    shifted = []
+    for block in blocks:
+        X, shift = block.X, block.first_index - first_index
+        shape = (X.shape[0], n_features)
+        indices = X.indices + X.indices.dtype.type(shift) if shift else X.indices
+        shifted.append(sparse.csr_matrix((X.data, indices, X.indptr), shape=shape, copy=False))
+    whole = shifted[0] if len(shifted) == 1 else sparse.vstack(shifted, format="csr")
+    return canonical_rows(whole)
+
+
+def concatenate_known(arrays: Sequence[NDArray[Any] | None]) -> Any:
+    """Return the groups or weights of several blocks as one array, or None if they have none."""
+    known = [array for array in arrays if array is not None]
+    return np.concatenate(known) if known else None
+
+
+# --- Surveys ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """Facts of a part that the client must know before training."""
+
+    rows: int
+    entries: int
+    end_index: int  # one more than the largest index
+    first_index: int
+    labels: NDArray[Any]  # each once
+    totals: Vector  # the total weight of the rows of each label
+    counts: NDArray[Any]  # how many of them have a weight
+    has_qid: bool
+    has_weights: bool
+    fingerprint: int  # a sum over rows
+
+
+def survey(blocks: list[Block], identify: bool) -> Survey:
+    """Survey the blocks of a part, with a fingerprint if they are to be identified."""
+    _check_alike(blocks)
+    labels = np.concatenate([block.y for block in blocks])
+    known, codes = np.unique(labels, return_inverse=True)
+    weights = concatenate_known([block.weights for block in blocks])
+    return Survey(
+        rows=len(labels),
+        entries=sum(block.X.nnz for block in blocks),
+        end_index=max(block.X.shape[1] + block.first_index for block in blocks),
+        first_index=min(block.first_index for block in blocks),
+        labels=known,
+        totals=np.bincount(codes, weights=weights, minlength=len(known)).astype(np.float64),
+        counts=np.bincount(codes if weights is None else codes[weights > 0], minlength=len(known)),
+        has_qid=blocks[0].qid is not None,
+        has_weights=weights is not None,
+        fingerprint=sum(map(fingerprint, blocks)) % 2**64 if identify else 0,
+    )
+
+
+def fingerprint(block: Block) -> int:
+    """Return a number that changes with any row, label, group or weight, but does not depend on blocks.
+
+    It is the sum of hashes of the rows, each of which is a hash of the sum of hashes of its entries.
+    """
+    beside = [_hash_values(own) for own in (block.y, block.qid, block.weights) if own is not None]
+    total = 0
+    for begin in range(0, len(block.y), _MAX_HASHED_ROWS):
+        some = slice(begin, begin + _MAX_HASHED_ROWS)
+        X = block.X[some]
+        columns = _mix_bits(X.indices.astype(np.uint64) + np.uint64(block.first_index))
+        entries = _mix_bits(columns + np.ascontiguousarray(X.data, np.float64).view(np.uint64))
+        before = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
+        rows = np.diff(before[X.indptr])
+        for hashes in beside:
+            rows = _mix_bits(rows) + hashes[some]
+        total += int(_mix_bits(rows).sum(dtype=np.uint64))
+    return total % 2**64
+
+
+def _hash_values(values: NDArray[Any]) -> NDArray[np.uint64]:
+    if values.dtype.kind in "biuf":
+        return _mix_bits(values.astype(np.float64).view(np.uint64))
+    known, codes = np.unique(values, return_inverse=True)
+    found = [compute_checksum([np.frombuffer(str(value).encode(), np.uint8)]) for value in known]
+    return np.array(found, np.uint64)[codes]
+
+
+def _mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Apply the finaliser of SplitMix64: each bit depends on all others."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def _check_alike(blocks: list[Block]) -> None:
+    for name in ("qid", "weights"):
+        if len({getattr(block, name) is None for block in blocks}) > 1:
+            raise ValueError(f"some blocks have {name} and some have none: all have them, or none has")

@@ -1,0 +1,81 @@
+"""Parts of the rows on the workers, and tasks that need no state.
+
+A part is made by a pure function of blocks that Dask can repeat, so a part that is lost with its worker is
+rebuilt elsewhere.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from dask.distributed import get_worker
+from numpy.typing import NDArray
+
+from unkernel._core import RowStore, pack_rows
+from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Vector, pack_vector
+from unkernel.distributed.cluster.row_blocks import Block, align_rows, concatenate_known
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """The parameters of packing blocks into a part."""
+
+    number: int
+    first_index: int
+    n_features: int
+    intercept: float
+    threads: int | None  # None is as many as the worker has
+
+
+class Part:
+    """Rows on a worker. They stay there: Dask rebuilds them elsewhere rather than moving them."""
+
+    def __init__(self, blocks: list[Block], packing: Packing) -> None:
+        self.number = packing.number
+        self.labels = np.concatenate([block.y for block in blocks])
+        self.groups = concatenate_known([block.qid for block in blocks])
+        self.weights = concatenate_known([block.weights for block in blocks])
+        self.threads = worker_threads(packing.threads)
+        self._intercept = packing.intercept
+        rows = align_rows(blocks, packing.first_index, packing.n_features)
+        self._store: RowStore = pack_rows(rows, threads=self.threads)
+        self.state: Any = None  # of the round; a rebuilt part has none
+        self.lock = threading.Lock()
+
+    def __sizeof__(self) -> int:
+        """Return the size by which Dask accounts for memory."""
+        return int(getattr(self._store, "nbytes", 0)) + 64 * len(self.labels)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a part of the training rows stays on its worker")
+
+    def scores(self, weights: Vector) -> Vector:
+        """Return X w."""
+        return np.asarray(self._store.scores(weights, self._intercept, self.threads))
+
+    def combine(self, coefficients: Vector) -> Vector:
+        """Return X'c."""
+        return np.asarray(self._store.transposed(coefficients, self._intercept, self.threads))
+
+
+def worker_threads(threads: int | None) -> int:
+    """Return the number of threads for a task; None is as many as its worker has."""
+    return threads or int(get_worker().state.nthreads)
+
+
+def get_targets(part: Part) -> tuple[NDArray[Any], NDArray[Any] | None, Vector | None]:
+    """Return the labels, groups and weights, for oracles that need all rows together."""
+    return part.labels, part.groups, part.weights
+
+
+def score_rows(part: Part, weights: PackedVector) -> Vector:
+    """Return the scores, for oracles that need all rows together."""
+    return part.scores(weights.unpack())
+
+
+def combine_rows(part: Part, coefficients: PackedVector) -> Answer:
+    """Return the part's share of a gradient."""
+    return Answer(pack_vector(part.combine(coefficients.unpack())))

@@ -1,0 +1,165 @@
+"""The tasks of a round: losses on the line to new weights, and gradients of cuts.
+
+Beside its rows, a part remembers the scores of the round. A rebuilt part has none, says so, and is given the
+weights to find them again. So a task that runs twice, or late, does no harm: it finds its round, or answers
+that it does not know it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import Oracle, margin_oracle
+from unkernel.distributed.cluster.packed_vectors import Answer, PackedVector, Vector, pack_vector
+from unkernel.distributed.cluster.row_parts import Part
+from unkernel.distributed.cutplane.line_search import MarginDeficits, tabulate_line
+
+_MAX_UPDATES = 32  # of a gradient before it is summed anew: each adds its rounding
+
+
+class PartProblem(Protocol):
+    """The facts of a problem that a part must know."""
+
+    @property
+    def name(self) -> str:
+        """A name that no other problem has."""
+
+    def losses_of(self, part: Part) -> Any:
+        """Return the losses of the part's rows as functions of their scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A loss that is a sum over rows: the positive class, and the costs of all classes."""
+
+    name: str
+    classes: NDArray[Any]
+    positive: int
+    factors: Vector
+    squared: bool
+
+    def losses_of(self, part: Part) -> MarginLosses:
+        """Return the losses of the rows."""
+        codes = np.searchsorted(self.classes, part.labels).clip(max=len(self.classes) - 1)
+        costs: Vector = np.where(codes == self.positive, 1.0, -1.0) * self.factors[codes]
+        return MarginLosses(costs if part.weights is None else costs * part.weights, self.squared)
+
+
+class MarginLosses:
+    """Losses that are sums over rows. Costs have the sign of the row's class."""
+
+    def __init__(self, signed_costs: Vector, squared: bool) -> None:
+        self._signed_costs = signed_costs
+        self._squared = squared
+        oracle: Oracle = margin_oracle(signed_costs, squared=squared)
+        self.along, self.cut = oracle.along, oracle.cut
+
+    def table(self, here: Vector, there: Vector) -> Vector:
+        """Return the table of the losses on a line."""
+        return tabulate_line(MarginDeficits.of(here, there, self._signed_costs), self._squared)
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """The line that questions are about."""
+
+    problem: PartProblem
+    number: int  # from 1
+    moved: float  # the step that was taken on the last line
+
+
+@dataclass(eq=False)
+class RoundState:
+    """The scores of a part in a round, and its last gradient."""
+
+    problem: PartProblem
+    losses: Any  # of the problem
+    round: int
+    here: Vector
+    there: Vector
+    coefficients: Vector | None = None  # of the last cut
+    gradient: Vector | None = None
+    updates: int = 0
+
+
+def look_ahead(part: Part, now: Round, there: PackedVector) -> Answer:
+    """Begin a round with new weights, and return the table of the losses on the line to them."""
+    with part.lock:
+        state = find_state(part, now, there)
+        if state is None:
+            return Answer(None, (part.number,))
+        return Answer(pack_vector(state.losses.table(state.here, state.there)))
+
+
+def restore_scores(part: Part, now: Round, here: PackedVector, there: PackedVector) -> None:
+    """Give a part that has lost its scores those of the round."""
+    with part.lock:
+        ends = part.scores(here.unpack()), part.scores(there.unpack())
+        part.state = _new_state(part, now, *ends)
+
+
+def losses_at_steps(part: Part, now: Round, steps: Vector, there: PackedVector | None = None) -> Answer:
+    """Return the losses at steps that no table has: values, then slopes. New weights begin a round."""
+    with part.lock:
+        state = find_state(part, now, there)
+        if state is None:
+            return Answer(None, (part.number,))
+        points = [state.losses.along(state.here, state.there, step, part.threads) for step in steps.tolist()]
+        return Answer(pack_vector(np.array(points).T.ravel()))
+
+
+def cut_at_step(part: Part, now: Round, step: float, there: PackedVector | None = None) -> Answer:
+    """Return the gradient of a cut, and after it the offset. New weights begin a round."""
+    with part.lock:
+        state = find_state(part, now, there)
+        if state is None:
+            return Answer(None, (part.number,))
+        offset, coefficients = state.losses.cut(state.here, state.there, step, part.threads)
+        gradient = _update_gradient(part, state, np.asarray(coefficients))
+        return Answer(pack_vector(np.append(gradient, offset)))
+
+
+def find_state(part: Part, now: Round, there: PackedVector | None = None) -> RoundState | None:
+    """Return the part's state of a round, which new weights begin; None if it has lost its scores."""
+    state: RoundState | None = part.state
+    if state is not None and state.problem.name != now.problem.name:
+        state = None
+    if state is not None and state.round == now.number:
+        return state
+    if there is None:
+        return None
+    if now.number == 1:  # training begins at w = 0
+        part.state = state = _new_state(part, now, np.zeros(len(part.labels)), part.scores(there.unpack()))
+        return state
+    if state is None or state.round != now.number - 1:
+        return None
+    new_there = part.scores(there.unpack())
+    state.here = state.here + now.moved * (state.there - state.here)
+    state.there, state.round = new_there, now.number
+    return state
+
+
+def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundState:
+    return RoundState(now.problem, now.problem.losses_of(part), now.number, here, there)
+
+
+def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
+    """Return X'c. Few rows change sides from one cut to the next: then only these are read."""
+    before, gradient = state.coefficients, state.gradient
+    if before is None or gradient is None or not _update_pays(state, coefficients - before, coefficients):
+        gradient = part.combine(coefficients)
+        state.updates = 0
+    else:
+        gradient = gradient + part.combine(coefficients - before)
+        state.updates += 1
+    state.coefficients, state.gradient = coefficients, gradient
+    return gradient
+
+
+def _update_pays(state: RoundState, changes: Vector, coefficients: Vector) -> bool:
+    fewer = np.count_nonzero(changes) < np.count_nonzero(coefficients)
+    return bool(fewer) and state.updates < _MAX_UPDATES
