@@ -1,8 +1,8 @@
-"""Sparse log-linear models on a cluster: two workers against one, and how many steps many parts need.
+"""Sparse log-linear models on a cluster: two workers against one, and the number of steps for many parts.
 
-Workers are processes of one thread, which take turns with a training of degree 2 under an l1 penalty to a gap
-of 1e-3. Clusters of more workers are simulated: parts in one process answer the questions of
-``DaskPolyLogisticRegression``, and what would run at the same time is timed by its slowest part.
+Workers are processes of one thread. Clusters of one and of two take turns to train models of degree 2 under
+an l1 penalty to a gap of 1e-3. Larger clusters are simulated: parts in one process answer the questions of
+``DaskPolyLogisticRegression``, and the slowest part stands for all that would run at the same time.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_logistic.py [--quick] [--save] [task ...]
 """
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from distributed_poly import Training, cluster_of, processor_seconds, training_of
+from distributed_poly import Training, load_training, processor_seconds, start_workers
 from harness import Report, main
 from unkernel import PolyLogisticRegression
 from unkernel.distributed import DaskPolyLogisticRegression
@@ -34,8 +34,8 @@ QUICK_ROWS = 30_000
 PARAMETERS: dict[str, Any] = {"degree": 2, "C": 0.1, "gamma": 1.0, "coef0": 1.0}
 
 
-def rows_of(name: str, quick: bool) -> Training:
-    whole = training_of(name)
+def load_rows(name: str, quick: bool) -> Training:
+    whole = load_training(name)
     rows = slice(QUICK_ROWS if quick else None)
     return Training(whole.X[rows], whole.y[rows], PARAMETERS)
 
@@ -44,13 +44,13 @@ def rows_of(name: str, quick: bool) -> Training:
 
 
 def measure_clusters(report: Report, task: str) -> None:
-    training = rows_of(CLUSTERS[task], report.quick)
+    training = load_rows(CLUSTERS[task], report.quick)
     began = time.process_time()
     alone = PolyLogisticRegression(**training.parameters, random_state=0).fit(training.X, training.y)
     report.add(task, "PolyLogisticRegression", "training", "CPU s", time.process_time() - began)
     report.add(task, "PolyLogisticRegression", "objective", "", alone.objective_)
     walls = {}
-    with cluster_of(1) as one, cluster_of(2) as two:
+    with start_workers(1) as one, start_workers(2) as two:
         for workers, client in ((1, one), (2, two)):
             before, began = processor_seconds(client), time.perf_counter()
             learner = DaskPolyLogisticRegression(**training.parameters, random_state=0, client=client)
@@ -75,7 +75,7 @@ class SimulatedShards(SparseShards):
 
     def __init__(self, parts: list[tasks.SparsePolyPart]) -> None:
         self._parts = parts
-        self.seconds = 0.0  # of processor time that a cluster of these parts would wait for
+        self.seconds = 0.0  # processor time of the slowest part, summed over the questions
         self.questions = 0
         self.sum_bytes = 0  # of conjunctions in buckets, of all parts
 
@@ -101,7 +101,7 @@ class SimulatedShards(SparseShards):
         return answers
 
 
-def parts_of(training: Training, classes: np.ndarray, count: int) -> list[tasks.SparsePolyPart]:
+def make_parts(training: Training, classes: np.ndarray, count: int) -> list[tasks.SparsePolyPart]:
     bounds = np.linspace(0, len(training.y), count + 1).astype(int).tolist()
     packing = PolyPacking(0, training.X.shape[1], classes, 1)
     return [
@@ -111,12 +111,12 @@ def parts_of(training: Training, classes: np.ndarray, count: int) -> list[tasks.
 
 
 def measure_simulated(report: Report, task: str) -> None:
-    training = rows_of(SIMULATED[task], report.quick)
+    training = load_rows(SIMULATED[task], report.quick)
     classes = np.unique(training.y)
     options = SparseOptions("logistic", 1.0, 0.0, training.parameters["C"], 0.0, 1e-3, 1000, 0, 1)
     mapping = {"degree": 2, "kind": "kernel", "gamma": 1.0, "coef0": 1.0}
     for count in PARTS[:3] if report.quick else PARTS:
-        parts = parts_of(training, classes, count)
+        parts = make_parts(training, classes, count)
         counts = [tasks.count_columns(part).vector for part in parts]
         numbering = number_features(np.sum([count.unpack() for count in counts if count is not None], axis=0))
         for part in parts:

@@ -1,9 +1,9 @@
-"""Training on a cluster: what more workers save, what a pass costs at least, and what it sends.
+"""Training on a cluster: the gain of a second worker, the overhead of a pass, and the bytes it sends.
 
-The peer of two workers is one worker in the same run, on the same rows and for the same number of passes;
-workers are processes of one thread. Rows are generated: columns by Zipf's law, labels of a hidden weight
-vector. The time of a pass on more machines is extrapolated: the work divided by the machines, the messages
-along trees.
+The peer of two workers is one worker in the same run, on the same rows and for the same number of passes.
+Workers are processes of one thread. The rows are generated, with columns by Zipf's law and labels of a hidden
+weight vector. The time of a pass on more machines is extrapolated: the work is divided by the machines, and
+messages go along trees.
 
     python benchmarks/distributed_passes.py [--quick] [--save] [task ...]
 """
@@ -30,10 +30,11 @@ from unkernel.distributed.cutplane.risks import GroupRisk
 
 BLOCKS = 8
 FAN = 4
-# What is assumed of a cluster's network: 10 Gbit/s a machine, and what Dask needs for a task from end to end.
-BANDWIDTH = 1.25e9
-LATENCY = 0.01
-TASK = 3e-4  # the scheduler's time for a task
+# Assumptions for a cluster: 10 Gbit/s per machine, the time of a task from end to end, and its time in the
+# scheduler.
+BANDWIDTH = 1.25e9  # bytes per second
+LATENCY_SECONDS = 0.01
+SCHEDULING_SECONDS = 3e-4
 ENTRIES, FEATURES = 70, 50_000
 # Learner, rows and ranks.
 TASKS: dict[str, tuple[Any, int, int]] = {
@@ -44,7 +45,7 @@ TASKS: dict[str, tuple[Any, int, int]] = {
 
 
 def zipf_block(rows: int, entries: int, features: int, seed: int, ranks: int) -> tuple[Any, np.ndarray]:
-    """A block of rows; labels by a hidden weight vector that all blocks share."""
+    """Return a block of rows, with labels by a hidden weight vector that all blocks share."""
     generator = np.random.default_rng(seed)
     columns = np.minimum(np.exp(generator.random((rows, entries)) * math.log(features)), features - 1)
     X = sparse.csr_matrix(
@@ -63,18 +64,18 @@ def zipf_block(rows: int, entries: int, features: int, seed: int, ranks: int) ->
 
 @dataclass(frozen=True)
 class Figures:
-    """What a run of a few passes took."""
+    """Measurements of a run of a few passes."""
 
     pass_seconds: float
     worker_seconds: float  # of processor time per pass, of the busiest worker
     traffic: dict[str, float]  # bytes per pass and worker
 
 
-def measured(learner: Any, blocks: list[Any], passes: int) -> Figures:
-    """The shortest time from one pass to the next, in a run of some passes."""
+def measure_passes(learner: Any, blocks: list[Any], passes: int) -> Figures:
+    """Return the shortest time from one pass to the next, in a run of some passes."""
     clock = Clock(learner.client)
     learner.set_params(max_iter=passes + 1, tol=1e-9)
-    with warnings.catch_warnings(), noting_times(GroupRisk, clock):
+    with warnings.catch_warnings(), note_passes(GroupRisk, clock):
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner.fit(blocks)
     rounds, workers = learner.n_iter_ + 1, len(learner.client.nthreads())
@@ -83,7 +84,7 @@ def measured(learner: Any, blocks: list[Any], passes: int) -> Figures:
 
 
 class Clock:
-    """The time from one pass to the next, and the processor time that the busiest worker used in it."""
+    """The times from one pass to the next, and the processor times of the busiest worker."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -103,8 +104,8 @@ class Clock:
 
 
 @contextlib.contextmanager
-def noting_times(risk: Any, clock: Clock) -> Iterator[None]:
-    """Note when passes begin."""
+def note_passes(risk: Any, clock: Clock) -> Iterator[None]:
+    """Note the beginning of each pass."""
     aim = risk.aim
 
     def noting(self: Any, weights: np.ndarray) -> None:
@@ -118,27 +119,30 @@ def noting_times(risk: Any, clock: Clock) -> Iterator[None]:
         risk.aim = aim
 
 
-def on_workers(workers: int, learner: Any, shape: tuple[int, int, int, int], passes: int) -> Figures:
+def run_on_workers(workers: int, learner: Any, shape: tuple[int, int, int, int], passes: int) -> Figures:
     rows, entries, features, ranks = shape
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    options["memory_limit"] = 0  # nothing is to be written to disk
+    options["memory_limit"] = 0  # no limit, so nothing is written to disk
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         made = [
             dask.delayed(zipf_block)(rows // BLOCKS, entries, features, seed, ranks) for seed in range(BLOCKS)
         ]
         blocks = client.compute(made)
         wait(blocks)
-        figures = measured(learner.set_params(client=client), blocks, passes)
+        figures = measure_passes(learner.set_params(client=client), blocks, passes)
     return figures
 
 
-def extrapolated(figures: Figures, machines: int, work_seconds: float) -> float:
-    """Seconds of a pass: two questions, each down one tree of messages and up another."""
+def extrapolate_pass(figures: Figures, machines: int, work_seconds: float) -> float:
+    """Return the seconds of a pass: two questions, each down one tree of messages and up another."""
     levels = max(1, math.ceil(math.log(machines, FAN)))
     sent = sum(figures.traffic.values())
     tasks = 2 * machines * (1 + 1 / (FAN - 1)) + machines
     return (
-        work_seconds / machines + levels * FAN * sent / BANDWIDTH + 2 * (levels + 1) * LATENCY + tasks * TASK
+        work_seconds / machines
+        + levels * FAN * sent / BANDWIDTH
+        + 2 * (levels + 1) * LATENCY_SECONDS
+        + tasks * SCHEDULING_SECONDS
     )
 
 
@@ -148,7 +152,7 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
         small = rows < 10_000
         shape = (rows, 10, 200, ranks) if small else (rows, ENTRIES, FEATURES, ranks)
         found = {
-            count: on_workers(count, make(), shape, 40 if small else 4 if report.quick else 8)
+            count: run_on_workers(count, make(), shape, 40 if small else 4 if report.quick else 8)
             for count in (2, 1)
         }
         for count, figures in found.items():
@@ -162,9 +166,9 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
 
 
 def add_expected(report: Report, task: str, figures: Figures, worker_seconds: float) -> None:
-    """Of a thousand times the rows, so that many machines are worth their while."""
+    """Report times for a thousand times the rows, where many machines pay."""
     for machines in (10, 100, 1000):
-        seconds = extrapolated(figures, machines, 1000 * worker_seconds)
+        seconds = extrapolate_pass(figures, machines, 1000 * worker_seconds)
         share = 100 * 1000 * worker_seconds / machines / seconds
         expected = f"{task}, 1,000 times, extrapolated"
         report.add(expected, f"unkernel, {machines} machines", "pass", "s", seconds)

@@ -1,8 +1,8 @@
-"""Polynomial SVMs on a cluster: two workers against one, and how many rounds many parts need.
+"""Polynomial SVMs on a cluster: two workers against one, and the number of rounds for many parts.
 
-Workers are processes of one thread, which take turns with a training of degree 2 to a gap of 1e-3; one worker
-solves for all rows at once. Clusters of more workers are simulated: parts in one process take part in the
-rounds of ``DaskPolySVC``, and what would run at the same time is timed by its slowest part.
+Workers are processes of one thread. Clusters of one and of two take turns to train models of degree 2 to a
+gap of 1e-3; one worker solves for all rows at once. Larger clusters are simulated: parts in one process take
+part in the rounds of ``DaskPolySVC``, and the slowest part stands for all that would run at the same time.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_poly.py [--quick] [--save] [task ...]
 """
@@ -57,7 +57,7 @@ class Training:
     parameters: dict[str, Any]
 
 
-def training_of(name: str) -> Training:
+def load_training(name: str) -> Training:
     if name == "bunsetsu_kyoto":
         data = datasets.load(name)
         return Training(data.X, data.y, {"degree": 2, "C": 0.0025, "gamma": 1.0, "coef0": 1.0})
@@ -70,30 +70,30 @@ def training_of(name: str) -> Training:
 
 
 @contextlib.contextmanager
-def cluster_of(workers: int) -> Iterator[Client]:
+def start_workers(workers: int) -> Iterator[Client]:
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(memory_limit=0, **options) as cluster, Client(cluster, set_as_default=False) as client:
         yield client
 
 
 def processor_seconds(client: Client) -> float:
-    """What the workers have used so far."""
+    """Return the processor time of the workers so far."""
 
-    def used() -> float:
+    def count_seconds() -> float:
         own = resource.getrusage(resource.RUSAGE_SELF)
         return own.ru_utime + own.ru_stime
 
-    return float(sum(client.run(used).values()))
+    return float(sum(client.run(count_seconds).values()))
 
 
 def measure_clusters(report: Report, task: str) -> None:
-    training = training_of(CLUSTERS[task])
+    training = load_training(CLUSTERS[task])
     began = time.process_time()
     alone = PolySVC(**training.parameters, random_state=0).fit(training.X, training.y)
     report.add(task, "PolySVC", "training", "CPU s", time.process_time() - began)
     report.add(task, "PolySVC", "objective", "", alone.objective_)
     runs: dict[int, list[tuple[float, float, DaskPolySVC]]] = {1: [], 2: []}
-    with cluster_of(1) as one, cluster_of(2) as two:
+    with start_workers(1) as one, start_workers(2) as two:
         for _ in range(1 if report.quick else RUNS):
             for workers, client in ((1, one), (2, two)):
                 before, began = processor_seconds(client), time.perf_counter()
@@ -120,7 +120,7 @@ class SimulatedShards:
     """Parts of this process, one after another."""
 
     parts: list[PolyPart]
-    seconds: float = 0.0  # of processor time that a cluster of these parts would wait for
+    seconds: float = 0.0  # processor time of solving, and of the slowest part
     sent: int = 0  # bytes: rows to the worker that solves, and the model to each part
     sizes: list[int] = field(init=False)
 
@@ -152,7 +152,7 @@ class SimulatedShards:
         return fetch_model, solved, verdicts
 
 
-def parts_of(training: Training, classes: np.ndarray, count: int) -> list[PolyPart]:
+def make_parts(training: Training, classes: np.ndarray, count: int) -> list[PolyPart]:
     bounds = np.linspace(0, len(training.y), count + 1).astype(int).tolist()
     packing = PolyPacking(0, training.X.shape[1], classes, 1)
     return [
@@ -162,12 +162,12 @@ def parts_of(training: Training, classes: np.ndarray, count: int) -> list[PolyPa
 
 
 def measure_simulated(report: Report, task: str) -> None:
-    training = training_of(SIMULATED[task])
+    training = load_training(SIMULATED[task])
     classes = np.unique(training.y)
     learner = PolySVC(**training.parameters, random_state=0)
     problem = PolyProblem(learner, classes, [1.0] * len(classes), 1.0, training.X.shape[1], 1)
     for count in PARTS[:2] if report.quick else PARTS:
-        shards = SimulatedShards(parts_of(training, classes, count))
+        shards = SimulatedShards(make_parts(training, classes, count))
         found = solve_by_rounds(shards, problem, choose_first_members(shards))
         contender = f"{count} parts"
         report.add(task, contender, "rounds", "", len(found.history))

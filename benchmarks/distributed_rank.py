@@ -1,10 +1,10 @@
-"""Ranking on a cluster: what a second worker saves, and what is sent for one and for two million rows.
+"""Ranking on a cluster: the gain of a second worker, and the bytes sent for one and for two million rows.
 
 The peer of two workers is one worker in the same run, on the same rows; they take turns with the first twenty
 passes of training to a gap of 1e-3. Workers are processes of one thread, with Dask's settings for one machine
-(docs/distributed.md). Rows are generated: columns by Zipf's law, five labels of a hidden weight vector, and
-for the task with groups a thousand rows per group. A pass is the mean over a run, of which the best one
-counts.
+(docs/distributed.md). The rows are generated, with columns by Zipf's law, five labels of a hidden weight
+vector and, for the task with groups, a thousand rows per group. A pass is the mean over a run, and the best
+run counts.
 
     python benchmarks/distributed_rank.py [--quick] [--save] [task ...]
 """
@@ -22,17 +22,17 @@ import numpy as np
 from dask.distributed import Client, LocalCluster, wait
 from sklearn.exceptions import ConvergenceWarning
 
-from distributed_passes import BLOCKS, Clock, noting_times, zipf_block
+from distributed_passes import BLOCKS, Clock, note_passes, zipf_block
 from harness import Report, main
 from unkernel.distributed import DaskRankSVM
 from unkernel.distributed.cluster.local_settings import ONE_MACHINE
 from unkernel.distributed.cutplane.risks import GroupRisk
 
 ENTRIES, FEATURES, RANKS = 70, 50_000, 5
-GROUP = 1000  # rows
+GROUP_ROWS = 1000
 PASSES = 20
 RUNS = 2
-# Rows, and whether there are groups.
+# Rows, and True for groups.
 TASKS: dict[str, tuple[int, bool]] = {
     "100,000 rows": (100_000, False),
     "1,000,000 rows": (1_000_000, False),
@@ -43,7 +43,7 @@ TASKS: dict[str, tuple[int, bool]] = {
 
 @dataclass(frozen=True)
 class Figures:
-    """What a training run took."""
+    """Measurements of a training run."""
 
     pass_seconds: float
     worker_seconds: float  # of processor time per pass, of the busiest worker
@@ -51,26 +51,26 @@ class Figures:
     objective: float
 
 
-def ranked_block(rows: int, seed: int, grouped: bool) -> tuple[Any, ...]:
+def make_ranked_block(rows: int, seed: int, grouped: bool) -> tuple[Any, ...]:
     X, y = zipf_block(rows, ENTRIES, FEATURES, seed, RANKS)
-    return (X, y, (seed * rows + np.arange(rows)) // GROUP) if grouped else (X, y)
+    return (X, y, (seed * rows + np.arange(rows)) // GROUP_ROWS) if grouped else (X, y)
 
 
 @contextlib.contextmanager
-def blocks_on(workers: int, rows: int, grouped: bool) -> Iterator[tuple[Client, list[Any]]]:
-    """A cluster whose workers have the blocks already."""
+def place_blocks(workers: int, rows: int, grouped: bool) -> Iterator[tuple[Client, list[Any]]]:
+    """Start a cluster whose workers have the blocks."""
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    options["memory_limit"] = 0  # nothing is to be written to disk
+    options["memory_limit"] = 0  # no limit, so nothing is written to disk
     with dask.config.set(ONE_MACHINE), LocalCluster(**options) as cluster, Client(cluster) as client:
-        made = [dask.delayed(ranked_block)(rows // BLOCKS, seed, grouped) for seed in range(BLOCKS)]
+        made = [dask.delayed(make_ranked_block)(rows // BLOCKS, seed, grouped) for seed in range(BLOCKS)]
         blocks = client.compute(made)
         wait(blocks)
         yield client, blocks
 
 
-def trained(client: Client, blocks: list[Any]) -> Figures:
+def train(client: Client, blocks: list[Any]) -> Figures:
     clock = Clock(client)
-    with warnings.catch_warnings(), noting_times(GroupRisk, clock):
+    with warnings.catch_warnings(), note_passes(GroupRisk, clock):
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner = DaskRankSVM(max_iter=PASSES, client=client).fit(blocks)
     rounds, workers = learner.n_iter_ + 1, len(learner.client.nthreads())
@@ -85,8 +85,8 @@ def trained(client: Client, blocks: list[Any]) -> Figures:
 def measure(report: Report, tasks: Sequence[str]) -> None:
     for task in tasks:
         rows, grouped = TASKS[task]
-        with blocks_on(1, rows, grouped) as alone, blocks_on(2, rows, grouped) as both:
-            runs = [(trained(*alone), trained(*both)) for _ in range(1 if report.quick else RUNS)]
+        with place_blocks(1, rows, grouped) as alone, place_blocks(2, rows, grouped) as both:
+            runs = [(train(*alone), train(*both)) for _ in range(1 if report.quick else RUNS)]
         best = {
             count: min(figures, key=lambda run: run.pass_seconds)
             for count, figures in zip((1, 2), zip(*runs, strict=True), strict=True)

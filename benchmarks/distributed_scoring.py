@@ -1,10 +1,10 @@
-"""Scoring on a cluster: what a second worker saves, what passes through the client, and what a kill costs.
+"""Scoring on a cluster: the gain of a second worker, the bytes through the client, and the cost of a kill.
 
 The peer of two workers is one worker, on another cluster in the same run; they take turns. Workers are
 processes of one thread on this machine, with Dask's settings for one machine (docs/distributed.md). Records
-are generated, and read by the workers from files; a model of pairs of features, mapped from its file, answers
-them: as files, or as a Dask data frame or array. Every file of answers is synchronised with the disk, which
-all workers share: with TMPDIR=/dev/shm, only the work counts.
+are generated, and the workers read them from files. A model of pairs of features, mapped from its file,
+predicts them as files, or as a Dask data frame or array. Every file of predictions is synchronised with the
+disk, which all workers share: use TMPDIR=/dev/shm to measure the work only.
 
     [TMPDIR=/dev/shm] python benchmarks/distributed_scoring.py [--quick] [--save] [task ...]
 """
@@ -35,7 +35,7 @@ from harness import Report, main, take_turns, wall_seconds
 from unkernel.cli import main as command_line
 from unkernel.distributed.cluster.local_settings import ONE_MACHINE
 
-# Dask looks for a package of this name, and would find the benchmark: in workers, too, which run this line.
+# Dask imports a package of this name, and would find the benchmark. Workers run this line, too.
 sys.modules["sparse"] = None  # type: ignore[assignment]
 
 TASKS = ["CSV files", "Parquet files", "data frame", "array", "killed"]
@@ -72,7 +72,7 @@ def model_of_rows(path: Path) -> Any:
 
 
 class Bytes:
-    """What passes through this process, where the client and the schedulers are: both ways, all messages."""
+    """The bytes of all messages through this process, which has the client and the schedulers, both ways."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -100,7 +100,7 @@ class Bytes:
 
 @contextlib.contextmanager
 def clusters() -> Iterator[dict[int, Client]]:
-    """One of one worker, and one of two."""
+    """Start a cluster of one worker, and one of two."""
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
     with contextlib.ExitStack() as stack:
         stack.enter_context(dask.config.set(ONE_MACHINE))
@@ -115,7 +115,7 @@ Scoring = Callable[[Client], object]
 
 
 def scoring_files(folder: Path, kind: str) -> Scoring:
-    """The command: it connects to a scheduler, answers all files, and writes their answers."""
+    """Return a run of the command, which predicts all files on the workers of a scheduler."""
     numbers = itertools.count()
 
     def score(client: Client) -> None:
@@ -140,7 +140,7 @@ def scoring_frame(folder: Path) -> Scoring:
 
 
 def scoring_array(folder: Path, rows: int) -> Scoring:
-    """Chunks are made where they are scored; that is part of the work."""
+    """Return a run on an array whose chunks the workers make themselves; that is part of the work."""
     import dask.array as da
 
     fast = model_of_rows(folder / "rows.uk")
@@ -196,7 +196,7 @@ def add_figures(report: Report, task: str, score: Scoring, clients: dict[int, Cl
 
 
 def add_kills(report: Report, folder: Path, rows: int) -> None:
-    """Kill the client at random moments until a run ends, and compare its answers with those of one run."""
+    """Kill the client at random moments until a run ends, and compare its predictions with one run's."""
     words = ["predict", folder / "people.uk", folder / "*.csv"]
     command = [sys.executable, "-m", "unkernel", *map(str, words), "--dask", "local", "--jobs", "2", "-q"]
     subprocess.run([*command, "-o", str(folder / "whole")], check=True)

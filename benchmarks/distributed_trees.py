@@ -1,10 +1,10 @@
-"""Training tree kernels on a cluster: what more workers save, and what a round sends.
+"""Training tree kernels on a cluster: the gain of a second worker, and the bytes of a round.
 
 The trees are PropBank's candidates (tree_tasks.py), in eight files that the workers read themselves; kernel
 and C are those of tree.py. The peer of two workers is one worker in the same run, on the same files, with the
-same samples and for the same number of rounds, or to the same certified gap; workers are processes of one
-thread, and take turns. "whole" is a fit from the files to the model; "training" is what follows when the
-trees are read and counted.
+same samples and for the same number of rounds, or to the same certified gap. Workers are processes of one
+thread, and take turns. "whole" is a fit from the files to the model; "training" is the part after the trees
+are read and counted.
 
     UNKERNEL_DATA=/where/the/data/is python benchmarks/distributed_trees.py [--quick] [--save] [task ...]
 """
@@ -50,8 +50,8 @@ TASKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def parts_of(task: str) -> list[Path]:
-    """The examples of a task in several files, neighbours together."""
+def divide_files(task: str) -> list[Path]:
+    """Return files that divide the examples of a task, neighbours together."""
     whole = file_of(task)
     parts = [whole.with_suffix(f".{number}-of-{FILES}.dat") for number in range(FILES)]
     if not all(part.exists() for part in parts):
@@ -64,7 +64,7 @@ def parts_of(task: str) -> list[Path]:
 
 @dataclass(frozen=True)
 class Figures:
-    """What a fit took."""
+    """Measurements of a fit."""
 
     whole: float  # seconds
     training: float
@@ -74,8 +74,8 @@ class Figures:
 
 
 @contextlib.contextmanager
-def noting_training(client: Client, noted: dict[str, float]) -> Iterator[None]:
-    """Note how long training takes, without reading and counting the trees."""
+def note_training(client: Client, noted: dict[str, float]) -> Iterator[None]:
+    """Note the time of training, without reading and counting the trees."""
 
     def noting(train: Callable[..., Any]) -> Callable[..., Any]:
         def noted_training(self: Any, *arguments: Any) -> Any:
@@ -97,10 +97,10 @@ def noting_training(client: Client, noted: dict[str, float]) -> Iterator[None]:
         yield
 
 
-def fitted(client: Client, files: list[Path], options: dict[str, Any]) -> Figures:
+def fit(client: Client, files: list[Path], options: dict[str, Any]) -> Figures:
     learner = DaskTreeSVC(decay=DECAY, C=C, random_state=0, client=client, **options)
     noted: dict[str, float] = {}
-    with warnings.catch_warnings(), noting_training(client, noted):
+    with warnings.catch_warnings(), note_training(client, noted):
         warnings.simplefilter("ignore", ConvergenceWarning)
         began = time.perf_counter()
         learner.fit(files)
@@ -111,24 +111,24 @@ def measure(report: Report, tasks: Sequence[str]) -> None:
     for name in tasks:
         task, options = TASKS[name]
         try:
-            files = parts_of(task)
+            files = divide_files(task)
         except FileNotFoundError as reason:
             report.leave_out(name, reason)
             continue
         with contextlib.ExitStack() as stack:
-            clients = {count: stack.enter_context(started(count)) for count in (2, 1)}
+            clients = {count: stack.enter_context(start_workers(count)) for count in (2, 1)}
             found: dict[int, list[Figures]] = {count: [] for count in clients}
             for _ in range(1 if report.quick else TURNS):
                 for count, client in clients.items():
-                    found[count].append(fitted(client, files, options))
+                    found[count].append(fit(client, files, options))
         add_figures(report, name, found)
         add_differences(report, name, found[2][0].learner, task, options)
 
 
 @contextlib.contextmanager
-def started(workers: int) -> Iterator[Client]:
+def start_workers(workers: int) -> Iterator[Client]:
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    options["memory_limit"] = 0  # nothing is to be written to disk
+    options["memory_limit"] = 0  # no limit, so nothing is written to disk
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
@@ -139,9 +139,9 @@ def add_figures(report: Report, name: str, found: dict[int, list[Figures]]) -> N
         rounds = runs[0].learner.n_iter_
         report.add(name, contender, "whole", "wall s", min(run.whole for run in runs))
         report.add(name, contender, "training", "wall s", min(run.training for run in runs))
-        report.add(name, contender, "busiest worker, a round", "CPU ms", least(runs, "worker_cpu", rounds))
+        report.add(name, contender, "busiest worker, a round", "CPU ms", smallest(runs, "worker_cpu", rounds))
         report.add(
-            name, contender, "client and scheduler, a round", "CPU ms", least(runs, "client_cpu", rounds)
+            name, contender, "client and scheduler, a round", "CPU ms", smallest(runs, "client_cpu", rounds)
         )
         for purpose, sent in runs[0].learner.traffic_.items():
             report.add(name, contender, f"{purpose}, a round", "bytes", sent / rounds)
@@ -150,12 +150,12 @@ def add_figures(report: Report, name: str, found: dict[int, list[Figures]]) -> N
         report.add(name, "two workers to one", figure, "times", one / two)
 
 
-def least(runs: list[Figures], figure: str, rounds: int) -> float:
+def smallest(runs: list[Figures], figure: str, rounds: int) -> float:
     return 1000 * min(getattr(run, figure) for run in runs) / rounds
 
 
 def add_differences(report: Report, name: str, ours: Any, task: str, options: dict[str, Any]) -> None:
-    """How far the model is from that of one machine."""
+    """Report the differences from the model of one machine."""
     examples = read_trees(file_of(task), format="lines")
     theirs = TreeSVC(decay=DECAY, C=C, random_state=0, **options)
     with warnings.catch_warnings():
