@@ -271,5 +271,5 @@ def test_a_killed_worker(
 
 def test_weights_in_the_place_of_groups_are_refused(client: Any) -> None:
     X, y = np.eye(4), np.array([0, 1, 0, 1])
-    with pytest.raises(ValueError, match=r"blocks are \(X, y, None, weights\)"):
+    with pytest.raises(ValueError, match=r"\(X, y, None, weights\)"):
         DaskPolySVC(client=client).fit([dask.delayed((X, y, np.ones(4)))])
