@@ -14,8 +14,20 @@ from harness.report import HEADLINE_MACHINE, Saved, read  # noqa: E402
 from harness.state import State  # noqa: E402
 
 FOLDER = ROOT / "docs" / "_static" / "pictures"
+WIDTH = 4.7  # inches: legible on a telephone, and not too large where there is room
 OURS, THEIRS, OTHERS = "#0072b2", "#8a8a8a", "#d55e00"  # of the palette of Okabe and Ito, but for the grey
-TEXT, FAINT, GRID = "#222222", "#666666", "#dddddd"
+TEXT, FAINT, GRID, PALE, PAPER = "#222222", "#666666", "#dddddd", "#e8f1f8", "#ffffff"
+# The same colours on a dark page. The names are CSS variables, which docs/_static/unkernel.css sets, too.
+DARK = {
+    "ours": (OURS, "#56b4e9"),
+    "theirs": (THEIRS, "#8f8f8f"),
+    "others": (OTHERS, "#f08a5d"),
+    "text": (TEXT, "#e4e4e4"),
+    "faint": (FAINT, "#a8a8a8"),
+    "grid": (GRID, "#444444"),
+    "pale": (PALE, "#1d3442"),
+    "paper": (PAPER, "#14181e"),
+}
 
 rcParams.update(
     {
@@ -63,12 +75,12 @@ def microseconds(value: float) -> str:
 
 
 def put_title(figure: Figure, words: str) -> None:
-    figure.suptitle(words, x=0.01, ha="left", weight="bold", fontsize=13)
+    figure.suptitle(words, x=0.01, ha="left", weight="bold", fontsize=12)
 
 
 def put_small_print(figure: Figure, words: str) -> None:
     """At the foot: what was measured, by which command, where and when."""
-    figure.supxlabel(words, x=0.01, ha="left", fontsize=7.5, color=FAINT)
+    figure.supxlabel(words, x=0.01, ha="left", fontsize=7, color=FAINT)
 
 
 def save(figure: Figure, name: str) -> None:
@@ -76,6 +88,24 @@ def save(figure: Figure, name: str) -> None:
     rcParams["svg.hashsalt"] = name
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.svg"
-    figure.savefig(path, metadata={"Date": None, "Creator": None})
-    path.write_text("\n".join(line.rstrip() for line in path.read_text().splitlines()) + "\n")
+    figure.savefig(path, metadata={"Date": None, "Creator": None}, transparent=True)
+    lines = with_both_palettes(path.read_text()).splitlines()
+    path.write_text("\n".join(line.rstrip() for line in lines) + "\n")
     print(path.relative_to(ROOT))
+
+
+def with_both_palettes(svg: str) -> str:
+    """Return a picture whose colours follow the page: by CSS variables, with the reader's setting alone."""
+    for name, (light, _) in DARK.items():
+        svg = svg.replace(light, f"var(--picture-{name}, {light})")
+    light, dark = (
+        " ".join(f"--picture-{name}: {colors[shade]};" for name, colors in DARK.items()) for shade in (0, 1)
+    )
+    style = (
+        f"<style>svg.picture {{ {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ svg.picture {{ {dark} }} }}</style>"
+    )
+    start = svg.index("<svg ")
+    svg = svg[:start] + svg[start:].replace("<svg ", '<svg class="picture" ', 1)
+    end_of_tag = svg.index(">", start) + 1
+    return svg[:end_of_tag] + "\n" + style + svg[end_of_tag:]

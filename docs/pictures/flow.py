@@ -11,9 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from drawing import FAINT, OURS, TEXT, put_small_print, put_title, save
-
-PALE = "#e8f1f8"
+from drawing import FAINT, OURS, PALE, TEXT, WIDTH, save
 
 
 @dataclass(frozen=True)
@@ -28,42 +26,33 @@ class Box:
     words: str
     filled: bool = True
 
-    @property
-    def middle(self) -> float:
-        return self.y + self.height / 2
-
 
 DATA = Box(
     0.0,
-    2.4,
+    8.6,
+    4.6,
     2.5,
-    2.6,
     "Data",
-    "records: CSV, frames, dicts\nsparse rows: svmlight\nsentences: CoNLL-U\ntrees, plain text",
+    "records: CSV, frames, dicts\nsparse rows, trees\nplain text, treebanks",
     False,
 )
 OTHER_MODELS = Box(
-    0.0,
-    0.2,
+    5.4,
     5.5,
-    1.7,
-    "Models of others",
-    "scikit-learn: SVMs, linear models, pipelines\nLIBSVM, LIBLINEAR, SVMlight, TinySVM, ...",
+    4.6,
+    2.5,
+    "Other models",
+    "scikit-learn: SVMs, pipelines\nLIBSVM, LIBLINEAR,\nSVMlight, TinySVM, ...",
     False,
 )
 TRAIN = Box(
-    3.1,
-    2.4,
-    2.4,
-    2.6,
-    "Train",
-    "PolySVC, CuttingPlaneSVC\nPolyLogisticRegression\nRankSVM, TreeSVC\nparsers, chunkers",
+    0.0, 5.5, 4.6, 2.5, "Train", "PolySVC, RankSVM, TreeSVC,\nPolyLogisticRegression, ...\nparsers, chunkers"
 )
-COMPILE = Box(6.1, 1.5, 1.9, 2.2, "Compile", "exact engines,\nmeasured on\nyour rows")
-FILE = Box(8.6, 1.5, 1.9, 2.2, "One .uk file", "encoder, model,\nnames; no pickle,\nmemory-mapped")
-ANSWER = Box(11.1, 3.5, 2.4, 1.5, "Answer", "predict_one, in µs\nexplain_one")
-SERVE = Box(11.1, 1.85, 2.4, 1.5, "Serve", "HTTP, command line\nMLflow, KServe")
-REPORT = Box(11.1, 0.2, 2.4, 1.5, "Report", "measures, curves,\nmistakes explained")
+COMPILE = Box(1.0, 3.4, 8.0, 1.5, "Compile", "exact engines, measured on your rows")
+FILE = Box(1.0, 1.8, 8.0, 1.2, "One .uk file", "encoder, model, names; memory-mapped, no pickle")
+ANSWER = Box(0.0, -0.9, 3.2, 2.0, "Answer", "predict_one,\nexplain_one")
+SERVE = Box(3.4, -0.9, 3.2, 2.0, "Serve", "HTTP, shell,\nMLflow, KServe")
+REPORT = Box(6.8, -0.9, 3.2, 2.0, "Report", "measures,\ncurves, mistakes")
 BOXES = (DATA, OTHER_MODELS, TRAIN, COMPILE, FILE, ANSWER, SERVE, REPORT)
 ARROWS = (
     (DATA, TRAIN), (TRAIN, COMPILE), (OTHER_MODELS, COMPILE), (COMPILE, FILE),
@@ -74,7 +63,7 @@ ARROWS = (
 def draw_box(axes: Axes, box: Box) -> None:
     shape = FancyBboxPatch(
         (box.x, box.y), box.width, box.height, boxstyle="round,pad=0,rounding_size=0.15", linewidth=1.5,
-        edgecolor=OURS if box.filled else FAINT, facecolor=PALE if box.filled else "white",
+        edgecolor=OURS if box.filled else FAINT, facecolor=PALE if box.filled else "none",
     )  # fmt: skip
     axes.add_patch(shape)
     center = box.x + box.width / 2
@@ -82,33 +71,31 @@ def draw_box(axes: Axes, box: Box) -> None:
         center, box.y + box.height - 0.18, box.title, ha="center", va="top", weight="bold", fontsize=10.5
     )
     axes.text(
-        center, box.y + box.height - 0.65, box.words, ha="center", va="top", fontsize=7.5, color=TEXT,
+        center, box.y + box.height - 0.72, box.words, ha="center", va="top", fontsize=8.5, color=TEXT,
         linespacing=1.45,
     )  # fmt: skip
 
 
 def draw_arrow(axes: Axes, begin: Box, end: Box) -> None:
-    """From the right side of one box to the left side of another, at the height that both have."""
-    low, high = max(begin.y, end.y), min(begin.y + begin.height, end.y + end.height)
-    between = (low + high) / 2 if low < high else None
-    start = (begin.x + begin.width, begin.middle if between is None else between)
-    stop = (end.x, end.middle if between is None else between)
+    """From the foot of one box to the top of another, in the middle of the width that both have."""
+    middle = (max(begin.x, end.x) + min(begin.x + begin.width, end.x + end.width)) / 2
+    start, stop = (middle, begin.y), (middle, end.y + end.height)
     axes.add_patch(
-        FancyArrowPatch(start, stop, arrowstyle="-|>", mutation_scale=14, color=FAINT, linewidth=1.5)
+        FancyArrowPatch(
+            start, stop, arrowstyle="-|>", mutation_scale=11, color=FAINT, linewidth=1.5, shrinkA=0, shrinkB=0
+        )
     )
 
 
 def draw() -> Figure:
-    figure = Figure(figsize=(9.6, 4.3), layout="constrained", facecolor="white")
-    put_title(figure, "From data, or from a model that you have, to answers")
+    figure = Figure(figsize=(WIDTH, 5.9), layout="constrained")
     axes = figure.add_subplot()
     for box in BOXES:
         draw_box(axes, box)
     for begin, end in ARROWS:
         draw_arrow(axes, begin, end)
-    axes.set(xlim=(-0.1, 13.6), ylim=(0.0, 5.2), aspect="equal")
+    axes.set(xlim=(-0.1, 10.1), ylim=(-1.0, 11.2), aspect="equal")
     axes.axis("off")
-    put_small_print(figure, "Drawn by: python docs/pictures/flow.py")
     return figure
 
 

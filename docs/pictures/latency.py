@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from drawing import (
     GRID,
     OURS,
     THEIRS,
+    WIDTH,
     command_of,
     machine_of,
     microseconds,
@@ -29,7 +30,9 @@ from drawing import (
 )
 
 RECORDS, ENGINES = results("records_onnx"), results("engines")
-SIDES = (0.1, 40_000)  # microseconds
+SIDES = (0.1, 200_000)  # microseconds
+TICKS = (0.1, 1, 10, 100, 1000, 10_000)  # microseconds
+TITLE_BEGINS = -0.32  # above the names, as a share of the width
 
 
 @dataclass(frozen=True)
@@ -51,25 +54,23 @@ def kernel_panel(degree: int) -> Panel:
     task = f"a9a-10k-d{degree}"
     pecco = [one for one in ENGINES.figures if one.task == task and one.contender.startswith("pecco")]
     times = {
-        "scikit-learn, SVC.predict": value_of(ENGINES, f"{task}, one row", "SVC, predict", "time"),
-        "unkernel, that SVC compiled": value_of(
-            ENGINES, f"{task}, one row", "unkernel, SVC compiled, score_one", "time"
-        ),
+        "SVC.predict": value_of(ENGINES, f"{task}, one row", "SVC, predict", "time"),
+        "unkernel": value_of(ENGINES, f"{task}, one row", "unkernel, SVC compiled, score_one", "time"),
         "LIBSVM, batch": value_of(ENGINES, task, "LIBSVM", "scores"),
         "pecco, batch": min(one.value for one in pecco if one.value is not None),
         "unkernel, batch": value_of(ENGINES, task, "unkernel, auto", "scores"),
     }
-    return Panel(f"A row of a9a to its score, polynomial kernel of degree {degree}", times)
+    return Panel(f"Score a row of a9a, polynomial kernel of degree {degree}", times)
 
 
 def panels() -> list[Panel]:
     return [
         record_panel(
-            "A record of Adult (a dict of 14 columns) to its class, linear SVM",
+            "Classify a record of Adult (14 columns), linear SVM",
             "Adult, OneHotEncoder + KBinsDiscretizer + LinearSVC",
         ),
         record_panel(
-            "A sentence of CLINC150 to one of 150 intents, tf-idf and linear SVM",
+            "Find one of 150 intents of a sentence, tf-idf, linear SVM",
             "CLINC150, TfidfVectorizer(1-2) + LinearSVC",
         ),
         kernel_panel(2),
@@ -84,24 +85,31 @@ def draw_panel(axes: Axes, panel: Panel) -> None:
         ours = name.startswith("unkernel")
         color = OURS if ours else THEIRS
         axes.plot([SIDES[0], taken], [place, place], color=color, linewidth=5, solid_capstyle="butt")
-        axes.text(taken * 1.25, place, microseconds(taken), va="center", weight="bold" if ours else "normal")
+        axes.text(
+            taken * 1.25,
+            place,
+            microseconds(taken),
+            va="center",
+            fontsize=9,
+            weight="bold" if ours else "normal",
+        )
     axes.set_yticks(range(len(names)), names)
     for label in axes.get_yticklabels():
         label.set(weight="bold" if label.get_text().startswith("unkernel") else "normal")
-    axes.set_title(panel.title, loc="left", fontsize=10, weight="bold")
+    axes.set_title(panel.title, loc="left", x=TITLE_BEGINS, fontsize=9, weight="bold")
     axes.set(xscale="log", xlim=SIDES, ylim=(len(names) - 0.4, -0.6))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: microseconds(value)))
+    axes.set_xticks(TICKS, [microseconds(tick) for tick in TICKS])
     axes.grid(True, axis="x", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, labelsize=9)
     axes.spines[:].set_visible(False)
 
 
 def draw(shown: Sequence[Panel]) -> Figure:
     heights = [len(panel.microseconds) + 1.2 for panel in shown]
-    figure = Figure(figsize=(8.4, 0.235 * sum(heights) + 1.5), layout="constrained", facecolor="white")
-    put_title(figure, "Latency of one prediction (CPU time, logarithmic scale)")
+    figure = Figure(figsize=(WIDTH, 0.225 * sum(heights) + 1.8), layout="constrained")
+    put_title(figure, "Time of one prediction (logarithmic scale)")
     every = figure.subplots(len(shown), sharex=True, height_ratios=heights)
     for axes, panel in zip(every, shown, strict=True):
         draw_panel(axes, panel)
@@ -111,10 +119,11 @@ def draw(shown: Sequence[Panel]) -> Figure:
 
 def small_print() -> str:
     return (
-        "One thread, best of several runs that took turns. batch: time per row, many rows in one call; "
-        "pecco in the fastest of its exact modes.\n"
-        f"Measured by: {command_of(RECORDS)}; {command_of(ENGINES)}\n"
-        f"{machine_of(RECORDS.state)} (records), {ENGINES.state.date} (rows)"
+        "CPU time, one thread, best of several runs that took turns.\n"
+        "batch: many rows in one call; pecco in its fastest exact mode.\n"
+        f"{command_of(RECORDS)} ({RECORDS.state.date})\n"
+        f"{command_of(ENGINES)} ({ENGINES.state.date})\n"
+        f"{machine_of(RECORDS.state)}"
     )
 
 

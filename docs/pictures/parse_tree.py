@@ -19,7 +19,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from drawing import FAINT, GRID, OTHERS, OURS, ROOT, machine_of, put_small_print, put_title, save
+from drawing import (
+    FAINT,
+    GRID,
+    OTHERS,
+    OURS,
+    PAPER,
+    ROOT,
+    WIDTH,
+    machine_of,
+    put_small_print,
+    put_title,
+    save,
+)
 from harness.state import now
 
 SCRIPT = "examples/text/plot_parse.py"
@@ -46,7 +58,7 @@ def draw_arc(axes: Axes, head: int, dependent: int, relation: str, *, decided: b
     turn = np.linspace(np.pi, 0, 60)
     axes.plot(middle + (end - begin) / 2 * np.cos(turn), height * np.sin(turn), color=color, linewidth=width)
     axes.plot(end, 0.05, marker="v", color=color, markersize=6 if decided else 4.5)
-    backing = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+    backing = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
     axes.text(
         middle,
         height,
@@ -77,17 +89,17 @@ def draw_evidence(axes: Axes, decision: Any) -> None:
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    axes.legend(loc="lower right", frameon=False, fontsize=9)
+    axes.legend(loc="lower left", frameon=False, fontsize=9)
 
 
 def draw(sentence: Any, decision: Any) -> Figure:
-    figure = Figure(figsize=(8.4, 6.4), layout="constrained", facecolor="white")
+    figure = Figure(figsize=(1.25 * WIDTH, 6.6), layout="constrained")
     put_title(figure, "A parsed sentence, and one decision explained")
     tree, evidence = figure.subfigures(2, height_ratios=(3, 2.6))
     draw_tree(tree.add_subplot(), sentence)
     evidence.suptitle(
-        "Why “with a telescope” does not belong to “man”: the largest of "
-        f"{decision.n_conjunctions} contributions to two scores",
+        "Why “with a telescope” does not belong to “man”:\n"
+        f"the largest of {decision.n_conjunctions} contributions to two scores",
         x=0.01,
         ha="left",
         fontsize=10,
@@ -95,9 +107,7 @@ def draw(sentence: Any, decision: Any) -> Figure:
     draw_evidence(evidence.add_subplot(), decision)
     put_small_print(
         figure,
-        f"Parser trained on the generated sentences of {SCRIPT}, drawn by: "
-        "python docs/pictures/parse_tree.py\n"
-        f"{machine_of(now(quick=False))}",
+        f"Parser trained on the generated sentences of {SCRIPT}\n{machine_of(now(quick=False))}",
     )
     return figure
 
