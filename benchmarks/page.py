@@ -180,7 +180,7 @@ def words_of(benchmark: str) -> tuple[str, str]:
 def fenced(text: str) -> str:
     """Indented lines between fences, as a list would swallow them."""
     return re.sub(
-        r"(?:^ {4}.*(?:\n|$))+", lambda lines: f"```\n{dedent(lines[0]).rstrip()}\n```\n", text, flags=re.M
+        r"(?:^ {4}.*(?:\n|$))+", lambda lines: f"```sh\n{dedent(lines[0]).rstrip()}\n```\n", text, flags=re.M
     ).strip()
 
 

@@ -30,7 +30,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "api_index",
     "command_pages",
+    "inline_pictures",
     "project_links",
 ]
 exclude_patterns = ["pictures"]
@@ -45,6 +47,7 @@ myst_heading_anchors = 5
 # What is copied from an example has no prompts and no output.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_selector = "div:not(.highlight-output) > div.highlight pre"
 copybutton_line_continuation_character = "\\"
 
 # --- The reference -------------------------------------------------------------------------------------
@@ -108,6 +111,7 @@ html_theme_options = {
     "logo": {"text": "unkernel"},
     "header_links_before_dropdown": 6,
     "navbar_persistent": ["search-button"],
+    "navbar_end": ["version", "theme-switcher", "navbar-icon-links"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -118,11 +122,18 @@ html_theme_options = {
 }
 html_sidebars = {page: [] for page in ("index", "start", "results", "changelog", "security", "contributing")}
 
+# The repository, where the build knows it: GitHub's workflows set this.
+if repository := os.environ.get("GITHUB_REPOSITORY"):
+    address = f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{repository}"
+    html_theme_options["icon_links"] = [
+        {"name": "Repository", "url": address, "icon": "fa-brands fa-github", "type": "fontawesome"}
+    ]
+
 # Where the site is published, with a slash at the end. Readers can then switch to other versions, which
 # _static/versions.json.jinja lists.
 if site := os.environ.get("UNKERNEL_SITE"):
     html_baseurl = site
     html_context = {"site": site}
     html_theme_options["switcher"] = {"json_url": f"{site}_static/versions.json", "version_match": version}
-    html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher"]
+    html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher", "navbar-icon-links"]
     html_theme_options["check_switcher"] = False  # it is not there before the first build is published

@@ -48,7 +48,7 @@ def test_the_page_shows_every_figure(report, tmp_path):
     assert "|  | peer (1.2) | 1 (4) |  |" in text
     assert "|  | slow peer | not reached; ended after 60 s |  |" in text
     assert "- Left out: other peer (ImportError: no module named peer)" in text
-    assert "\n```\nUNKERNEL_DATA=/where/the/data/is python benchmarks/data.py" in text
+    assert "\n```sh\nUNKERNEL_DATA=/where/the/data/is python benchmarks/data.py" in text
     assert f"Commit {report.state.commit}, " in text
     assert "short version" in text
     assert "## Ranking\n" in text and "*Not measured yet.*" in text
