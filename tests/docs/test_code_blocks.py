@@ -1,117 +1,44 @@
-"""Every example in the README and in docs/ runs.
+"""Every example in the README and in docs/ runs, and prints what the page shows.
 
-The ``python`` blocks of a page are run in order in one namespace, and the lines ``$ unkernel ...`` of
-its ``console`` blocks between them, all in one temporary folder: a page makes the files that it uses. A
-block that cannot run says so in a comment above it: ``<!-- not run: needs two hours -->``. A block
-whose commands are shown to fail says ``<!-- fails with 2 -->``.
+``python tools/page_outputs.py`` writes what they print into the pages; it says how blocks are marked.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import subprocess
+import importlib.util
 import sys
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from reference.patience import PATIENCE
-from reference.small_grammar import grammar
-from unkernel import cli
+import unkernel
 
 ROOT = Path(__file__).resolve().parents[2]
-FIRST_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-PAGES = [*FIRST_PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
-
-FENCE = re.compile(r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```", re.M | re.S)
-REMARK = re.compile(r"<!--\s*(?:(?P<skip>not run):[^>]+|fails with (?P<code>\d+))\s*-->\s*\Z")
-# What only a shell understands. All else runs in this process, which is faster.
-SHELL = re.compile(r"[|<>;&$`*]")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A fenced block that is to be run."""
-
-    language: str
-    code: str
-    line: int
-    exit_code: int = 0
-
-
-def blocks(text: str) -> Iterator[Block]:
-    for fence in FENCE.finditer(text):
-        if fence["language"] not in ("python", "console"):
-            continue
-        remark = REMARK.search(text, 0, fence.start())
-        if remark and remark["skip"]:
-            continue
-        first_line = text.count("\n", 0, fence.start("body"))
-        code = textwrap.dedent(fence["body"])
-        yield Block(fence["language"], code, first_line, int(remark["code"]) if remark else 0)
-
-
-def pages_with_examples() -> list[Path]:
-    return [page for page in PAGES if any(blocks(page.read_text(encoding="utf-8")))]
-
-
-def run_python(block: Block, page: Path, namespace: dict[str, object]) -> None:
-    # As many empty lines in front as make a traceback name the line of the page.
-    exec(compile("\n" * block.line + block.code, str(page), "exec"), namespace)
-
-
-def commands(block: Block) -> Iterator[str]:
-    r"""The lines ``$ unkernel ...``, with those that a ``\`` continues."""
-    for line in block.code.replace("\\\n", " ").splitlines():
-        if line.startswith("$ unkernel"):
-            yield line.removeprefix("$ ")
-
-
-def run_console(block: Block, page: Path, folder: Path) -> None:
-    for command in commands(block):
-        words = shlex.split(command, comments=True)
-        in_process = not SHELL.search(command)
-        code = cli.main(words[1:]) if in_process else run_in_shell(command, folder)
-        if code != block.exit_code:
-            pytest.fail(f"{page}:{block.line}: `{command}` ended with {code}")
-
-
-def run_in_shell(command: str, folder: Path) -> int:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path}
-    done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment, timeout=PATIENCE, check=False)
-    return done.returncode
-
-
-def write_treebanks(folder: Path) -> None:
-    """The treebanks that README.md takes for granted. All other pages make the files that they use."""
-    grammar(40, seed=0).write(folder / "train.conllu")
-    grammar(10, seed=1).write(folder / "dev.conllu")
+spec = importlib.util.spec_from_file_location("page_outputs", ROOT / "tools" / "page_outputs.py")
+assert spec is not None and spec.loader is not None
+page_outputs = importlib.util.module_from_spec(spec)
+sys.modules["page_outputs"] = page_outputs  # where dataclasses look for it
+spec.loader.exec_module(page_outputs)
+PAGES = [page for page in page_outputs.PAGES if any(page_outputs.blocks(page.read_text(encoding="utf-8")))]
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=[] if page in FIRST_PAGES else pytest.mark.docs)
-        for page in pages_with_examples()
+        pytest.param(page, marks=[] if page in page_outputs.FIRST_PAGES else pytest.mark.docs)
+        for page in PAGES
     ],
     ids=lambda page: str(page.relative_to(ROOT)),
 )
-def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if page in FIRST_PAGES:
-        write_treebanks(tmp_path)
+def test_examples_print_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if page in page_outputs.FIRST_PAGES:
+        page_outputs.write_treebanks(tmp_path)
     monkeypatch.chdir(tmp_path)
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    for block in blocks(page.read_text(encoding="utf-8")):
-        if block.language == "python":
-            run_python(block, page, namespace)
-        else:
-            run_console(block, page, tmp_path)
+    found = list(page_outputs.differences(page))
+    assert not found, "\n".join(["run python tools/page_outputs.py", *found])
 
 
 def test_blocks_are_found() -> None:
@@ -136,6 +63,7 @@ def test_blocks_are_found() -> None:
             ```
 
         <!-- fails with 2 -->
+        <!-- output not shown: it is an example -->
 
         ```console
         $ make demo
@@ -149,16 +77,88 @@ def test_blocks_are_found() -> None:
         ```
         """
     )
-    first, second, third = blocks(text)
-    assert first == Block("python", "x = 1\n", 3)
-    assert second == Block("python", "if x:\n    x = 3\n", 14)
-    assert (third.language, third.exit_code) == ("console", 2)
-    assert [command.split() for command in commands(third)] == [["unkernel", "train", "a", "b"]]
+    first, second, third = page_outputs.blocks(text)
+    assert (first.language, first.code, first.line, first.output) == ("python", "x = 1\n", 3, "")
+    assert (second.code, second.line, second.output) == ("if x:\n    x = 3\n", 14, "")
+    assert (third.language, third.exit_code, third.is_shown) == ("console", 2, False)
+    make, train = page_outputs.commands(third)
+    assert (make.is_run, train.is_run, train.output) == (False, True, "some output\n")
+    assert train.words.split() == ["unkernel", "train", "a", "b"]
 
 
 def test_a_failing_example_names_its_line(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    (block,) = blocks("text\n\n```python\nx = 1\nassert x == 2\n```\n")
+    (block,) = page_outputs.blocks("text\n\n```python\nx = 1\nassert x == 2\n```\n")
     with pytest.raises(AssertionError) as caught:
-        run_python(block, page, {})
+        page_outputs.Page(tmp_path / "page.md").printed_by_python(block)
     assert caught.traceback[-1].lineno + 1 == 5
+
+
+PAGE = """\
+1. In a list:
+
+    ```python
+    print(7 * 6)
+    for digit in range(3):
+        print(digit, 0.5 * digit)
+    ```
+
+Then:
+
+```console
+$ unkernel --version
+$ ls
+something else
+$ unkernel --no-such-option > said.txt 2>&1 || echo said
+```
+
+<!-- output not shown: it is of no use -->
+```python
+print("hidden")
+```
+"""
+
+
+def test_outputs_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(PAGE, encoding="utf-8")
+    assert len(list(page_outputs.differences(page))) == 3
+    written = page_outputs.with_outputs(page)
+    assert "    ```\n\n    ```output\n    42\n    0 0.0\n    1 0.5\n    2 1.0\n    ```\n\nThen" in written
+    assert f"$ unkernel --version\nunkernel {unkernel.__version__}\n$ ls\nsomething else\n" in written
+    assert "echo said\nsaid\n```\n" in written and "output\nhidden" not in written
+    shortened = written.replace("    1 0.5\n", "    ...\n")
+    page.write_text(shortened, encoding="utf-8")
+    assert list(page_outputs.differences(page)) == []
+    assert page_outputs.with_outputs(page) == shortened
+    page.write_text(shortened.replace("42", "41"), encoding="utf-8")
+    (difference,) = page_outputs.differences(page)
+    assert difference.startswith(f"{page}:3: shows\n41\n") and "prints\n42\n" in difference
+    assert page_outputs.with_outputs(page) == written
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "alike"),
+    [
+        ("score 0.9999", "score   1.0000", True),
+        ("score 0.98", "score 0.90", False),
+        ("3 rows", "4 rows", False),
+        ("183 of 200 rows", "182 of 200 rows", True),
+        ("183 of 200 rows", "150 of 200 rows", False),
+        ("3 rows", "3 rows and more", False),
+        ("3 rows ...", "3 rows and more", True),
+        ("a\n... of b\n", "a\nmany\nwords of b\n", True),
+        ("0.01 s training", "12 s training", True),
+        ("1,310,363 rows/s (0.00 s)", "52 rows/s (1.00 s)", True),
+        ("63 words, 12 sentences per second", "99 words, 11 sentences per second", False),
+        ("12 sentences per second", "11 sentences per second", True),
+        ("gap 8.19e-04 after 35 epochs", "gap 2e-05 after 41 epochs", True),
+        ("gap: 0.0008", "gap: 0.0001", True),
+        ("300.8 MB at its peak", "250.0 MB at its peak", True),
+        ("13.8 kB", "19.2 kB", False),
+        ("-1.44e-05", "-1.45e-05", True),
+        ("────── x", "── x", True),
+    ],
+)
+def test_outputs_are_compared_as_machines_differ(shown: str, printed: str, alike: bool) -> None:
+    assert page_outputs.is_alike(shown, printed) is alike

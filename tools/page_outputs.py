@@ -1,0 +1,358 @@
+"""Run the examples of the README and the documentation, and show or compare what they print.
+
+    python tools/page_outputs.py [PAGE ...]      # write what the examples print into the pages
+
+The ``python`` blocks of a page run in order in one namespace, and the lines ``$ unkernel ...`` of its
+``console`` blocks between them, all in one folder. Comments above a block steer it:
+
+- ``<!-- not run: why -->``: the block does not run.
+- ``<!-- fails with 2 -->``: its commands end with that exit code.
+- ``<!-- output not shown: why -->``: what it prints is not on the page.
+
+An ``output`` block follows a ``python`` block that prints. Commands show their output below themselves, as a
+terminal does. The tests compare both with what is printed now (:func:`is_alike`), and the output of a page
+stays as it is while it is alike: it may be shortened by hand, with ``...`` for what is left out. New outputs
+are cut to LONGEST_LINES; a page may ask for fewer, with ``<!-- outputs have at most 8 lines -->``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FIRST_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES = [*FIRST_PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
+COLUMNS = 90  # of the terminal that examples print to
+PATIENCE_SECONDS = 600
+LONGEST_LINES = 20
+LONGEST_LINE = 110
+FEWER_LINES = re.compile(r"<!-- outputs have at most (\d+) lines -->")
+# A table of measured engines, which differs from machine to machine, below its head.
+MEASURED = re.compile(r"(^candidates\n[^\n]*\n)(?: [^\n]*\n)+", re.M)
+
+FENCE = re.compile(
+    r"^(?P<indent>[ ]*)```(?P<language>\w*)[^\n]*\n(?P<body>.*?)^(?P=indent)```[^\n]*\n", re.M | re.S
+)
+REMARKS = re.compile(r"(?:<!--[^>]*-->\s*)+\Z")
+OUTPUT = re.compile(r"\n?(?P<indent>[ ]*)```output\n(?P<body>.*?)^(?P=indent)```[^\n]*\n", re.M | re.S)
+# What only a shell understands. All else runs in this process, which is faster.
+SHELL = re.compile(r"[|<>;&$`*]")
+# Numbers that differ between machines and runs: times, speeds, steps until a tolerance, and memory.
+VARYING_UNIT = (
+    r"(?:(?:\w+ )?(?:s|ms|µs|ns|CPU|seconds?|minutes?|epochs|passes|steps|rounds|iterations)\b"
+    r"|times as fast|(?:[\w%]+ )?per second|(?:\w+ ?)?/s\b|\wB at its peak)"
+)
+NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
+EXACT_UP_TO = 50  # smaller whole numbers are counts that should not change
+CLOSE = 0.02  # relatively: training stops within a tolerance of the optimum
+PIECE = re.compile(
+    rf"\.\.\.|(?P<gap>\bgap:? ?{NUMBER})|(?<![\w.])(?P<number>{NUMBER})(?P<unit> ?{VARYING_UNIT})?"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block that runs.
+
+    Attributes
+    ----------
+    language : str
+        ``"python"`` or ``"console"``.
+    code : str
+        Without indentation.
+    line : int
+        How many lines of the page stand before its first one.
+    start, end : int
+        Where the fence is in the page, with the output block that follows it.
+    indent : str
+        What its lines begin with.
+    output : str
+        The text of the output block that follows.
+    exit_code : int
+        Which its commands end with.
+    is_shown : bool
+        Whether its output belongs on the page.
+    """
+
+    language: str
+    code: str
+    line: int = 0
+    start: int = 0
+    end: int = 0
+    indent: str = ""
+    output: str = ""
+    exit_code: int = 0
+    is_shown: bool = True
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """Yield the blocks of a page that run."""
+    for fence in FENCE.finditer(text):
+        if fence["language"] not in ("python", "console"):
+            continue
+        found = REMARKS.search(text, 0, fence.start())
+        remarks = found[0] if found else ""
+        if "not run:" in remarks:
+            continue
+        fails = re.search(r"fails with (\d+)", remarks)
+        output = OUTPUT.match(text, fence.end()) if fence["language"] == "python" else None
+        yield Block(
+            language=fence["language"],
+            code=textwrap.dedent(fence["body"]),
+            line=text.count("\n", 0, fence.start("body")),
+            start=fence.start(),
+            end=(output or fence).end(),
+            indent=fence["indent"],
+            output=textwrap.dedent(output["body"]) if output else "",
+            exit_code=int(fails[1]) if fails else 0,
+            is_shown="output not shown" not in remarks,
+        )
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line of a console block that begins with ``$``, and the output below it."""
+
+    lines: str
+    output: str
+
+    @property
+    def words(self) -> str:
+        """The command without its prompt, in one line."""
+        return self.lines.replace("\\\n", " ").removeprefix("$ ").strip()
+
+    @property
+    def is_run(self) -> bool:
+        return self.words.split()[:1] == ["unkernel"]
+
+
+def commands(block: Block) -> Iterator[Command]:
+    """Yield the commands of a console block."""
+    pattern = re.compile(r"^(?P<lines>\$ (?:[^\n]*\\\n)*[^\n]*\n)(?P<output>(?:(?!\$ )[^\n]*\n)*)", re.M)
+    for found in pattern.finditer(block.code):
+        yield Command(found["lines"], found["output"])
+
+
+class CommandError(Exception):
+    """A command ended with another exit code than the page says."""
+
+
+class Page:
+    """Runs the blocks of one page, in the current folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.namespace: dict[str, object] = {"__name__": "__main__"}
+
+    def printed_by_python(self, block: Block) -> str:
+        """Run a ``python`` block and return what it prints."""
+        # As many empty lines in front as make a traceback name the line of the page.
+        code = compile("\n" * block.line + block.code, str(self.path), "exec")
+        with in_terminal() as printed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(code, self.namespace)
+        return tidy(printed.getvalue().decode())
+
+    def printed_by_command(self, command: Command, block: Block) -> str:
+        """Run a command and return what it prints."""
+        if SHELL.search(command.words):
+            code, printed = run_in_shell(command.words)
+        else:
+            from unkernel import cli
+
+            with in_terminal() as written:
+                code = cli.main(shlex.split(command.words, comments=True)[1:])
+            printed = written.getvalue().decode()
+        if code != block.exit_code:
+            raise CommandError(f"{self.path}:{block.line}: `{command.words}` ended with {code}\n{printed}")
+        return tidy(printed)
+
+
+@contextlib.contextmanager
+def in_terminal() -> Iterator[io.BytesIO]:
+    """Collect what is printed, as to a terminal of a fixed width without colours."""
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = str(COLUMNS)
+    printed = io.BytesIO()
+    stream = io.TextIOWrapper(printed, encoding="utf-8", write_through=True)
+    try:
+        with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
+            yield printed
+    finally:
+        stream.detach()
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
+
+
+def run_in_shell(command: str) -> tuple[int, str]:
+    """Return the exit code of a command and what it prints."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-c", command],
+        env={**os.environ, "PATH": path, "COLUMNS": str(COLUMNS)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def tidy(printed: str) -> str:
+    """Return what was printed without blanks at the ends of lines and empty lines at both ends."""
+    lines = [line.rstrip() for line in printed.splitlines()]
+    text = "\n".join(lines).strip("\n")
+    return f"{text}\n" if text else ""
+
+
+# --- Comparison -----------------------------------------------------------------------------------------
+
+
+def is_alike(shown: str, printed: str) -> bool:
+    """Say whether a page shows what was printed.
+
+    Blanks and lines of tables may have other widths, and ``...`` stands for anything. Numbers
+    may differ by two percent or by one in the last digit that is shown, as training stops within a tolerance;
+    but not whole numbers up to 50.
+    Times, speeds, numbers of steps, gaps and the memory of a process may have any value.
+    """
+    shown, printed = without_widths(shown), without_widths(printed)
+    pattern, numbers, place = "", [], 0
+    for found in PIECE.finditer(shown):
+        pattern += re.escape(shown[place : found.start()])
+        place = found.end()
+        if found[0] == "...":
+            pattern += ".*?"
+        elif found["gap"]:
+            pattern += rf"gap:? ?{NUMBER}"
+        elif found["unit"]:
+            pattern += NUMBER + re.escape(found["unit"])
+        elif "." in found["number"] or abs(int(found["number"].replace(",", ""))) > EXACT_UP_TO:
+            pattern += f"({NUMBER})"
+            numbers.append(found["number"])
+        else:
+            pattern += re.escape(found[0])
+    match = re.fullmatch(pattern + re.escape(shown[place:]), printed, re.S)
+    return match is not None and all(map(are_close, numbers, match.groups()))
+
+
+def are_close(shown: str, printed: str) -> bool:
+    """Say whether two numbers differ by little, or by one in the last digit shown."""
+    one, other = (float(text.replace(",", "")) for text in (shown, printed))
+    mantissa, _, exponent = shown.partition("e")
+    last_digit = 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+    return abs(one - other) <= max(1.01 * last_digit, CLOSE * abs(one))
+
+
+def without_widths(text: str) -> str:
+    """Return a text with one blank for many, and without the lengths of lines of tables."""
+    return re.sub(r"\s+", " ", re.sub(r"([─━═-])\1+", r"\1", text)).strip()
+
+
+def differences(path: Path) -> Iterator[str]:
+    """Run a page in the current folder, and yield every block whose output is not what the page shows."""
+    page = Page(path)
+    for block in blocks(path.read_text(encoding="utf-8")):
+        for shown, printed in outputs(page, block):
+            if block.is_shown and not is_alike(shown, printed):
+                yield f"{path}:{block.line}: shows\n{shown}\nand prints\n{printed}"
+
+
+def outputs(page: Page, block: Block) -> Iterator[tuple[str, str]]:
+    """Run a block, and yield what the page shows and what is printed: of a console block, by command."""
+    if block.language == "python":
+        yield block.output, page.printed_by_python(block)
+        return
+    for command in commands(block):
+        if command.is_run:
+            yield command.output, page.printed_by_command(command, block)
+
+
+# --- Writing --------------------------------------------------------------------------------------------
+
+
+def with_outputs(path: Path) -> str:
+    """Run a page in the current folder, and return its text with what its blocks print now."""
+    text, page = path.read_text(encoding="utf-8"), Page(path)
+    fewer = FEWER_LINES.search(text)
+    most = int(fewer[1]) if fewer else LONGEST_LINES
+    parts, place = [], 0
+    for block in blocks(text):
+        parts += [text[place : block.start], rewritten(page, block, text[block.start : block.end], most)]
+        place = block.end
+    return "".join([*parts, text[place:]])
+
+
+def rewritten(page: Page, block: Block, as_it_is: str, most: int) -> str:
+    """Return a block with its outputs of so many lines at most; as it is if they are alike, or not shown."""
+    pairs = list(outputs(page, block))
+    if not block.is_shown or all(is_alike(shown, printed) for shown, printed in pairs):
+        return as_it_is
+    if block.language == "python":
+        parts = [fenced("python", block.code)]
+        parts += [fenced("output", shortened(printed, most)) for _, printed in pairs if printed]
+        return textwrap.indent("\n".join(parts), block.indent)
+    now = iter(pairs)
+    lines = []
+    for command in commands(block):
+        shown, printed = next(now) if command.is_run else (command.output, command.output)
+        lines += [command.lines, shown if is_alike(shown, printed) else shortened(printed, most)]
+    return textwrap.indent(fenced("console", "".join(lines)), block.indent)
+
+
+def shortened(printed: str, most: int) -> str:
+    """Return an output without most of a long one, and without what differs from machine to machine."""
+    lines = MEASURED.sub(r"\1  ...\n", printed).splitlines()
+    lines = [line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 4]} ..." for line in lines]
+    if len(lines) > most:
+        lines = [*lines[: most - 1], "..."]
+    return "\n".join([*lines, ""])
+
+
+def fenced(language: str, text: str) -> str:
+    return f"```{language}\n{text}```\n"
+
+
+def write_treebanks(folder: Path) -> None:
+    """Write the treebanks that the README takes for granted. All other pages make the files that they use."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from reference.small_grammar import grammar
+
+    grammar(40, seed=0).write(folder / "train.conllu")
+    grammar(10, seed=1).write(folder / "dev.conllu")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the outputs of some pages, or of all."""
+    pages = [Path(one).resolve() for one in arguments] or PAGES
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        if not any(blocks(text)):
+            continue
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            if page in FIRST_PAGES:
+                write_treebanks(Path(folder))
+            now = with_outputs(page)
+        if now != text:
+            page.write_text(now, encoding="utf-8")
+            print(f"{page.relative_to(ROOT)}: written")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
