@@ -231,7 +231,7 @@ def is_alike(shown: str, printed: str) -> bool:
     but not whole numbers up to 50.
     Times, speeds, numbers of steps, gaps and the memory of a process may have any value.
     """
-    shown, printed = without_widths(shown), without_widths(printed)
+    shown, printed = re.sub(r"\s*\.\.\.\s*", "...", without_widths(shown)), without_widths(printed)
     pattern, numbers, place = "", [], 0
     for found in PIECE.finditer(shown):
         pattern += re.escape(shown[place : found.start()])

@@ -147,6 +147,7 @@ def test_outputs_are_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("183 of 200 rows", "150 of 200 rows", False),
         ("3 rows", "3 rows and more", False),
         ("3 rows ...", "3 rows and more", True),
+        ("3 ro ...", "3 rows", True),
         ("a\n... of b\n", "a\nmany\nwords of b\n", True),
         ("0.01 s training", "12 s training", True),
         ("1,310,363 rows/s (0.00 s)", "52 rows/s (1.00 s)", True),
