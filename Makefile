@@ -33,7 +33,7 @@ STUB := src/unkernel/_core.pyi
 .NOTPARALLEL:
 .PHONY: help demo test test-all test-python test-hostile test-other test-clang test-char test-musl test-windows test-pythons \
 	test-sanitized test-threads campaign-kills campaign-disks campaign-threads campaign-memory campaign-numerical \
-	campaign-reloads campaign-answers native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs reproducible audit clean
+	campaign-reloads campaign-answers native native-sanitized fuzz fuzz-long fuzz-python bench papers lint docs docs-outputs reproducible audit clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ docs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## the documentation, into
 	@rm -rf site docs/api/generated  # pages that are no longer made
 	$(BIN)/python -m sphinx -E -W --keep-going -q -j $(JOBS) -b html -d build/docs docs site
 	$(PYTEST) -m docs tests/docs
+
+docs-outputs: $(STAMPS)/package $(STAMPS)/docs $(STAMPS)/test ## write what the examples of the pages print into the pages
+	$(BIN)/python tools/page_outputs.py
 
 # From copies in two folders, each compiled anew; SOURCE_DATE_EPOCH stands for the times of files.
 reproducible: $(STAMPS)/build-system ## check that two builds of the wheel are the same to the byte
