@@ -48,6 +48,15 @@ def test_models_side_by_side(run, model_file, train_file, test_file, tmp_path):
     assert "Agreement" in Page(page.read_text()).texts["h2"]
 
 
+def test_a_linear_baseline_and_no_records(run, model_file, train_file, test_file, tmp_path):
+    page = tmp_path / "report.html"
+    options = ("--test", test_file, "-o", page, "--train", train_file, "--no-records", "-q")
+    assert run("report", model_file, *options).code == 0
+    texts = Page(page.read_text()).texts
+    assert any("A linear model of the same features" in line for line in texts["li"])
+    assert "Mistakes" not in texts["h2"]
+
+
 def test_no_file_is_replaced_unless_told(run, model_file, test_file, tmp_path):
     page = tmp_path / "report.html"
     page.write_text("my own words")

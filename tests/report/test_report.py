@@ -13,9 +13,12 @@ from sklearn.pipeline import make_pipeline
 import unkernel
 from reference.pages import Page
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
+from unkernel.measures.class_measures import ClassMeasures
+from unkernel.measures.predictions import Examples, answered
 from unkernel.report import report
 from unkernel.report.markup import cleaned, element, escaped, table
 from unkernel.report.options import Costs
+from unkernel.report.sections.columns import permutation_importances
 from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, places
 
 pytestmark = pytest.mark.skipif(
@@ -24,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 HOSTILE = '<script>alert("1")</script>&\'"$x$_\x00\x1b[31m{}%s'
 SECTIONS = {"Model", "Data", "Quality", "Confusion", "Curves", "Calibration", "Thresholds"}
-SECTIONS |= {"Heaviest conjunctions", "Mistakes", "Training", "Time and memory"}
+SECTIONS |= {"Columns", "Heaviest conjunctions", "Mistakes", "Training", "Time and memory"}
 
 
 def people(count: int, job: str = "pilot", rich: str = "yes") -> tuple[list[dict], list[str]]:
@@ -115,6 +118,49 @@ def test_nothing_from_data_becomes_html():
     made.html().encode()
     for shown in (fast, fast.to_model(), fast.explain_one(X[0])):
         assert Page(shown._repr_html_()).of("script") == []
+
+
+def test_the_page_begins_with_three_sentences(records):
+    made = records.fast.report(records.X, records.y, train=(records.X, records.y))
+    quality, against, fails = made.summary["RecordClassifier"]
+    assert quality.startswith("Accuracy")
+    assert "95 % interval" in quality
+    assert "the most frequent class" in against
+    assert "A linear model of the same features" in against
+    assert "the model is better by" in against
+    assert fails.startswith("Fails most on class")
+    assert Page(made.html()).texts["li"][0] == quality
+    assert "linear" not in records.report.summary["RecordClassifier"][1]
+
+
+def test_no_linear_baseline_of_trees_and_of_other_lengths(records):
+    with pytest.raises(ValueError, match="inconsistent"):
+        records.fast.report(records.X, records.y, train=(records.X, records.y[1:]))
+    trees = TreeSVC().fit(["(A a)", "(B b)"], ["a", "b"])
+    with pytest.raises(ValueError, match="omit train"):
+        trees.report(["(A a)"], ["a"], train=(["(A a)"], ["a"]))
+
+
+def test_without_records_no_example_is_shown(records):
+    X = [one | {"name": f"person {number}"} for number, one in enumerate(records.X)]
+    made = records.fast.report(X, records.y, records=False)
+    assert {section.title for section in made.sections} == SECTIONS - {"Mistakes"}
+    assert "person" not in made.html()
+
+
+def test_a_column_that_decides_is_more_important_than_noise():
+    generator = np.random.default_rng(0)
+    X = [{"age": age, "noise": noise} for age, noise in generator.integers(0, 90, (300, 2)).tolist()]
+    y = ["old" if one["age"] > 45 else "young" for one in X]
+    fast = unkernel.compile(make_pipeline(RecordEncoder(), PolySVC(degree=2)).fit(X, y), measure=False)
+    measured = ClassMeasures(predict_records(fast, X, y))
+    name, losses = permutation_importances(measured)
+    assert name == "accuracy"
+    assert losses["age"].mean() > 0.2 > abs(losses["noise"].mean()) * 2
+
+
+def predict_records(fast, X: list[dict], y: list[str]):
+    return answered("fast", fast, fast.plan.encode(X, 1), Examples(np.array(y), unit="record"))
 
 
 def test_markup_escapes_what_is_no_html():

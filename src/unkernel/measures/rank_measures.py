@@ -80,8 +80,8 @@ class RankMeasures(Measured):
         return found
 
     @cached_property
-    def _pairs(self) -> NDArray[np.float64]:
-        """[query]: pairs of unequal label, and those of them that are in order."""
+    def pairs(self) -> NDArray[np.float64]:
+        """(queries, 2) float64: pairs of unequal label, and those of them in order."""
         order = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(np.bincount(self.groups))
         found = []
@@ -92,7 +92,7 @@ class RankMeasures(Measured):
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """The measures, where queries count so often."""
         weights = np.ones(len(self.queries)) if counts is None else counts
-        pairs, ordered = weights @ self._pairs
+        pairs, ordered = weights @ self.pairs
         found = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
         for depth in DEPTHS:
             if depth in self.ndcg:

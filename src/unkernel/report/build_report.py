@@ -18,6 +18,7 @@ from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.predictions import Answered, Classifier, Examples, answered
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.parsing.saved_model import SavedModel
+from unkernel.report.linear_baseline import LinearBaseline
 from unkernel.report.options import Choices, Costs
 from unkernel.report.page import Report, Section
 from unkernel.report.search_plot import check_matplotlib
@@ -25,6 +26,7 @@ from unkernel.report.sections.about import engines
 from unkernel.report.sections.about import models as models_of
 from unkernel.report.sections.agreement import agreement
 from unkernel.report.sections.calibration import calibration
+from unkernel.report.sections.columns import columns
 from unkernel.report.sections.confusion import confusion
 from unkernel.report.sections.curves import curves
 from unkernel.report.sections.data import data
@@ -34,8 +36,10 @@ from unkernel.report.sections.thresholds import thresholds
 from unkernel.report.sections.training_history import training
 from unkernel.report.sections.values import largest_errors, values
 from unkernel.report.sections.weights import fragments, weights
+from unkernel.report.summary import summarize_classes, summarize_ranks, summarize_values
 
 Sections = list[Section | None]
+Parts = tuple[Sequence[Studied], Sections, dict[str, list[str]]]
 
 
 def report(
@@ -49,6 +53,8 @@ def report(
     mistakes: int = 5,
     title: str | None = None,
     n_jobs: int | None = None,
+    records: bool = True,
+    train: tuple[Any, ...] | None = None,
 ) -> Report:
     """Evaluate one model, or several side by side, and make an HTML report.
 
@@ -74,6 +80,12 @@ def report(
         Title of the page; None makes one.
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors.
+    records : bool, default=True
+        Whether the page may show test examples. False leaves out mistakes and the names of queries. Weights
+        still name features, such as categories.
+    train : (X, y) or (X, y, qid), default=None
+        Training examples. The report trains a linear model on their features and compares the first model
+        with it, for classifiers and rankings of rows or records.
 
     Returns
     -------
@@ -103,7 +115,7 @@ def report(
         raise ValueError("models is empty: give a model, or a dict of models by name")
     if costs is not None and len(costs) != 2:
         raise ValueError(f"costs must be two numbers, of a false positive and a false negative, got {costs}")
-    choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title)
+    choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title, records)
     threads = thread_count(n_jobs)
     if all(isinstance(model, SavedModel) for model in named.values()):
         from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
@@ -111,26 +123,44 @@ def report(
         return report_of_parsers(named, X, choices, threads)
     if y is None:
         raise ValueError("y, the right answers, must be given: only the sentences of parsers have their own")
-    answers = []
+    answers: list[Answered] = []
+    baseline: LinearBaseline | None = None
     for name, model in named.items():
         classifier = _ready(model)
         asked = _asked(classifier, X, threads)
         examples = Examples(_column(y), "", _unit(classifier), _groups(qid), _shown(classifier, X, asked))
         answers.append(answered(str(name), classifier, asked, examples, threads))
-    return report_of(answers, choices)
+        if train is not None and baseline is None:
+            baseline = make_baseline(answers[0], _asked(classifier, train[0], threads), *train[1:])
+    return report_of(answers, choices, baseline)
 
 
-def report_of(answers: Sequence[Answered], choices: Choices) -> Report:
-    """The report of models that were asked."""
+def make_baseline(
+    answers: Answered, rows: CsrRows | Forest, labels: ArrayLike, groups: ArrayLike | None = None
+) -> LinearBaseline:
+    """Return the linear baseline of a model, to be trained on rows as its classifier takes them."""
+    if isinstance(rows, Forest) or answers.decision.scheme in ("regression", "one_class"):
+        raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
+    known = _column(labels)
+    if len(known) != rows.shape[0]:
+        raise ValueError(f"train has inconsistent numbers of samples: {rows.shape[0]} and {len(known)}")
+    return LinearBaseline(rows, known, _groups(groups))
+
+
+def report_of(
+    answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None = None
+) -> Report:
+    """Return the report of one model or several, whose predictions are known."""
     _check_comparable(answers)
     make = _ranks if answers[0].ranks else _classes if len(answers[0].classes) else _values
-    studied, sections = make(answers, choices)
+    studied, sections, summary = make(answers, choices, baseline)
     all_sections = [models_of(answers), data(answers), *sections, training(answers), engines(answers)]
     return Report(
         _title(answers, choices),
         {one.name: one.measures for one in studied},
         [section for section in all_sections if section is not None],
         _notes(answers[0], studied),
+        summary,
     )
 
 
@@ -144,7 +174,7 @@ def _notes(answers: Answered, studied: Sequence[Studied]) -> list[str]:
     return [words] if undefined else []
 
 
-def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+def _classes(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
     studied = [ClassMeasures(one) for one in answers]
     place, heavy = answers[0].positive, weights
     if place is None:
@@ -154,34 +184,38 @@ def _classes(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[St
         )
     if isinstance(answers[0].classifier, TreeClassifier):
         heavy = fragments
-    return studied, [
+    sections: Sections = [
         quality(studied, None if place is None else answers[0].classes[place]),
         agreement(answers) if len(answers) > 1 else None,
         confusion(studied),
         curves(studied),
         calibration(studied),
         thresholds(answers, choices.costs or Costs()) if place is not None else None,
+        columns(studied),
         heavy(answers, choices.top) if choices.top else None,
-        mistakes_of(answers, choices.mistakes) if choices.mistakes else None,
+        mistakes_of(answers, choices.n_shown) if choices.n_shown else None,
     ]
+    return studied, sections, {one.name: summarize_classes(one, baseline) for one in studied}
 
 
-def _ranks(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+def _ranks(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
     from unkernel.measures.rank_measures import RankMeasures  # brings scikit-learn in
     from unkernel.report.sections.ranking import ranking
 
     choices.check_no_costs("the model answers with an order")
     studied = [RankMeasures(one) for one in answers]
     heavy = weights(answers, choices.top) if choices.top else None
-    return studied, [quality(studied), ranking(studied), heavy]
+    summary = {one.name: summarize_ranks(one, baseline, records=choices.records) for one in studied}
+    return studied, [quality(studied), ranking(studied, choices.records), columns(studied), heavy], summary
 
 
-def _values(answers: Sequence[Answered], choices: Choices) -> tuple[Sequence[Studied], Sections]:
+def _values(answers: Sequence[Answered], choices: Choices, _: LinearBaseline | None) -> Parts:
     choices.check_no_costs("the model answers with numbers")
     studied = [ValueMeasures(one) for one in answers]
     heavy = weights(answers, choices.top) if choices.top else None
-    worst = largest_errors(studied, choices.mistakes) if choices.mistakes else None
-    return studied, [quality(studied), values(studied), heavy, worst]
+    worst = largest_errors(studied, choices.n_shown) if choices.n_shown else None
+    sections: Sections = [quality(studied), values(studied), columns(studied), heavy, worst]
+    return studied, sections, {one.name: summarize_values(one) for one in studied}
 
 
 def _title(answers: Sequence[Answered], choices: Choices) -> str:

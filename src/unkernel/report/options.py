@@ -34,14 +34,22 @@ class Choices:
     top : int
         How many heavy conjunctions are listed.
     mistakes : int
-        How many wrong answers are shown.
+        How many wrong predictions to show.
     title : str or None
+    records : bool
+        Whether the page may show test examples.
     """
 
     costs: Costs | None = None
     top: int = 20
     mistakes: int = 5
     title: str | None = None
+    records: bool = True
+
+    @property
+    def n_shown(self) -> int:
+        """Number of wrong predictions to show."""
+        return self.mistakes if self.records else 0
 
     def check_no_costs(self, reason: str) -> None:
         """Where there is no table of thresholds, costs would be ignored."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -47,6 +47,9 @@ class Report:
         The sections of the page.
     notes : sequence of str, default=()
         Remarks at the top of the page, for example about undefined measures.
+    summary : dict of str to list of str
+        For each model, by its name, the sentences at the top of the page: how good it is, how much better
+        than baselines, and where it fails most.
 
     See Also
     --------
@@ -66,6 +69,7 @@ class Report:
     measures: dict[str, list[Measure]]
     sections: Sequence[Section] = field(repr=False)
     notes: Sequence[str] = ()
+    summary: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def html(self) -> str:
         """Return the page as HTML.
@@ -84,7 +88,7 @@ class Report:
         ]
         body = joined(
             [
-                element("header", element("h1", self.title), *map(_remark, self.notes)),
+                element("header", element("h1", self.title), *self._summaries(), *map(_remark, self.notes)),
                 element("nav", element("ul", *links), aria_label="Sections"),
                 element("main", *parts),
                 element("footer", element("p", f"Made by unkernel {__version__}.")),
@@ -98,6 +102,14 @@ class Report:
             f"<style>\n{style('tables.css')}{style('page.css')}</style>\n</head>\n"
             f'<body class="unkernel">\n{body}\n</body>\n</html>\n'
         )
+
+    def _summaries(self) -> list[Html]:
+        lists = []
+        for name, sentences in self.summary.items():
+            lines = [element("li", sentence) for sentence in sentences]
+            title = element("p", element("strong", name)) if len(self.summary) > 1 else ""
+            lists.append(element("div", title, element("ul", *lines), class_="summary"))
+        return lists
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page to a file.

@@ -30,6 +30,7 @@ from unkernel.parsing.chunks.model import read_nonempty as chunks_of
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
+from unkernel.report.parser_summary import summarize_parser
 from unkernel.report.sections import parse_errors
 from unkernel.report.sections.quality import quality
 
@@ -37,12 +38,12 @@ Sections = Callable[[Sequence[Any], Choices], list[Section | None]]
 
 
 def _of_trees(studied: Sequence[TreeMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parse_errors.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
+    drawn = parse_errors.drawn_mistakes(studied, choices.n_shown) if choices.n_shown else None
     return [parse_errors.relations(studied), parse_errors.lengths(studied), drawn]
 
 
 def _of_bunsetsu(studied: Sequence[BunsetsuMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parse_errors.drawn_mistakes(studied, choices.mistakes) if choices.mistakes else None
+    drawn = parse_errors.drawn_mistakes(studied, choices.n_shown) if choices.n_shown else None
     return [parse_errors.lengths(studied), drawn]
 
 
@@ -117,4 +118,5 @@ def report_of_parsers(
         choices.title or f"{' and '.join(parsers)} on {file}",
         {one.name: one.measures for one in studied},
         [section for section in all_sections if section is not None],
+        summary={one.name: summarize_parser(one) for one in studied},
     )

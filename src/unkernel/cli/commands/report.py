@@ -40,6 +40,8 @@ def report(
     costs: report_options.CostsOption = None,
     top: report_options.TopOption = _DEFAULT.top,
     mistakes: report_options.MistakesOption = _DEFAULT.mistakes,
+    no_records: report_options.NoRecords = False,
+    train: report_options.TrainFile = None,
     title: report_options.Title = None,
     given: own.GivenOf = None,
     format: train_options.Format = None,
@@ -51,7 +53,9 @@ def report(
 ) -> None:
     """Write an HTML report about a model, or about several models side by side.
 
-    The report is one HTML file that needs no network. It shows measures with confidence intervals, the
+    The report is one HTML file that needs no network. It begins with three sentences: how good the model is,
+    how much better than always predicting the most frequent class (with --train, than a linear model), and
+    where it fails most. It shows measures with confidence intervals, the importance of columns, the
     confusion matrix, ROC, precision-recall and calibration curves, a table of thresholds with their costs,
     the heaviest conjunctions, explained mistakes, how training ended, and the time and memory of the
     engines. For rankings: NDCG by depth and by query. For parsers: accuracy by relation, type or tag and by
@@ -64,7 +68,11 @@ def report(
     [dim]$[/dim] unkernel report en.uk --test test.conllu -o report.html
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     choices = Choices(
-        None if costs is None else Costs(*report_options.parse_costs(costs)), top, mistakes, title
+        None if costs is None else Costs(*report_options.parse_costs(costs)),
+        top,
+        mistakes,
+        title,
+        not no_records,
     )
     data, page = _check_places(models, test, output, force=force)
     check_matplotlib("a report")
@@ -72,7 +80,7 @@ def report(
     with Display(quiet=quiet or json) as display:
         asked = Question(data, display, zero_based, shared_options.count_threads(jobs), given, format)
         with name_options_in_errors():
-            made = report_on(models, asked, choices)
+            made = report_on(models, asked, choices, train)
         with display.show_work("writing"):
             made.save(page)
     result = _describe(made, models, data, page, time.perf_counter() - began)

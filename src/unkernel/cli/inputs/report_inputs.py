@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.measures.predictions import Answered, Examples, answered
 from unkernel.records.files import Block
 from unkernel.report import Report
-from unkernel.report.build_report import report_of, shown_tree
+from unkernel.report.build_report import make_baseline, report_of, shown_tree
 from unkernel.report.options import Choices
 
 
@@ -53,15 +53,21 @@ class Question:
     format: Any = None  # of treebanks
 
 
-def report_on(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
-    """Ask all models about a file."""
+def report_on(models: Sequence[Path], asked: Question, choices: Choices, train: str | None = None) -> Report:
+    """Ask all models about a file; with `train`, compare the first with a linear model of that file."""
     if asked.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
+        if train is not None:
+            raise ValueError(f"{models[0]}: --train is for models of rows and records, and this is a parser")
         return _report_parsers(models, asked, choices)
     answers = [_score(path, name, asked) for path, name in zip(models, name_models(models), strict=True)]
+    baseline = None
+    if train is not None:
+        known = _score(models[0], answers[0].name, replace(asked, file=train))
+        baseline = make_baseline(answers[0], known.asked, known.examples.labels, known.examples.groups)
     with asked.display.show_work("measuring"):
-        return report_of(answers, choices)
+        return report_of(answers, choices, baseline)
 
 
 def _report_parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:

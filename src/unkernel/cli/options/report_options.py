@@ -53,6 +53,19 @@ TopOption = Annotated[
 MistakesOption = Annotated[
     int, typer.Option("--mistakes", metavar="N", min=0, help="Show and explain N mistakes.")
 ]
+NoRecords = Annotated[
+    bool,
+    typer.Option("--no-records", help="Show no test examples: no mistakes, and no names of queries."),
+]
+TrainFile = Annotated[
+    str | None,
+    typer.Option(
+        "--train",
+        metavar="FILE",
+        show_default="no linear baseline",
+        help="Training examples of rows or records: compare the first model with a linear model of them.",
+    ),
+]
 Title = Annotated[
     str | None, typer.Option("--title", help="Title of the report.", show_default="models and data")
 ]

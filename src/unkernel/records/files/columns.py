@@ -53,11 +53,19 @@ def column_kinds(plan: Plan) -> dict[str, str]:
 def features_of_columns(plan: Plan) -> dict[str, int]:
     """Return how many features each column has, by the labels of the features."""
     counts = dict.fromkeys(columns_read(plan), 0)
-    for label in plan.feature_names:
-        owner = max((name for name in counts if _is_of(label, name)), key=len, default=None)
+    for owner in owners_of_features(plan):
         if owner is not None:
             counts[owner] += 1
     return counts
+
+
+def owners_of_features(plan: Plan) -> list[str | None]:
+    """Return the column of each feature by the features' labels; None if no column fits."""
+    columns = columns_read(plan)
+    return [
+        max((name for name in columns if _is_of(label, name)), key=len, default=None)
+        for label in plan.feature_names
+    ]
 
 
 def _is_of(label: str, name: str) -> bool:

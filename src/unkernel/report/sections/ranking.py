@@ -17,8 +17,8 @@ _DEPTH = 10  # of what is said of single queries
 _WORST = 10
 
 
-def ranking(studied: Sequence[RankMeasures]) -> Section:
-    """NDCG by depth and by query, where labels are grades."""
+def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
+    """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
     able = [one for one in studied if one.graded]
     if not able:
         reason = "Labels are no grades (whole numbers from 0 on, and not large), so there is no NDCG."
@@ -26,7 +26,7 @@ def ranking(studied: Sequence[RankMeasures]) -> Section:
     parts = [_by_depth(able)]
     if len(able[0].queries) > 1:
         parts.append(_by_query(able))
-    worst = [_worst(one) for one in able] if len(able[0].queries) > 1 else []
+    worst = [_worst(one) for one in able] if records and len(able[0].queries) > 1 else []
     return Section("Ranking", joined([side_by_side(parts), _left_out(able[0]), *worst]))
 
 

@@ -1,0 +1,72 @@
+"""A plain linear model of the same features, trained for comparison."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.data.rows.csr import CsrRows
+
+if TYPE_CHECKING:
+    from unkernel.measures.predictions import Answered
+    from unkernel.measures.rank_measures import RankMeasures
+
+
+@dataclass(frozen=True, eq=False)
+class LinearBaseline:
+    """Training examples of a linear model: an SVM with default parameters, or a RankSVM for rankings.
+
+    Every column is divided by its largest absolute value.
+
+    Attributes
+    ----------
+    rows : CsrRows
+        Training rows, as the model's classifier takes them.
+    labels : (rows,) array
+    groups : (rows,) array or None
+        Queries of rankings.
+    """
+
+    rows: CsrRows
+    labels: NDArray[Any]
+    groups: NDArray[Any] | None = None
+
+    def find_correct(self, answers: Answered) -> NDArray[np.bool_]:
+        """Return which test examples the linear model classifies correctly."""
+        from unkernel.cutplane import CuttingPlaneSVC
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an early stop is no fault of the report
+            model = CuttingPlaneSVC().fit(self._scale(self.rows), self.labels)
+        assert isinstance(answers.asked, CsrRows)
+        predicted = model.predict(self._scale(answers.asked))
+        labels = answers.examples.labels
+        if predicted.dtype.kind not in "biuf" or labels.dtype.kind not in "biuf":
+            predicted, labels = predicted.astype(str), labels.astype(str)
+        return np.asarray(predicted == labels)
+
+    def measure_ranks(self, answers: Answered) -> RankMeasures:
+        """Return the measures of the linear model's order of the test examples."""
+        from unkernel.cutplane import RankSVM
+        from unkernel.measures.rank_measures import RankMeasures
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = RankSVM().fit(self._scale(self.rows), self.labels, qid=self.groups)
+        assert isinstance(answers.asked, CsrRows)
+        scores = model.decision_function(self._scale(answers.asked))
+        return RankMeasures(replace(answers, raw=np.asarray(scores, np.float64).reshape(-1, 1)))
+
+    def _scale(self, rows: CsrRows) -> Any:
+        from scipy import sparse
+
+        width = max(self.rows.shape[1], rows.shape[1])
+        largest = np.zeros(width)
+        np.maximum.at(largest, self.rows.indices, np.abs(self.rows.data))
+        largest[largest == 0] = 1.0
+        data = rows.data / largest[rows.indices]
+        return sparse.csr_matrix((data, rows.indices, rows.indptr), shape=(rows.shape[0], width))

@@ -1,0 +1,74 @@
+"""The first lines of reports of parsers, chunkers and taggers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.measures.number_format import percent
+from unkernel.measures.parser_measures import (
+    BunsetsuMeasures,
+    ChunkMeasures,
+    HeadMeasures,
+    TagMeasures,
+    TextTreeMeasures,
+    TreeMeasures,
+)
+from unkernel.report.summary import (
+    compare_accuracy,
+    describe_group,
+    find_weakest_group,
+    summarize_quality,
+)
+
+_LONG_DISTANCE = 6
+
+
+def summarize_parser(measures: Any) -> list[str]:
+    """Return sentences about a parser, chunker or tagger; about raw text, only its quality and relations."""
+    lines = [summarize_quality(measures, [])]
+    if isinstance(measures, TagMeasures):
+        right, found = measures.texts(measures.columns[0])
+        values, codes = np.unique(right, return_inverse=True)
+        most = values[np.bincount(codes).argmax()]
+        lines.append(
+            compare_accuracy(
+                f"Always predicting {most}, the most frequent tag,", right == found, right == most
+            )
+        )
+        lines.append(_describe_weakest("tag", values, codes, right != found))
+    elif isinstance(measures, HeadMeasures):
+        is_dependency = measures.lengths > 0
+        usual = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
+        share = float((measures.lengths[is_dependency] == usual).mean()) if is_dependency.any() else 0.0
+        lines.append(
+            f"The most frequent distance of a head is {usual}: {percent(share, 1)} of the heads are that far."
+        )
+    if isinstance(measures, TreeMeasures) or (
+        isinstance(measures, TextTreeMeasures) and "las" in measures.result.measured
+    ):
+        values, codes = np.unique(measures.relations[0], return_inverse=True)
+        lines.append(_describe_weakest("relation", values, codes, ~measures.right))
+    elif isinstance(measures, BunsetsuMeasures):
+        distances = np.minimum(measures.lengths, _LONG_DISTANCE)
+        names = np.array(["none", *map(str, range(1, _LONG_DISTANCE)), f"{_LONG_DISTANCE} or more"])
+        lines.append(_describe_weakest("distance", names, distances, ~measures.right))
+    elif isinstance(measures, ChunkMeasures):
+        types = {name: one for name, one in measures.result.per_type.items() if one.right}
+        if types:
+            name, worst = min(types.items(), key=lambda pair: pair[1].f1)
+            lines.append(f"Fails most on chunks of type {name or '(no type)'}: F1 {worst.f1:.2f} %.")
+    return lines
+
+
+def _describe_weakest(what: str, names: NDArray[Any], groups: NDArray[Any], wrong: NDArray[np.bool_]) -> str:
+    place = find_weakest_group(groups, wrong)
+    if place is None:
+        return "No mistake in these sentences."
+    own = groups == place
+    return (
+        describe_group(f"Fails most on {what} {names[place]}", int(wrong[own].sum()), int(own.sum()), "words")
+        + "."
+    )
