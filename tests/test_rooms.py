@@ -104,7 +104,7 @@ def test_every_registered_kind_has_a_loader():
     for name, kind in kinds.items():
         assert kind.name == name
         assert kind.description.startswith("a ")
-        assert callable(kind._resolved())
+        assert callable(kind._import_loader())
 
 
 # --- Circles ------------------------------------------------------------------------------------------

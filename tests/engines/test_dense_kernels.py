@@ -17,7 +17,7 @@ from reference.kernels import assert_scores, make_pairs_model, polynomial, sizes
 from unkernel.engines.tables.builders import Machine
 from unkernel.models import Decision
 from unkernel.models.kernel import Kernel
-from unkernel.models.pair_coefficients import PairCoefficients, found_pairs
+from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 
 TOLERANCE = 1e-12  # relative to the sum of the sizes of all terms
 
@@ -133,14 +133,14 @@ def test_vectors_of_no_class_keep_all_coefficients() -> None:
     model.coefficients[7] = 1.0
     fast = check(model, np.random.default_rng(0).normal(size=(9, 5)))
     assert "class_begins" not in fast.tables.arrays
-    assert found_pairs(model.coefficients, 4) is None
+    assert find_pairs(model.coefficients, 4) is None
 
 
 @pytest.mark.parametrize("classes", [2, 3, 7])
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_found_pairs_are_the_whole_coefficients(classes: int, shuffled: bool) -> None:
     model = make_pairs_model(classes, classes, shuffled=shuffled)
-    found = found_pairs(model.coefficients, classes)
+    found = find_pairs(model.coefficients, classes)
     assert found is not None
     order, pairs = found
     assert isinstance(pairs, PairCoefficients)

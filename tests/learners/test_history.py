@@ -54,7 +54,7 @@ def test_the_history_ends_with_the_solution_and_is_the_same_again(learner, tmp_p
 def test_problems_are_summed_and_those_that_end_early_stay():
     early = np.array([[0.0, 10.0, 0.0], [1.0, 4.0, 3.0]])
     late = np.array([[1.0, 7.0, 1.0], [3.0, 6.0, 5.0], [4.0, 5.5, 5.25]])
-    history = History.summed([early, late])
+    history = History.sum_problems([early, late])
     assert history.passes.tolist() == [1, 3, 4]
     assert history.objective.tolist() == [11.0, 10.0, 9.5]
     assert history.bound.tolist() == [4.0, 8.0, 8.25]
@@ -63,7 +63,7 @@ def test_problems_are_summed_and_those_that_end_early_stay():
 
 def test_of_many_passes_a_hundred_are_kept():
     passes = np.arange(5000.0)
-    history = History.summed([np.column_stack([passes, 1 / (passes + 1), np.zeros(5000)])])
+    history = History.sum_problems([np.column_stack([passes, 1 / (passes + 1), np.zeros(5000)])])
     assert 50 < len(history.passes) <= 100
     assert history.passes[[0, -1]].tolist() == [0, 4999]
     assert history.objective.tolist() == pytest.approx((1 / (history.passes + 1)).tolist())

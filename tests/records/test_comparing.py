@@ -29,7 +29,7 @@ from unkernel import RecordEncoder
 from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.engines.records.pipeline_check import check_generated
 from unkernel.records import PlanStep
-from unkernel.records.record_generator import generated_records
+from unkernel.records.record_generator import generate_records
 
 ROWS = 40
 Y = np.arange(ROWS) % 3
@@ -132,9 +132,9 @@ def test_a_difference_is_an_error(kind):
 def test_generated_records_are_always_the_same():
     pipeline = make_pipeline(columns(), LogisticRegression()).fit(frame(), Y)
     plan = unkernel.compile(pipeline, measure=False).plan
-    first, second = (generated_records(plan, 20, unseen=True) for _ in range(2))
+    first, second = (generate_records(plan, 20, unseen=True) for _ in range(2))
     assert first == second
-    known = generated_records(plan, 20)
+    known = generate_records(plan, 20)
     assert {record[0] for record in known} <= {"red", "grün", "blue"}
 
 

@@ -310,6 +310,6 @@ def test_coded_values_read_back(values, kind, begin):
     column = pa.array(values, pa.string()).cast(kind)
     parts = pa.table({"c": pa.chunked_array([column, column], type=kind)}).slice(begin)
     block = Block("x.parquet", parts, parts.num_rows, lambda _: 0)
-    words, places = block.coded("c")
+    words, places = block.encode_column("c")
     assert places.dtype == np.intp
     assert [words[place] for place in places] == (values + values)[begin:]

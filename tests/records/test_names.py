@@ -18,7 +18,8 @@ from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.records import steps
 from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 
 TEXTS = ["good movie", "bad film", "so good", "so bad"] * 5
 FRAME = pd.DataFrame({"text": TEXTS, "who": list("abcd") * 5})

@@ -8,7 +8,8 @@ from typing import Any
 from sklearn.utils import murmurhash3_32
 
 from reference import dates
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import DATE_PARTS
 from unkernel.records.text_analysis import analyzer_of
 

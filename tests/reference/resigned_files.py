@@ -373,7 +373,7 @@ def _opened(parts: Parts, name: str) -> Parts:
 
 
 def _closed(parts: Parts, name: str, inner: Parts) -> Parts:
-    array, size = container.nested(inner.kind, inner.arrays, inner.settings)
+    array, size = container.encode_nested(inner.kind, inner.arrays, inner.settings)
     settings = parts.settings | {"sizes": parts.settings["sizes"] | {name: size}}
     return replace(parts, arrays=parts.arrays | {name: array}, settings=settings)
 

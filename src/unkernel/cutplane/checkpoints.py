@@ -93,11 +93,11 @@ class Checkpoint:
                 "or give another one"
             )
         name = os.fspath(path)
-        weights = container.finite_array(name, arrays, "weights", 1)
-        masses = container.finite_array(name, arrays, "masses", 1)
-        offsets = container.finite_array(name, arrays, "offsets", 1)
-        files = container.setting(name, settings, "cuts", list, lambda v: len(v) == len(masses))
-        rounds = container.setting(name, settings, "rounds", int, lambda v: 0 <= v < 1 << 62)
+        weights = container.read_finite_array(name, arrays, "weights", 1)
+        masses = container.read_finite_array(name, arrays, "masses", 1)
+        offsets = container.read_finite_array(name, arrays, "offsets", 1)
+        files = container.read_setting(name, settings, "cuts", list, lambda v: len(v) == len(masses))
+        rounds = container.read_setting(name, settings, "rounds", int, lambda v: 0 <= v < 1 << 62)
         if len(weights) != bundle.dimension or len(offsets) != len(masses) or (masses < 0).any():
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
@@ -111,7 +111,7 @@ class Checkpoint:
         if not path.is_file():
             raise FormatError(os.fspath(path), 0, 0, "the cut is missing; delete the checkpoint's folder")
         arrays, _ = _read(path)
-        gradient = container.finite_array(os.fspath(path), arrays, "gradient", 1)
+        gradient = container.read_finite_array(os.fspath(path), arrays, "gradient", 1)
         if len(gradient) != dimension or _name_cut(gradient, offset) != file:
             reason = "this is not the cut that the checkpoint names; delete the folder"
             raise FormatError(os.fspath(path), 0, 0, reason)

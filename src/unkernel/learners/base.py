@@ -117,7 +117,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         self.objective_ = float(sum(outcome.objective for outcome in outcomes))
         self.gap_ = float(max(outcome.gap for outcome in outcomes))
         self.n_iter_ = int(max(outcome.rounds for outcome in outcomes))
-        self.history_ = History.summed([outcome.history for outcome in outcomes])
+        self.history_ = History.sum_problems([outcome.history for outcome in outcomes])
         self._set_model(make_model(self._describe_training(facts)))
         if self.verbose:
             print(

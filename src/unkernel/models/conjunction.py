@@ -24,7 +24,7 @@ from unkernel.models.decision import (
 from unkernel.models.model_rows import distinct
 from unkernel.models.numbering import numbers_of
 
-_SPARSE = 64  # columns that there are for each one that is used: then sorting takes less memory than marking
+_SORT_RATIO = 64  # columns per used column, from which on sorting takes less memory than marking
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,24 +198,24 @@ class ConjunctionModel(Model):
             array = arrays.get(key)
             if array is None or array.dtype != dtype or array.ndim != dimensions:
                 raise FormatError(name, 0, 0, f"the model has no proper array {key!r}")
-        ranking = _ranking(name, settings)
+        ranking = _read_ranking(name, settings)
         classes = classes_from_json(name, settings.get("classes")) if ranking is None else ranking.classes
         model = cls(
-            degree=container.setting(name, settings, "degree", int, lambda v: 1 <= v <= 3),
-            sets=container.setting(name, settings, "sets", bool, lambda v: True),
-            feature_map=container.setting(
+            degree=container.read_setting(name, settings, "degree", int, lambda v: 1 <= v <= 3),
+            sets=container.read_setting(name, settings, "sets", bool, lambda v: True),
+            feature_map=container.read_setting(
                 name, settings, "feature_map", str, lambda v: v in ("kernel", "plain")
             ),
-            gamma=container.number(name, settings, "gamma", lambda v: v > 0),
-            coef0=container.number(name, settings, "coef0", lambda v: v >= 0),
-            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 < v < 1 << 63),
+            gamma=container.read_number(name, settings, "gamma", lambda v: v > 0),
+            coef0=container.read_number(name, settings, "coef0", lambda v: v >= 0),
+            n_features=container.read_setting(name, settings, "n_features", int, lambda v: 0 < v < 1 << 63),
             columns=arrays["columns"],
             keys=arrays["keys"],
             weights=arrays["weights"],
             intercept=arrays["constants"],
             classes=classes,
-            origin=container.setting(name, settings, "origin", dict, lambda v: True),
-            probability=_probability(name, settings),
+            origin=container.read_setting(name, settings, "origin", dict, lambda v: True),
+            probability=_read_probability(name, settings),
             ranking=ranking,
             calibrated=_is_calibrated(name, settings),
         )
@@ -233,14 +233,14 @@ def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
         return True
     if columns.min() < 0 or columns.max() >= end:
         return False
-    if end > _SPARSE * len(columns):
+    if end > _SORT_RATIO * len(columns):
         return len(distinct(columns)) == len(columns)
     seen = np.zeros(end, bool)
     seen[columns] = True
     return int(seen.sum()) == len(columns)
 
 
-def _ranking(name: str, settings: dict[str, Any]) -> Decision | None:
+def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:
     if "ranking" not in settings:
         return None
     found = Decision.from_json(name, settings["ranking"])
@@ -251,12 +251,12 @@ def _ranking(name: str, settings: dict[str, Any]) -> Decision | None:
 
 def _is_calibrated(name: str, settings: dict[str, Any]) -> bool:
     found = settings.get("calibrated", False)
-    if not isinstance(found, bool) or (found and not isinstance(_probability(name, settings), Curves)):
+    if not isinstance(found, bool) or (found and not isinstance(_read_probability(name, settings), Curves)):
         raise FormatError(name, 0, 0, "the model's setting 'calibrated' is damaged")
     return found
 
 
-def _probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:
+def _read_probability(name: str, settings: dict[str, Any]) -> Softmax | Curves | None:
     if "probability" not in settings:
         return None
     damaged = FormatError(name, 0, 0, "the model's setting 'probability' is damaged")

@@ -29,11 +29,11 @@ from unkernel.errors import FormatError
 
 MAGIC = "unkernel"
 VERSION = 1
-_LARGEST_HEADER = 1 << 24
-_LARGEST_RANK = 3
+_MAX_HEADER_BYTES = 1 << 24
+_MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
-_SNIFFED_BYTES = 256
-_LAZY_BYTES = 1 << 26  # of arrays that are compared with their digests whenever a file is read
+_PREFIX_BYTES = 256
+_MAX_LAZY_BYTES = 1 << 26  # of arrays that are compared with their digests whenever a file is read
 _DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has all of them, or none
 _NO_DIGEST = "0" * 16  # stands for the header's digest while that is computed
 _REMEDY = "copy or train it again"
@@ -56,19 +56,19 @@ Verify = Literal["lazy"] | bool
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
     """Write a model file whole or not at all; the same model gives the same bytes."""
-    pieces = _encoded(name_of(path), kind, arrays, settings)
+    pieces = _encode(name_of(path), kind, arrays, settings)
     with replace_file(path) as file:
         for piece in pieces:
             file.write(piece)
 
 
-def nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
+def encode_nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
     """Return the same file as an array for another one, and its size; zeros fill the last number."""
-    content = b"".join(_encoded(kind, kind, arrays, settings))
+    content = b"".join(_encode(kind, kind, arrays, settings))
     return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
 
 
-def _encoded(
+def _encode(
     name: str, kind: str, arrays: Arrays, settings: Mapping[str, Any]
 ) -> list[bytes | memoryview[int]]:
     """Return the bytes of a file.
@@ -100,10 +100,10 @@ def _encoded(
         }
         offset = end
     text = _header_text(header)
-    if len(text) > _LARGEST_HEADER:
+    if len(text) > _MAX_HEADER_BYTES:
         raise ValueError(
             f"{name}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
-            f"for {_LARGEST_HEADER:,}; fit with fewer features that have names"
+            f"for {_MAX_HEADER_BYTES:,}; fit with fewer features that have names"
         )
     text = text.replace(_NO_DIGEST.encode(), hexadecimal_checksum(text).encode(), 1)
     return [len(text).to_bytes(8, "little") + text, *(array.data for array in arrays.values())]
@@ -182,8 +182,8 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     name = name_of(path)
     with open(path, "rb") as file:  # noqa: PTH123 (any PathLike, not only Path)
         size = os.fstat(file.fileno()).st_size
-        contents = partial(_contents, name, file, size, mmap=mmap)
-        found, digest = _decoded(name, file, size, contents)
+        contents = partial(_read_body, name, file, size, mmap=mmap)
+        found, digest = _decode(name, file, size, contents)
     if verify is not False:
         _verify(name, found, everything=verify is True)
     if mmap and digest is not None:
@@ -198,11 +198,11 @@ def read_nested(
     if not 0 <= content.nbytes - size < content.itemsize:
         raise _error(name, f"a file inside of it is damaged: it has not its size; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
-    begin = io.BytesIO(inner[: 8 + _LARGEST_HEADER].tobytes())
-    return _decoded(name, begin, size, lambda start: inner[start:])[0][:3]
+    begin = io.BytesIO(inner[: 8 + _MAX_HEADER_BYTES].tobytes())
+    return _decode(name, begin, size, lambda start: inner[start:])[0][:3]
 
 
-def _decoded(
+def _decode(
     name: str, file: IO[bytes], size: int, contents: Callable[[int], NDArray[np.uint8]]
 ) -> tuple[Contents, str | None]:
     """What a file of `size` bytes holds, and the digest of its header.
@@ -221,7 +221,7 @@ def _decoded(
     return Contents(kind, arrays, settings, digests, sha256), metadata.get("digest")
 
 
-def _contents(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool) -> NDArray[np.uint8]:
+def _read_body(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool) -> NDArray[np.uint8]:
     """Return the bytes after the header, of the file that the header was read from."""
     if mmap:
         return np.memmap(file, dtype=np.uint8, mode="r", shape=size)[start:]
@@ -245,7 +245,7 @@ def _verify(name: str, found: Contents, *, everything: bool) -> None:
     """Compare arrays with their digests: all, or the small ones."""
     if found.digests is None:
         return
-    room = sum(array.nbytes for array in found.arrays.values()) if everything else _LAZY_BYTES
+    room = sum(array.nbytes for array in found.arrays.values()) if everything else _MAX_LAZY_BYTES
     for key, array in sorted(found.arrays.items(), key=lambda item: item[1].nbytes):
         room -= array.nbytes
         if room < 0:
@@ -290,7 +290,7 @@ def has_digests(path: str | os.PathLike[str]) -> bool | None:
 
 def begins_as_model(begin: bytes) -> bool:
     """Return whether a file that begins so was written as a model of unkernel, be it whole or not."""
-    metadata = begin[8:_SNIFFED_BYTES]
+    metadata = begin[8:_PREFIX_BYTES]
     return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
 
 
@@ -302,12 +302,12 @@ def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[s
     if len(prefix) < 8:
         raise _error(name, f"not a model file: it is shorter than a header; {_REMEDY}")
     length = int.from_bytes(prefix, "little")
-    if length > min(_LARGEST_HEADER, size - 8):
-        cut = begins_as_model(prefix + file.read(_SNIFFED_BYTES))
+    if length > min(_MAX_HEADER_BYTES, size - 8):
+        cut = begins_as_model(prefix + file.read(_PREFIX_BYTES))
         raise _error(name, f"the model has been cut short; {_REMEDY}" if cut else "not a model file")
     text = file.read(length)
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
+        header = json.loads(text.decode("utf-8"), object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError) as error:
         raise _error(name, "not a model file: its header is not JSON, or has a name twice") from error
     if not isinstance(header, dict):
@@ -320,7 +320,7 @@ def _read_header(name: str, prefix: bytes, file: Any, size: int) -> tuple[dict[s
     return header, 8 + length
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name comes twice")
@@ -339,7 +339,7 @@ def _read_metadata(name: str, metadata: Any) -> tuple[str, dict[str, Any]]:
             f"a model of format version {version}, and this unkernel reads up to {VERSION}: upgrade unkernel",
         )
     try:
-        settings = json.loads(metadata.get("settings", ""), object_pairs_hook=_without_doubles)
+        settings = json.loads(metadata.get("settings", ""), object_pairs_hook=_refuse_duplicates)
     except (TypeError, ValueError, RecursionError) as error:
         raise _error(name, "the model's settings are not JSON") from error
     if not isinstance(settings, dict):
@@ -372,7 +372,7 @@ def _place(name: str, key: str, entry: Any, room: int) -> _Place:
     shape, offsets = entry.get("shape"), entry.get("data_offsets")
     if not isinstance(shape, list) or not isinstance(offsets, list) or len(offsets) != 2:
         raise problem
-    if len(shape) > _LARGEST_RANK:
+    if len(shape) > _MAX_RANK:
         raise problem
     # No extent may exceed the file size, not even where another extent is 0.
     if not all(_is_count(number) and number <= room for number in [*shape, *offsets]):
@@ -403,7 +403,7 @@ def _array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
     return mapped[place.begin : place.end].view(place.dtype).reshape(place.shape)
 
 
-def setting(
+def read_setting(
     name: str, settings: Mapping[str, Any], key: str, kind: type, valid: Callable[[Any], bool]
 ) -> Any:
     """Return a setting of the file `name`, after a check that it is of that kind and valid."""
@@ -413,7 +413,7 @@ def setting(
     return value
 
 
-def number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool]) -> float:
+def read_number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool]) -> float:
     """Return a setting that is a finite number."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
@@ -423,7 +423,7 @@ def number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[fl
     return float(value)
 
 
-def proper_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank: int) -> NDArray[Any]:
+def read_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank: int) -> NDArray[Any]:
     """Return an array of the file `name`, after a check of its type and rank."""
     array = arrays.get(key)
     if array is None or array.dtype not in dtypes or array.ndim != rank:
@@ -431,9 +431,9 @@ def proper_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], ran
     return array
 
 
-def finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray[np.float64]:
+def read_finite_array(name: str, arrays: Arrays, key: str, rank: int) -> NDArray[np.float64]:
     """Return an array of float64 without NaN and infinity."""
-    array = proper_array(name, arrays, key, [np.dtype(np.float64)], rank)
+    array = read_array(name, arrays, key, [np.dtype(np.float64)], rank)
     if not np.isfinite(array).all():
         raise _error(name, f"array {key!r} has a number that is not finite")
     return array

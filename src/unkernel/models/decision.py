@@ -18,8 +18,8 @@ Scores = NDArray[np.float64]
 
 SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated")
 # LIBSVM's bounds on the probability that one class of a pair wins.
-_LEAST_PROBABILITY = 1e-7
-_COUPLING_NUMBERS = 1 << 20  # pairwise probabilities that are held in memory at a time
+_MIN_PROBABILITY = 1e-7
+_MAX_COUPLED_NUMBERS = 1 << 20  # pairwise probabilities that are held in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +204,7 @@ class Decision:
         ndarray of shape (n_rows,) or (n_rows, n_outputs)
             One number per row if there is one score, otherwise one row; probabilities for "calibrated".
         """
-        scores = self._checked(scores)
+        scores = self._check_scores(scores)
         if self.scheme == "calibrated":
             return self.probabilities(scores)
         if self.scheme == "one_vs_rest":
@@ -226,7 +226,7 @@ class Decision:
         ndarray of shape (n_rows,)
             Class labels, or values in regression.
         """
-        scores = self._checked(scores)
+        scores = self._check_scores(scores)
         if self.scheme == "regression":
             return scores[:, 0]
         chosen: NDArray[Any] = self.classes[self.codes(scores)]
@@ -256,7 +256,7 @@ class Decision:
         classes are coupled by method 2 of Wu, Lin and Weng, "Probability estimates for multi-class
         classification by pairwise coupling", JMLR 5 (2004), with LIBSVM's stopping rule.
         """
-        scores = self._checked(scores)
+        scores = self._check_scores(scores)
         if self.probability is None:
             raise ValueError(
                 "the model has no probabilities: train it with them (LIBSVM's -b 1), or calibrate a "
@@ -268,16 +268,16 @@ class Decision:
         if isinstance(self.probability, Curves):
             return self.probability.probabilities(scores, count)
         result = np.empty((len(scores), count))
-        step = max(1, _COUPLING_NUMBERS // count**2)
+        step = max(1, _MAX_COUPLED_NUMBERS // count**2)
         for begin in range(0, len(scores), step):
             pairwise = self._pairwise(scores[begin : begin + step], self.probability)
             if count == 2 and not self.probability.coupled:
                 result[begin : begin + step] = pairwise[:, [0, 1], [1, 0]]
             else:
-                result[begin : begin + step] = _coupled(pairwise)
+                result[begin : begin + step] = _couple(pairwise)
         return result
 
-    def _checked(self, scores: Scores) -> Scores:
+    def _check_scores(self, scores: Scores) -> Scores:
         scores = np.asarray(scores, dtype=np.float64)
         if scores.ndim != 2 or scores.shape[1] != self.n_scores:
             raise ValueError(f"expected scores of shape (rows, {self.n_scores}), got {scores.shape}")
@@ -346,7 +346,7 @@ class Decision:
         """[row, i, j]: how probable class i is if only i and j are possible."""
         count = len(self.classes)
         sigmoids = sigmoid(scores * platt.a + platt.b)
-        sigmoids = np.clip(sigmoids, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+        sigmoids = np.clip(sigmoids, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
         result = np.zeros((len(scores), count, count))
         for pair, (i, j) in enumerate([(1, 0)] if self.scheme == "binary" else pairs(count)):
             result[:, i, j] = sigmoids[:, pair]
@@ -463,7 +463,7 @@ def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDAr
     return result
 
 
-def _coupled(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the p that minimises the sum over i < j of (r_ji p_i - r_ij p_j)^2, by LIBSVM's iteration.
 
     Each row stops by itself, as in LIBSVM: when |(Qp)_t - p'Qp| < 0.005 / classes for all t.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 
-_MOST_PASSES = 100  # that a model keeps, most of them early ones
+_MAX_PASSES = 100  # that a model keeps, most of them early ones
 _COLUMNS = ("pass", "objective", "bound")
 
 
@@ -49,7 +49,7 @@ class History:
         return frame_of([dict(zip((*_COLUMNS, "gap"), row, strict=True)) for row in rows])
 
     @classmethod
-    def summed(cls, problems: Sequence[NDArray[np.float64]]) -> Self:
+    def sum_problems(cls, problems: Sequence[NDArray[np.float64]]) -> Self:
         """Return the history of all problems together.
 
         Parameters
@@ -59,7 +59,7 @@ class History:
         """
         first = max(problem[0, 0] for problem in problems)
         passes = np.unique(np.concatenate([problem[:, 0] for problem in problems]))
-        passes = _thinned(passes[passes >= first])
+        passes = _thin(passes[passes >= first])
         sums = np.zeros((len(passes), 2))
         for problem in problems:
             sums += problem[np.searchsorted(problem[:, 0], passes, side="right") - 1, 1:]
@@ -90,9 +90,9 @@ def _are_numbers(column: Any) -> bool:
     )
 
 
-def _thinned(passes: NDArray[np.float64]) -> NDArray[np.float64]:
+def _thin(passes: NDArray[np.float64]) -> NDArray[np.float64]:
     """At most so many, the first and the last among them, and closer to each other in the beginning."""
-    if len(passes) <= _MOST_PASSES:
+    if len(passes) <= _MAX_PASSES:
         return passes
-    places = np.geomspace(1, len(passes), _MOST_PASSES).round().astype(np.int64) - 1
+    places = np.geomspace(1, len(passes), _MAX_PASSES).round().astype(np.int64) - 1
     return passes[np.unique(places)]

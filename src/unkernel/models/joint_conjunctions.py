@@ -30,10 +30,10 @@ def join_conjunctions(
     first = members[0]
     if any((one.degree, one.feature_map) != (first.degree, first.feature_map) for one in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
-    sets = all(one.sets and _map_of(one) == _map_of(first) for one in members)
+    sets = all(one.sets and _kernel_constants(one) == _kernel_constants(first) for one in members)
     columns, place = np.unique(np.concatenate([one.columns for one in members]), return_index=True)
     columns = columns[np.argsort(place)]  # the frequent ones of the first member stay in front
-    parts = [_renumbered(one, columns, sets=sets) for one in members]
+    parts = [_renumber(one, columns, sets=sets) for one in members]
     keys, where = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
     weights = np.zeros((len(keys), sum(len(one.intercept) for one in members)))
     row = column = 0
@@ -67,11 +67,11 @@ def squared_constant(model: ConjunctionModel, order: int, repeats: int) -> np.fl
     return np.float64(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)
 
 
-def _map_of(model: ConjunctionModel) -> tuple[float, float] | None:
+def _kernel_constants(model: ConjunctionModel) -> tuple[float, float] | None:
     return None if model.feature_map == "plain" else (model.gamma, model.coef0)
 
 
-def _renumbered(
+def _renumber(
     model: ConjunctionModel, columns: NDArray[np.int64], *, sets: bool
 ) -> tuple[NDArray[np.uint64], _Weights]:
     """The numbers of a model's conjunctions where features have the order of `columns`, and their weights."""

@@ -210,7 +210,7 @@ class KernelModel(DecidedModel):
         ndarray of shape (n_rows, n_scores)
             The scores.
         """
-        X = model_rows.checked(X, self.n_features, self.fixed_width)
+        X = model_rows.check_model_rows(X, self.n_features, self.fixed_width)
         result = np.empty((X.shape[0], self.n_scores))
         step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
         for begin in range(0, X.shape[0], step):
@@ -256,42 +256,44 @@ class KernelModel(DecidedModel):
 
     @classmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        n_features = container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63)
+        n_features = container.read_setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63)
         return cls(
             kernel=_kernel_from(name, settings),
             vectors=_vectors_from(name, arrays, n_features),
             coefficients=_coefficients_from(name, arrays),
-            intercept=container.finite_array(name, arrays, "intercepts", 1),
+            intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=Decision.from_json(name, settings.get("decision")),
             n_features=n_features,
-            fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
-            origin=container.setting(name, settings, "origin", dict, lambda v: True),
+            fixed_width=container.read_setting(name, settings, "fixed_width", bool, lambda v: True),
+            origin=container.read_setting(name, settings, "origin", dict, lambda v: True),
         )
 
 
 def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
     return Kernel(
-        name=container.setting(name, settings, "kernel", str, lambda v: v in KERNELS),
-        degree=container.setting(name, settings, "degree", int, lambda v: 0 <= v <= _LARGEST_DEGREE),
-        gamma=container.number(name, settings, "gamma", lambda v: True),
-        coef0=container.number(name, settings, "coef0", lambda v: True),
+        name=container.read_setting(name, settings, "kernel", str, lambda v: v in KERNELS),
+        degree=container.read_setting(name, settings, "degree", int, lambda v: 0 <= v <= _LARGEST_DEGREE),
+        gamma=container.read_number(name, settings, "gamma", lambda v: True),
+        coef0=container.read_number(name, settings, "coef0", lambda v: True),
     )
 
 
 def _coefficients_from(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64] | PairCoefficients:
     if "pair_coefficients" not in arrays:
-        return container.finite_array(name, arrays, "coefficients", 2)
-    counts = container.proper_array(name, arrays, "class_counts", [np.dtype(np.int64)], 1)
-    return PairCoefficients(container.finite_array(name, arrays, "pair_coefficients", 2), counts.tolist())
+        return container.read_finite_array(name, arrays, "coefficients", 2)
+    counts = container.read_array(name, arrays, "class_counts", [np.dtype(np.int64)], 1)
+    return PairCoefficients(
+        container.read_finite_array(name, arrays, "pair_coefficients", 2), counts.tolist()
+    )
 
 
 def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> CsrRows:
-    offsets = container.proper_array(name, arrays, "sv_offsets", [np.dtype(np.int64)], 1)
-    columns = container.proper_array(name, arrays, "sv_columns", _INDEX_TYPES, 1)
+    offsets = container.read_array(name, arrays, "sv_offsets", [np.dtype(np.int64)], 1)
+    columns = container.read_array(name, arrays, "sv_columns", _INDEX_TYPES, 1)
     _check_offsets(name, offsets, len(columns))
     _check_columns(name, offsets, columns, n_features)
     if "sv_values" in arrays:
-        values = container.finite_array(name, arrays, "sv_values", 1)
+        values = container.read_finite_array(name, arrays, "sv_values", 1)
         if len(values) != len(columns) or not values.all():
             raise FormatError(name, 0, 0, "the support vectors have other than one value, not 0, a column")
     else:

@@ -83,7 +83,7 @@ class LinearModel(DecidedModel):
         ndarray of shape (n_rows, n_scores)
             The scores.
         """
-        X = model_rows.checked(X, self.n_features, self.fixed_width)
+        X = model_rows.check_model_rows(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
         known = X.select_columns(np.arange(shared)) if X.shape[1] > shared else X
         return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept
@@ -113,12 +113,12 @@ class LinearModel(DecidedModel):
     @classmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
         return cls(
-            weights=container.finite_array(name, arrays, "weights", 2),
-            intercept=container.finite_array(name, arrays, "intercepts", 1),
+            weights=container.read_finite_array(name, arrays, "weights", 2),
+            intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=_decision_from(name, settings),
-            n_features=container.setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63),
-            fixed_width=container.setting(name, settings, "fixed_width", bool, lambda v: True),
-            origin=container.setting(name, settings, "origin", dict, lambda v: True),
+            n_features=container.read_setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63),
+            fixed_width=container.read_setting(name, settings, "fixed_width", bool, lambda v: True),
+            origin=container.read_setting(name, settings, "origin", dict, lambda v: True),
         )
 
 

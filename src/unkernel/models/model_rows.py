@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from unkernel.data import SvmlightData
 
 
-def checked(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
+def check_model_rows(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
     """Return rows that a model is asked about, after a check that they have its columns if they must."""
     rows = check_rows(X, min_rows=0, min_columns=0)
     check_width(rows, n_features, fixed_width)
@@ -87,10 +87,10 @@ def read_for(
     trained = noted if isinstance(noted, bool) and not by_name else None
     known = trained if zero_based is None else zero_based
     rows = read_svmlight(source, zero_based="auto" if known is None else known, n_jobs=n_jobs)
-    return replace(rows, X=_counted_from_one(rows.X)) if by_name and rows.zero_based else rows
+    return replace(rows, X=_shift_to_zero(rows.X)) if by_name and rows.zero_based else rows
 
 
-def _counted_from_one(X: sparse.csr_matrix) -> sparse.csr_matrix:
+def _shift_to_zero(X: sparse.csr_matrix) -> sparse.csr_matrix:
     """Columns 1, 2, .. become 0, 1, ..; column 0 moves behind all others."""
     columns = np.where(X.indices == 0, X.shape[1], X.indices) - 1
     from scipy import sparse

@@ -91,7 +91,7 @@ def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
     return coefficients if 8 * vectors * pairs > DENSE_BYTES else np.ascontiguousarray(coefficients)
 
 
-def found_pairs(
+def find_pairs(
     coefficients: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.intp], PairCoefficients] | None:
     """Whole coefficients of classes one against one, without the zeros: an order of the vectors, and theirs.

@@ -36,9 +36,9 @@ class FileKind:
 
     def load(self, file: str, arrays: dict[str, Any], settings: dict[str, Any]) -> Any:
         """What the file holds, ready to use."""
-        return self._resolved()(file, arrays, settings)
+        return self._import_loader()(file, arrays, settings)
 
-    def _resolved(self) -> Loader:
+    def _import_loader(self) -> Loader:
         if not isinstance(self.loader, str):
             return self.loader
         loader: Loader = import_object(self.loader)

@@ -17,7 +17,12 @@ from unkernel.models.decision import Decision, Platt
 from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
 from unkernel.models.pair_coefficients import pair_coefficients
-from unkernel.models.sklearn_ensembles import calibrated, one_vs_one, one_vs_rest, probability_of
+from unkernel.models.sklearn_ensembles import (
+    from_calibrated,
+    from_one_vs_one,
+    from_one_vs_rest,
+    probability_of,
+)
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
 # Estimators are known by the names of their classes: who has one has imported it, and others need not wait
@@ -30,9 +35,9 @@ _SVM_TYPES = {
     "NuSVR": "nu_svr",
 }
 _ENSEMBLES: dict[str, Callable[..., KernelModel | LinearModel | ConjunctionModel]] = {
-    "OneVsRestClassifier": one_vs_rest,
-    "OneVsOneClassifier": one_vs_one,
-    "CalibratedClassifierCV": calibrated,
+    "OneVsRestClassifier": from_one_vs_rest,
+    "OneVsOneClassifier": from_one_vs_one,
+    "CalibratedClassifierCV": from_calibrated,
 }
 _LINEAR_REGRESSIONS = {"LinearSVR", "LinearRegression", "Ridge", "ElasticNet", "SGDRegressor"}
 

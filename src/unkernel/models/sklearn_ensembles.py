@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.data.rows.csr import CsrRows
+from unkernel.data.rows.csr import stack_rows
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.curves import Curve, Curves, Interpolated, Sigmoid
 from unkernel.models.decision import Decision, Softmax, pairs
@@ -49,13 +49,13 @@ def _logistic(estimator: Any, count: int) -> Softmax | Curves:
     return Softmax()
 
 
-def one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
+def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
     """Return the model of a ``OneVsRestClassifier`` of linear classifiers."""
     if estimator.multilabel_:
         raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
     members = _linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
     decision = Decision("binary" if len(members) == 1 else "one_vs_rest", np.asarray(estimator.classes_))
-    return _side_by_side(members, replace(decision, probability=_joint_curves(members)), estimator)
+    return _join_scores(members, replace(decision, probability=_joint_curves(members)), estimator)
 
 
 def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
@@ -72,7 +72,7 @@ def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
     return Curves(curves, uniform=False)
 
 
-def one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
+def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
     """Return the model of a ``OneVsOneClassifier`` of linear classifiers."""
     classes = np.asarray(estimator.classes_)
     if len(classes) == 2:
@@ -84,17 +84,17 @@ def one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearModel:
         raise ValueError(
             "OneVsOneClassifier has another number of classifiers than there are pairs of classes"
         )
-    model = _side_by_side(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
+    model = _join_scores(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
     # Each member speaks for the second class of its pair, and scores of a model for the first one.
     return replace(model, weights=-model.weights, intercept=-model.intercept)
 
 
-def calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
+def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
     """Return the model of a ``CalibratedClassifierCV``."""
     classes = np.asarray(estimator.classes_)
     members, curves = [], []
     for part in estimator.calibrated_classifiers_:
-        member = _calibrated_member(part, classes, from_estimator)
+        member = _calibrated_part(part, classes, from_estimator)
         members.append(member)
         curves += [_calibration_curve(calibrator) for calibrator in part.calibrators]
     conjunctions = [member for member in members if isinstance(member, ConjunctionModel)]
@@ -104,12 +104,12 @@ def calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
     decision = Decision("calibrated", classes, probability=Curves(curves))
     linear = [member for member in members if isinstance(member, LinearModel)]
     if len(linear) == len(members):
-        return _side_by_side(linear, decision, estimator)
+        return _join_scores(linear, decision, estimator)
     kernel = [member for member in members if isinstance(member, KernelModel)]
-    return _stacked(kernel, len(members), decision, estimator)
+    return _stack_members(kernel, len(members), decision, estimator)
 
 
-def _calibrated_member(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
+def _calibrated_part(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
     if part.method not in ("sigmoid", "isotonic"):
         raise ValueError(
             f"CalibratedClassifierCV(method={part.method!r}) is not known here; fit it with 'sigmoid' or "
@@ -167,7 +167,7 @@ def _linear_members(
     return members
 
 
-def _side_by_side(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
+def _join_scores(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
     """Return the scores of all members beside each other, as one model."""
     return LinearModel(
         weights=np.ascontiguousarray(np.hstack([member.weights for member in members])),
@@ -179,7 +179,9 @@ def _side_by_side(members: Sequence[LinearModel], decision: Decision, estimator:
     )
 
 
-def _stacked(members: Sequence[KernelModel], count: int, decision: Decision, estimator: Any) -> KernelModel:
+def _stack_members(
+    members: Sequence[KernelModel], count: int, decision: Decision, estimator: Any
+) -> KernelModel:
     """The support vectors of all members; each has coefficients in the scores of its own member only."""
     first = members[0]
     if len(members) != count or any(member.kernel != first.kernel for member in members):
@@ -187,18 +189,7 @@ def _stacked(members: Sequence[KernelModel], count: int, decision: Decision, est
             "the classifiers inside CalibratedClassifierCV have different kernels (gamma='scale' is another "
             "number in each fold); give gamma a number, or calibrate with ensemble=False"
         )
-    ends = np.cumsum([member.vectors.nnz for member in members])
-    vectors = CsrRows.of(
-        np.concatenate(
-            [
-                first.vectors.indptr,
-                *(m.vectors.indptr[1:] + e for m, e in zip(members[1:], ends[:-1], strict=True)),
-            ]
-        ),
-        np.concatenate([member.vectors.indices for member in members]),
-        np.concatenate([member.vectors.data for member in members]),
-        first.n_features,
-    )
+    vectors = stack_rows([member.vectors for member in members])
     coefficients = np.zeros((vectors.shape[0], decision.n_scores))
     row = column = 0
     for member in members:

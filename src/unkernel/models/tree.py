@@ -219,19 +219,19 @@ class ExampleKernel:
         if not isinstance(stored, dict) or set(stored) != set(cls.__dataclass_fields__):
             raise damaged
         try:
-            values = {key: _typed(stored[key], getattr(cls, key)) for key in stored if key != "vector"}
+            values = {key: _check_type(stored[key], getattr(cls, key)) for key in stored if key != "vector"}
             vector = stored["vector"]
             kernel = Kernel(
-                _typed(vector["name"], ""),
-                _typed(vector["degree"], 1),
-                *(_typed(vector[k], 1.0) for k in ("gamma", "coef0")),
+                _check_type(vector["name"], ""),
+                _check_type(vector["degree"], 1),
+                *(_check_type(vector[k], 1.0) for k in ("gamma", "coef0")),
             )
             return cls(**values, vector=kernel)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged from error
 
 
-def _typed(value: Any, example: Any) -> Any:
+def _check_type(value: Any, example: Any) -> Any:
     """Return the value, after a check that it has the example's type; whole numbers are taken for floats."""
     if isinstance(example, float) and type(value) is int:
         value = float(value)
@@ -390,14 +390,14 @@ class TreeModel(DecidedModel):
 
     @classmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        coefficients = container.finite_array(name, arrays, "coefficients", 2)
+        coefficients = container.read_finite_array(name, arrays, "coefficients", 2)
         return cls(
             kernel=ExampleKernel.from_json(name, settings.get("kernel")),
             support=_read_support(name, arrays, settings, len(coefficients)),
             coefficients=coefficients,
-            intercept=container.finite_array(name, arrays, "intercepts", 1),
+            intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=Decision.from_json(name, settings.get("decision")),
-            origin=container.setting(name, settings, "origin", dict, lambda _: True),
+            origin=container.read_setting(name, settings, "origin", dict, lambda _: True),
         )
 
 
@@ -412,10 +412,10 @@ _FOREST_ARRAYS = {
 
 def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any], size: int) -> Forest:
     parts = {
-        key: np.ascontiguousarray(container.proper_array(name, arrays, key, [np.dtype(kind)], 1))
+        key: np.ascontiguousarray(container.read_array(name, arrays, key, [np.dtype(kind)], 1))
         for key, kind in _FOREST_ARRAYS.items()
     }
-    roots = container.proper_array(name, arrays, "roots", [np.dtype(np.int32)], 2)
+    roots = container.read_array(name, arrays, "roots", [np.dtype(np.int32)], 2)
     names = _names(name, settings.get("tree_channels"))
     damaged = FormatError(name, 0, 0, "the model's trees are damaged")
     if roots.shape != (size, len(names)):
@@ -455,10 +455,10 @@ def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], stored: Any, size:
         if not isinstance(entry, list) or [type(item) for item in entry] != [str, int]:
             raise damaged
         channel, width = entry
-        present = container.proper_array(name, arrays, f"vectors{number}.present", [np.dtype(np.uint8)], 1)
-        offsets = container.proper_array(name, arrays, f"vectors{number}.offsets", [np.dtype(np.int64)], 1)
-        columns = container.proper_array(name, arrays, f"vectors{number}.columns", [np.dtype(np.int32)], 1)
-        values = container.finite_array(name, arrays, f"vectors{number}.values", 1)
+        present = container.read_array(name, arrays, f"vectors{number}.present", [np.dtype(np.uint8)], 1)
+        offsets = container.read_array(name, arrays, f"vectors{number}.offsets", [np.dtype(np.int64)], 1)
+        columns = container.read_array(name, arrays, f"vectors{number}.columns", [np.dtype(np.int32)], 1)
+        values = container.read_finite_array(name, arrays, f"vectors{number}.values", 1)
         sound = len(present) == size and len(offsets) == size + 1 and 0 <= width < 2**31 - 1
         sound = (
             sound

@@ -20,5 +20,5 @@ def read_beam(name: str, settings: Mapping[str, Any]) -> int:
     """The width in the settings of a file; those of earlier versions have none, and decide one by one."""
     if "beam" not in settings:
         return 1
-    beam: int = container.setting(name, settings, "beam", int, lambda width: 1 <= width <= WIDEST_BEAM)
+    beam: int = container.read_setting(name, settings, "beam", int, lambda width: 1 <= width <= WIDEST_BEAM)
     return beam

@@ -232,7 +232,7 @@ class SavedModel(HtmlRepr, SavedFile):
         FormatError
             If the arrays and settings do not make a model.
         """
-        parameters = container.setting(name, settings, _PARAMETERS, dict, lambda _: True)
+        parameters = container.read_setting(name, settings, _PARAMETERS, dict, lambda _: True)
         current = {
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN
         }

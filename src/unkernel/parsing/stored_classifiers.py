@@ -74,7 +74,7 @@ def pack_strings(names: Sequence[str]) -> NDArray[np.uint8]:
 
 def unpack_strings(file: str, arrays: Arrays, key: str) -> list[str]:
     """What :func:`pack_strings` put away."""
-    packed = container.proper_array(file, arrays, key, [np.dtype(np.uint8)], 1)
+    packed = container.read_array(file, arrays, key, [np.dtype(np.uint8)], 1)
     return packed.tobytes().decode().split("\n")[:-1]
 
 
@@ -120,9 +120,9 @@ def _unpack(file: str, arrays: Arrays) -> Arrays:
     if _UNIT not in arrays:
         return arrays
     keys = _unpack_keys(file, arrays)
-    values = container.proper_array(file, arrays, _VALUES, [np.dtype("<i2")], 1)
-    unit = container.proper_array(file, arrays, _UNIT, [np.dtype("<f8")], 1)
-    scores = len(container.proper_array(file, arrays, "constants", [np.dtype("<f8")], 1))
+    values = container.read_array(file, arrays, _VALUES, [np.dtype("<i2")], 1)
+    unit = container.read_array(file, arrays, _UNIT, [np.dtype("<f8")], 1)
+    scores = len(container.read_array(file, arrays, "constants", [np.dtype("<f8")], 1))
     if len(unit) != 1 or not np.isfinite(unit).all():
         raise _damage_error(file)
     file_memory_limit.claim(8.0 * len(keys) * scores, "weights of which the file holds few")
@@ -140,8 +140,8 @@ def _unpack(file: str, arrays: Arrays) -> Arrays:
 
 def _find_nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
     """Where the values stand among the weights of all keys."""
-    counts = container.proper_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
-    places = container.proper_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
+    counts = container.read_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
+    places = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
     sound = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
     if not sound or not (places < scores).all():
         raise _damage_error(file)
@@ -150,8 +150,8 @@ def _find_nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scor
 
 
 def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
-    short = container.proper_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
-    long = container.proper_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
+    short = container.read_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
+    long = container.read_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
     steps = short.astype(np.uint64)
     is_long = steps == _LONG
     if np.count_nonzero(is_long) != len(long):

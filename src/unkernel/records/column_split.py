@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 
 Places = NDArray[np.int32]
 _EACH = ("scale", "impute", "binarize", "densify", "tfidf")  # each feature depends on the same one before
@@ -76,7 +77,7 @@ class _Divided:
     def part(self) -> Part | None:
         """Return the part; None if it makes no features."""
         for step in self.plan.steps:
-            self.kept.append(self._kept(step))
+            self.kept.append(self._keep(step))
         last = self.kept[-1]
         if last is None or (np.diff(last.features) <= 0).any():
             return None
@@ -96,7 +97,7 @@ class _Divided:
     def _is_ours(self, name: str) -> bool:
         return (name in self.shared) == self.side
 
-    def _kept(self, step: PlanStep) -> _Kept | None:
+    def _keep(self, step: PlanStep) -> _Kept | None:
         if "columns" in step.table:
             return self._reads(step)
         if step.kind == "concatenate":

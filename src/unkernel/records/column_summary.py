@@ -112,10 +112,10 @@ class ColumnFacts:
     def usual_value(self, min_count: int) -> Any:
         """The most frequent category or string, the median of numbers, or a date; None if there is none."""
         if self.kind == "category":
-            value = _most_frequent(self.categories, min_count)
+            value = _find_most_frequent(self.categories, min_count)
             return bool(value) if self.is_truth() and value is not None else value
         if self.kind == "strings":
-            item = _most_frequent(self.items, min_count)
+            item = _find_most_frequent(self.items, min_count)
             return None if item is None else [item]
         if self.kind in _NUMBERS:
             return self._median()
@@ -160,7 +160,7 @@ class ColumnFacts:
             raise ValueError(f"Input X contains infinity: column {self.name!r}")
 
 
-def _most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
+def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
     """Return the first of the values that most records have; None if none has `min_count` records."""
     low, high = min_count, 2 * min_count
     if not list_frequent(low):

@@ -19,7 +19,8 @@ from unkernel.records import steps
 from unkernel.records.column_summary import KINDS, ColumnFacts, Records, facts_of
 from unkernel.records.feature_labels import interval_labels, value_labels
 from unkernel.records.feature_names import JoinedNames
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import column_names
 
 _SHARED = ("category", "number", "binned", "date")  # kinds of which one step encodes all columns
@@ -169,7 +170,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
         if is_lazy(X):
             return ask("lazy_records", X, self.plan_.columns).encode(self.plan_, thread_count(self.n_jobs))
-        X = _checked_array(X)
+        X = _as_rows(X)
         if isinstance(X, np.ndarray) and X.shape[1] != self.n_features_in_:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
@@ -203,7 +204,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any) -> Any:
         if is_sparse(X):
             raise TypeError("Sparse data was passed, but records are frames, dicts or dense arrays.")
-        X = X if is_lazy(X) else _checked_array(X)
+        X = X if is_lazy(X) else _as_rows(X)
         names = column_names(X)
         if names is None:
             width = np.shape(X)[1] if np.ndim(X) == 2 else 0
@@ -248,7 +249,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return [self._categories(columns)]
         if kind in ("text", "strings"):
             return [self._strings(kind, columns[0])]
-        of_numbers = {"binned": self._bins, "date": self._dates, "number": _scaled}
+        of_numbers = {"binned": self._bins, "date": self._dates, "number": _make_scale_steps}
         return of_numbers[kind](columns, first) if kind in of_numbers else []
 
     def _categories(self, columns: list[ColumnFacts]) -> PlanStep:
@@ -260,7 +261,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rest = len(labels) + len(frequent)
             codes |= {None: rest + 1, float("nan"): rest + 1}
             tables.append(steps.categories(codes, unknown=rest))
-            shown = [bool(key) for key in frequent] if column.is_truth() else map(_shown, frequent)
+            shown = [bool(key) for key in frequent] if column.is_truth() else map(_key_text, frequent)
             labels += [f"{column.name} = {key}" for key in shown]
             labels += [f"{column.name} = (other)", f"{column.name} is missing"]
         return steps.one_hot([column.place for column in columns], tables, labels)
@@ -319,7 +320,7 @@ def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArra
     return value_labels(name, steps.DATE_PARTS[part])
 
 
-def _checked_array(X: Any) -> Any:
+def _as_rows(X: Any) -> Any:
     """Arrays and lists of rows as arrays of two dimensions; records stay what they are."""
     is_rows = isinstance(X, list) and X and not isinstance(X[0], Mapping)
     if is_rows or (hasattr(X, "__array__") and not hasattr(X, "columns")):
@@ -335,13 +336,13 @@ def _checked_array(X: Any) -> Any:
     return X
 
 
-def _shown(key: Any) -> str:
+def _key_text(key: Any) -> str:
     if isinstance(key, float) and key.is_integer():
         return str(int(key))
     return str(key)
 
 
-def _scaled(columns: list[ColumnFacts], first: int) -> list[PlanStep]:
+def _make_scale_steps(columns: list[ColumnFacts], first: int) -> list[PlanStep]:
     deviations = [column.deviation() or 1.0 for column in columns]
     names = [column.name for column in columns]
     flags = [f"{name} is missing" for name in names]

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.records import steps
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 
 
 def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | None:

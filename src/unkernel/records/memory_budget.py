@@ -7,14 +7,12 @@ billions of entries. What a record can take is added up, and claimed, before the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from unkernel.data import file_memory_limit
-
-if TYPE_CHECKING:
-    from unkernel.records.plan import PlanStep
+from unkernel.records.plan_step import PlanStep
 
 _ENTRY_BYTES = 16  # that an entry of a vector takes: its number, its value, and room
 _TABLE_FOLD = 8  # bytes that a step may take for each byte of its arrays: strings are put into hash tables

@@ -21,43 +21,11 @@ from numpy.typing import NDArray
 from unkernel._core import RecordPlan
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
-from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
 from unkernel.records.memory_budget import claim_tables, claim_vectors
+from unkernel.records.plan_json import check_type, encode_names, extract_arrays, insert_arrays, read_names
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import Table, check_known, is_arrow, table_of
 from unkernel.records.text_analysis import analyzer_of
-
-_ARRAY = "array"  # the key that stands for an array in the JSON of a plan
-_DTYPES = (np.float64, np.int64, np.int32, np.uint8)
-
-
-@dataclass(frozen=True, eq=False)
-class PlanStep:
-    """One step of a plan.
-
-    Attributes
-    ----------
-    kind : str
-        What the step does, such as ``"one_hot"`` or ``"bins"``.
-    table : dict
-        Its arrays and options.
-    names : sequence of str
-        A label for each feature that it makes.
-
-    See Also
-    --------
-    Plan : The steps that turn records into rows.
-
-    Examples
-    --------
-    >>> from unkernel import RecordEncoder
-    >>> encoder = RecordEncoder(min_count=1).fit([{"job": "clerk"}, {"job": "pilot"}])
-    >>> [step.kind for step in encoder.plan_.steps]
-    ['one_hot', 'concatenate']
-    """
-
-    kind: str
-    table: dict[str, Any]
-    names: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +103,11 @@ class Plan:
         for number, step in enumerate(self.steps):
             table = step.table
             if table.get("width", len(step.names)) != len(step.names):  # before memory is set aside for it
-                raise ValueError(_unlike_names(step, table["width"]))
+                raise ValueError(_width_message(step, table["width"]))
             if number in own:
                 table = table | {"columns": np.array([own[number]], np.int32)}
             if (width := native.add(step.kind, table)) != len(step.names):
-                raise ValueError(_unlike_names(step, width))
+                raise ValueError(_width_message(step, width))
         return native
 
     def __getstate__(self) -> dict[str, Any]:
@@ -158,13 +126,13 @@ class Plan:
             The plan; it differs only if NaN is a category and None is not.
         """
 
-        def changed(table: dict[str, Any]) -> dict[str, Any]:
+        def as_nan(table: dict[str, Any]) -> dict[str, Any]:
             if table["none"] != table["unknown"] or table["nan"] == table["unknown"]:
                 return table
             return table | {"none": table["nan"], "absent": table["nan"]}
 
         steps = [
-            replace(step, table=step.table | {"categories": list(map(changed, step.table["categories"]))})
+            replace(step, table=step.table | {"categories": list(map(as_nan, step.table["categories"]))})
             if "categories" in step.table
             else step
             for step in self.steps
@@ -301,8 +269,8 @@ class Plan:
         steps = [
             {
                 "kind": step.kind,
-                "names": _stored_names(step, self.steps),
-                "table": _without_arrays(step.table, f"{prefix}{number}", arrays),
+                "names": encode_names(step, self.steps),
+                "table": extract_arrays(step.table, f"{prefix}{number}", arrays),
             }
             for number, step in enumerate(self.steps)
         ]
@@ -341,16 +309,16 @@ class Plan:
         try:
             steps: list[PlanStep] = []
             for step in settings["steps"]:
-                table = _with_arrays(_checked(step["table"], dict), arrays)
-                names = _read_names(step["names"], table, steps)
-                steps.append(PlanStep(_checked(step["kind"], str), table, names))
+                table = insert_arrays(check_type(step["table"], dict), arrays)
+                names = read_names(step["names"], table, steps)
+                steps.append(PlanStep(check_type(step["kind"], str), table, names))
             plan = cls(
-                columns=[_checked(name, str) for name in settings["columns"]],
+                columns=[check_type(name, str) for name in settings["columns"]],
                 steps=steps,
-                required=_checked(settings["required"], bool),
-                whole=_checked(settings["whole"], bool),
-                ignores_unknown_keys=_checked(settings["ignores_unknown_keys"], bool),
-                example=_checked(settings.get("example", {}), dict),
+                required=check_type(settings["required"], bool),
+                whole=check_type(settings["whole"], bool),
+                ignores_unknown_keys=check_type(settings["ignores_unknown_keys"], bool),
+                example=check_type(settings.get("example", {}), dict),
             )
             _check_example(plan)
             if not plan.steps:
@@ -373,48 +341,8 @@ class Plan:
         return plan
 
 
-def _unlike_names(step: PlanStep, width: int) -> str:
+def _width_message(step: PlanStep, width: int) -> str:
     return f"not a sound plan: step {step.kind} has {width} features, and {len(step.names)} names"
-
-
-def _names_before(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
-    """Return the names of the vectors that a step takes, one after the other; None if it takes none."""
-    if "inputs" in table:
-        return JoinedNames([steps[_earlier(source, steps)].names for source in table["inputs"].tolist()])
-    return steps[_earlier(table["input"], steps)].names if "input" in table else None
-
-
-def _earlier(source: Any, steps: Sequence[PlanStep]) -> int:
-    if not 0 <= _checked(source, int) < len(steps):
-        raise ValueError(f"there is no step {source} before")
-    return int(source)
-
-
-def _stored_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Return names as files hold them: None where they are those of the vectors that the step takes."""
-    if isinstance(step.names, NumberedNames):
-        return {"numbered": step.names.name, "count": step.names.size}
-    before = _names_before(step.table, steps)
-    if before is not None and same_names(before, step.names):
-        return None
-    return list(step.names)
-
-
-def _read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str]:
-    if stored is None:
-        before = _names_before(table, steps)
-        if before is None:
-            raise ValueError("a step has no names")
-        return before
-    if isinstance(stored, dict):
-        return NumberedNames(_checked(stored["numbered"], str), _checked(stored["count"], int))
-    return [_checked(name, str) for name in stored]
-
-
-def _checked(value: Any, kind: type) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
-    return value
 
 
 def _check_example(plan: Plan) -> None:
@@ -427,28 +355,3 @@ def _check_example(plan: Plan) -> None:
 
 def _is_text_or_number(value: Any) -> bool:
     return isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-
-
-def _without_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value as JSON has it; arrays go to `arrays`, under the path that leads to them."""
-    if isinstance(value, np.ndarray):
-        arrays[path] = value
-        return {_ARRAY: path}
-    if isinstance(value, Mapping):
-        return {key: _without_arrays(item, f"{path}.{key}", arrays) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_arrays(item, f"{path}.{number}", arrays) for number, item in enumerate(value)]
-    return value
-
-
-def _with_arrays(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    if isinstance(value, dict):
-        if set(value) == {_ARRAY}:
-            array = arrays[_checked(value[_ARRAY], str)]
-            if array.ndim != 1 or array.dtype not in _DTYPES:
-                raise ValueError(f"array {value[_ARRAY]!r} is of a type that plans do not have")
-            return np.asarray(array)
-        return {key: _with_arrays(item, arrays) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_with_arrays(item, arrays) for item in value]
-    return value

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import FORBIDDEN
 
 _MOST = 200  # categories, edges or words of a column that are looked at
@@ -39,7 +40,7 @@ class ColumnValues:
         return _one(self.known, generator) if self.known else 0.0
 
 
-def generated_records(
+def generate_records(
     plan: Plan, count: int, *, unseen: bool = False, missing: bool = False, seed: int = 0
 ) -> list[list[Any]]:
     """Records as lists of one value per column; the same seed gives the same ones.

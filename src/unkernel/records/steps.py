@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from unkernel.records.plan import PlanStep
+from unkernel.records.plan_step import PlanStep
 
 IGNORED = -1  # the code of a category that adds nothing
 FORBIDDEN = -2  # the code of a category that is an error

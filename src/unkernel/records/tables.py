@@ -166,11 +166,11 @@ def _column(values: Any, *, nan: bool = False) -> Any:
     return (
         np.ascontiguousarray(np.asarray(values), dtype=np.float64)
         if kind in ("i", "u", "f")
-        else _listed(values)
+        else _to_list(values)
     )
 
 
-def _listed(values: Any) -> list[Any]:
+def _to_list(values: Any) -> list[Any]:
     for listing in ("to_list", "to_pylist", "tolist"):  # of pandas and polars, of pyarrow, of numpy
         if hasattr(values, listing):
             return list(getattr(values, listing)())
@@ -180,7 +180,7 @@ def _listed(values: Any) -> list[Any]:
 def _strings(values: Any, *, nan: bool) -> Any:
     """A column of pandas whose strings are Arrow's, where missing ones are not NaN, as they may be here."""
     if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
-        return _listed(values.to_numpy(dtype=object))
+        return _to_list(values.to_numpy(dtype=object))
     return values.array.__arrow_array__()
 
 

@@ -23,7 +23,7 @@ def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
 
     A ``ValueError`` for a pattern of words that is not among ``TOKEN_PATTERNS``, or not what native steps do.
     """
-    pattern = _checked_pattern(table)
+    pattern = _check_pattern(table)
     shortest, longest = int(table["shortest"]), int(table["longest"])
     prepare = _preprocessor(lowercase=table["lowercase"], strip_accents=table.get("strip_accents"))
     if table["analyzer"] == "char":
@@ -40,7 +40,7 @@ def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
     return analyze
 
 
-def _checked_pattern(table: dict[str, Any]) -> str:
+def _check_pattern(table: dict[str, Any]) -> str:
     given = table.get("token_pattern")
     pattern: str = _DEFAULT_PATTERN if given is None else given
     if pattern not in TOKEN_PATTERNS:

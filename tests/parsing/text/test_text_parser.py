@@ -390,7 +390,7 @@ def test_a_file_whose_models_are_damaged_inside(nlp):
         _, own, settings = model.to_container()
         for name in own:
             odd = own | {name: np.zeros(1, own[name].dtype)}
-            content, size = container.nested(model.kind, odd, settings)
+            content, size = container.encode_nested(model.kind, odd, settings)
             damaged = TextParserModel.from_container(
                 "x.uk", arrays | {part: content}, stored | {"sizes": stored["sizes"] | {part: size}}
             )
@@ -410,7 +410,7 @@ def test_all_of_a_file_can_be_looked_at(nlp, tmp_path):
     path = tmp_path / "en.uk"
     nlp.save(path)
     assert unkernel.load(path, verify=True).parse(TEXT) == nlp.parse(TEXT)
-    content, size = container.nested("tagger", {"x": np.zeros(3)}, {})
+    content, size = container.encode_nested("tagger", {"x": np.zeros(3)}, {})
     kind, arrays, stored = nlp.to_model().to_container()
     container.write(
         path, kind, arrays | {"tagger": content}, stored | {"sizes": stored["sizes"] | {"tagger": size}}

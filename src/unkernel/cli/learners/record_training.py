@@ -33,7 +33,7 @@ from unkernel.measures.number_format import many
 from unkernel.models import ConjunctionModel
 from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
-from unkernel.records.files.training_table import check_columns, named
+from unkernel.records.files.training_table import check_columns, list_names
 
 OPTIONS = ("target", "schema", "drop", "calibrate")  # beside those of the encoder
 CALIBRATION_FOLDS = 3
@@ -122,7 +122,7 @@ def check_target(data: str, given: dict[str, Any], display: Display) -> None:
         return
     with open_record_file(data, display) as file:
         columns = file.columns or list(next(file.blocks({})).table[0])
-    raise ValueError(f"{data}: say which column to learn, with --target; there are {named(columns)}")
+    raise ValueError(f"{data}: say which column to learn, with --target; there are {list_names(columns)}")
 
 
 # --- Records to train and to test on ------------------------------------------------------------------

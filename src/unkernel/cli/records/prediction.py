@@ -52,7 +52,7 @@ class _Compared:
         """Some more."""
         if not self._complete:
             return
-        found = block.coded(self._target)
+        found = block.encode_column(self._target)
         if found is None or None in found[0] or any(isinstance(word, (list, dict)) for word in found[0]):
             self._complete = False
             self._scores, self._codes = [], []

@@ -10,7 +10,7 @@ import numpy as np
 
 from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.records.plan import Plan
-from unkernel.records.record_generator import generated_records
+from unkernel.records.record_generator import generate_records
 
 _CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
 _GENERATED = 24  # records of known values, and as many with others
@@ -135,12 +135,12 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
 def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
     """Records that the pipeline takes: first of all these kinds of values, else of each kind alone."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
-        records = generated_records(plan, _GENERATED, **chosen)
+        records = generate_records(plan, _GENERATED, **chosen)
         if _accepts(pipeline, plan, records[:_FEWEST]) and _accepts(pipeline, plan, records):
             return records
     if kinds:
         return []
-    return [record for record in generated_records(plan, _FEWEST) if _accepts(pipeline, plan, [record])]
+    return [record for record in generate_records(plan, _FEWEST) if _accepts(pipeline, plan, [record])]
 
 
 def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:

@@ -50,7 +50,7 @@ def _read_rows(given: Any, model: Model) -> Any:
     """The rows of an array, a matrix or a file, with the model's columns."""
     if isinstance(given, str | os.PathLike):
         return canonical_rows(model_rows.read_for(model, given).X)
-    return model_rows.checked(given, model.n_features, model.fixed_width)
+    return model_rows.check_model_rows(given, model.n_features, model.fixed_width)
 
 
 def _hold_out(given: Any) -> tuple[Any, Any]:

@@ -25,7 +25,7 @@ from unkernel.engines.tables.compiled_tables import (
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.decision import pair_columns
 from unkernel.models.model_rows import distinct, squared_norms
-from unkernel.models.pair_coefficients import PairCoefficients, found_pairs
+from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
@@ -148,7 +148,7 @@ class Machine:
         model = self.model
         if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
             return self
-        if (found := found_pairs(model.coefficients, len(model.decision.classes))) is None:
+        if (found := find_pairs(model.coefficients, len(model.decision.classes))) is None:
             return self
         return Machine(replace(model, vectors=model.vectors[found[0]], coefficients=found[1]))
 

@@ -11,7 +11,7 @@ from unkernel.data import file_memory_limit
 from unkernel.data.files import open_writer
 from unkernel.models.conjunction import ConjunctionModel
 from unkernel.models.formats import liblinear, libsvm, opal, svmlight, svmlight_tk, tinysvm
-from unkernel.models.formats._text import TextLines, shown
+from unkernel.models.formats._text import TextLines, quote
 from unkernel.models.kernel import KernelModel
 from unkernel.models.linear import LinearModel
 from unkernel.models.model_files import load_model
@@ -103,7 +103,7 @@ def _read_model(path: str | os.PathLike[str]) -> Model:
     if not begin:
         raise text.error("the file is empty", line=0)
     raise text.error(
-        f"not a model that is known here: it begins with {shown(begin)}; LIBSVM's begin with 'svm_type', "
+        f"not a model that is known here: it begins with {quote(begin)}; LIBSVM's begin with 'svm_type', "
         "LIBLINEAR's with 'solver_type', SVMlight's and TinySVM's with their names and versions",
         line=0,
     )

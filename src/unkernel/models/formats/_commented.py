@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unkernel.models.formats._text import TextLines, read_numbers, shown, word_at
+from unkernel.models.formats._text import TextLines, quote, read_numbers, word_at
 
 _LARGEST_COUNT = 2**53
 
@@ -20,7 +20,7 @@ class CommentedHeader:
         line = self._text.expect(f"line about the {about}")
         value, mark, comment = line.partition(b"#")
         if not mark or about.encode() not in comment:
-            raise self._text.error(f"expected a line 'value # {about}', got {shown(line)}")
+            raise self._text.error(f"expected a line 'value # {about}', got {quote(line)}")
         return value.strip()
 
     def reals(self, about: str, least: int = 1, most: int = 1) -> list[float]:
@@ -30,10 +30,10 @@ class CommentedHeader:
         if bad is not None:
             word = word_at(value, bad)
             raise self._text.error(
-                f"{shown(word.text)} is not a finite number, as the {about} is", column=word.column
+                f"{quote(word.text)} is not a finite number, as the {about} is", column=word.column
             )
         if not least <= len(values) <= most:
-            raise self._text.error(f"the {about} is one number, got {shown(value)}")
+            raise self._text.error(f"the {about} is one number, got {quote(value)}")
         return [float(number) for number in values]
 
     def real(self, about: str) -> float:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.models.formats._text import TextLines, read_numbers, shown, word_at
+from unkernel.models.formats._text import TextLines, quote, read_numbers, word_at
 
 LARGEST_COUNT = 2**53  # up to here every integer is a double
 
@@ -35,7 +35,7 @@ class KeyedHeader:
         self._text = text
         self._program = program
         self._entries: dict[bytes, _Entry] = {}
-        while (line := text.expect(f"line {shown(end)}")) != end:
+        while (line := text.expect(f"line {quote(end)}")) != end:
             if line:
                 self._add(line, known)
 
@@ -43,12 +43,12 @@ class KeyedHeader:
         key = line.split(None, 1)[0]
         if key not in known:
             raise self._text.error(
-                f"{shown(key)} is not a line of {self._program} models; expected one of "
+                f"{quote(key)} is not a line of {self._program} models; expected one of "
                 + ", ".join(sorted(word.decode() for word in known)),
                 column=1,
             )
         if key in self._entries:
-            raise self._text.error(f"a second line {shown(key)}; keep one of them", column=1)
+            raise self._text.error(f"a second line {quote(key)}; keep one of them", column=1)
         self._entries[key] = _Entry(self._text.line, len(key), line[len(key) :])
 
     def __contains__(self, key: bytes) -> bool:
@@ -65,7 +65,7 @@ class KeyedHeader:
         value = entry.value.strip()
         if value.decode("ascii", "replace") not in choices:
             raise self._text.error(
-                f"{shown(value)} is no {key.decode()} of {self._program}; expected one of "
+                f"{quote(value)} is no {key.decode()} of {self._program}; expected one of "
                 + ", ".join(choices),
                 line=entry.line,
                 column=entry.key_width + 2,
@@ -80,7 +80,7 @@ class KeyedHeader:
             self._check_word(entry, bad, "is not a finite number")
         if len(values) != count:
             raise self._text.error(
-                f"{shown(key)} has {len(values)} numbers, and {count} are needed{why}", line=entry.line
+                f"{quote(key)} has {len(values)} numbers, and {count} are needed{why}", line=entry.line
             )
         return values
 
@@ -106,12 +106,12 @@ class KeyedHeader:
         entry = self._entries.get(key)
         if entry is None:
             raise self._text.error(
-                f"the header has no line {shown(key)}: add it, or get or write the file anew", line=0
+                f"the header has no line {quote(key)}: add it, or get or write the file anew", line=0
             )
         return entry
 
     def _check_word(self, entry: _Entry, number: int, reason: str) -> None:
         word = word_at(entry.value, number)
         raise self._text.error(
-            f"{shown(word.text)} {reason}", line=entry.line, column=entry.key_width + word.column
+            f"{quote(word.text)} {reason}", line=entry.line, column=entry.key_width + word.column
         )

@@ -153,7 +153,7 @@ def word_at(text: bytes, number: int) -> Word:
     return Word(b"", len(text) + 1)
 
 
-def shown(text: bytes) -> str:
+def quote(text: bytes) -> str:
     """Return bytes of a file as an error message shows them."""
     short = text[:_SHOWN_CHARACTERS].decode("ascii", "backslashreplace")
     return ascii(short) + ("..." if len(text) > _SHOWN_CHARACTERS else "")

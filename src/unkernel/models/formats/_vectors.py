@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from unkernel._core import SvmlightParser
 from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
-from unkernel.models.formats._text import LARGEST_INDEX, PIECE_BYTES, TextLines, read_numbers, shown, word_at
+from unkernel.models.formats._text import (
+    LARGEST_INDEX,
+    PIECE_BYTES,
+    TextLines,
+    quote,
+    read_numbers,
+    word_at,
+)
 
 _COMMENT = re.compile(rb"#[^\n]*")
 _NAMED_FIELD = re.compile(rb"[A-Za-z_]\w*:\S*")
@@ -63,7 +70,7 @@ class _Reader:
         zero_based = bool(self._parser.has_zero_index)
         n_features = int(self._parser.largest_index) + (1 if zero_based else 0)
         offsets, columns, values, last, _ = self._parser.take(0 if zero_based else 1)
-        coefficients = np.column_stack([*self._stacked_first(), last])
+        coefficients = np.column_stack([*self._stack_first(), last])
         return Vectors(CsrRows.of(offsets, columns, values, max(n_features, 0)), coefficients, zero_based)
 
     def _read_block(self, block: bytes) -> None:
@@ -84,7 +91,7 @@ class _Reader:
 
     def _check_named_field(self, block: bytes) -> None:
         if (named := _NAMED_FIELD.search(block)) is not None:
-            raise self._error_at(block, named.start(), f"{shown(named[0])} is no part of a support vector")
+            raise self._error_at(block, named.start(), f"{quote(named[0])} is no part of a support vector")
 
     def _take_first_coefficients(self, block: bytes) -> bytes:
         """Keep all coefficients of a line but the last one, and give the lines with blanks in their place."""
@@ -108,14 +115,16 @@ class _Reader:
             number = filled[bad // extra]
             word = word_at(block.split(b"\n")[number], bad % extra)
             raise self._error_in(
-                number, f"{shown(word.text)} is not a coefficient: it is not a finite number", word.column
+                number,
+                f"{quote(word.text)} is not a coefficient: it is not a finite number",
+                word.column,
             )
         if short is not None:
             raise short
         self._first_coefficients.append(values.reshape(-1, extra))
         return b"".join(line + b"\n" for line in lines)
 
-    def _stacked_first(self) -> list[NDArray[np.float64]]:
+    def _stack_first(self) -> list[NDArray[np.float64]]:
         none = np.empty((0, self._expected.coefficients - 1))
         return [np.concatenate([none, *self._first_coefficients])] if none.shape[1] else []
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unkernel.models.decision import Decision
 from unkernel.models.formats._header import LARGEST_COUNT, KeyedHeader
-from unkernel.models.formats._text import TextLines, read_numbers, shown, word_at
+from unkernel.models.formats._text import TextLines, quote, read_numbers, word_at
 from unkernel.models.linear import LinearModel
 
 REGRESSIONS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
@@ -116,7 +116,7 @@ def _bad_line(text: TextLines, block: bytes, line: int, width: int) -> Exception
         if bad is not None:
             word = word_at(content, bad)
             return text.error(
-                f"{shown(word.text)} is not a weight: it is not a finite number",
+                f"{quote(word.text)} is not a weight: it is not a finite number",
                 line=number,
                 column=word.column,
             )

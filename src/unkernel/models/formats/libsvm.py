@@ -43,7 +43,7 @@ def read(text: TextLines) -> KernelModel:
         origin["nr_sv"] = counts.tolist()
     else:
         decision, rho, counts = _read_single(text, header, svm_type)
-        origin |= _kept_probability(header)
+        origin |= _read_probability(header)
     said = Expected(int(counts.sum()), len(counts) - 1, "total_sv", comments=False)
     vectors = read_vectors(text, said)
     if kernel.name == "precomputed":
@@ -114,7 +114,7 @@ def _read_single(
     return decision, header.reals(b"rho", 1), np.array([total, 0])
 
 
-def _kept_probability(header: KeyedHeader) -> dict[str, Any]:
+def _read_probability(header: KeyedHeader) -> dict[str, Any]:
     """What LIBSVM's -b 1 adds to models that are no classifiers, to be written again."""
     kept: dict[str, Any] = {}
     if b"probA" in header:
@@ -140,14 +140,14 @@ class _Grouped(NamedTuple):
 
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
     """Write a model, every number so that it reads back as itself."""
-    grouped = _grouped(model)
+    grouped = _group_vectors(model)
     write_bytes(_header_lines(model, grouped.labels, grouped.counts))
     first_index = 0 if model.origin.get("zero_based") else 1
     for lines in vector_lines(model.vectors[grouped.order], grouped.coefficients, first_index):
         write_bytes(lines)
 
 
-def _grouped(model: KernelModel) -> _Grouped:
+def _group_vectors(model: KernelModel) -> _Grouped:
     scheme = model.decision.scheme
     if scheme in ("one_class", "regression"):
         return _Grouped([], [], slice(None), np.asarray(model.coefficients))
@@ -201,14 +201,14 @@ def _header_lines(model: KernelModel, labels: list[int], counts: list[int]) -> b
         lines += ["label " + " ".join(map(str, labels))]
     if isinstance(platt, Platt):
         lines += [f"probA {numbers(platt.a)}", f"probB {numbers(platt.b)}"]
-    lines += _kept_lines(model)
+    lines += _probability_lines(model)
     if labels:
         lines += ["nr_sv " + " ".join(map(str, counts))]
     return "\n".join([*lines, "SV", ""]).encode()
 
 
-def _kept_lines(model: KernelModel) -> list[str]:
-    """Return the lines of `_kept_probability`, as far as they still fit the model."""
+def _probability_lines(model: KernelModel) -> list[str]:
+    """Return the lines of probabilities that still fit the model."""
     lines = []
     scale, marks = model.origin.get("probA"), model.origin.get("prob_density_marks")
     if model.decision.scheme == "regression" and isinstance(scale, float):

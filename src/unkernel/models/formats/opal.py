@@ -6,7 +6,7 @@ import numpy as np
 
 from unkernel.models.decision import Decision, Platt
 from unkernel.models.formats._commented import CommentedHeader
-from unkernel.models.formats._text import TextLines, shown
+from unkernel.models.formats._text import TextLines, quote
 from unkernel.models.formats._vectors import Expected, read_vectors
 from unkernel.models.kernel import Kernel, KernelModel
 
@@ -49,7 +49,7 @@ def _labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
     line = text.expect("line of labels")
     labels = line.partition(b"# labels:")[2].split()
     if len(labels) < 2 or len(set(labels)) != len(labels):
-        raise text.error(f"expected two or more different labels, got {shown(line)}")
+        raise text.error(f"expected two or more different labels, got {quote(line)}")
     return labels
 
 

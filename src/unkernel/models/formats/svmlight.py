@@ -36,7 +36,7 @@ def read(text: TextLines) -> KernelModel:
         "highest_feature_index": highest,
         "training_documents": documents,
     }
-    return signed_model(text, kernel, threshold, said, origin)
+    return make_signed_model(text, kernel, threshold, said, origin)
 
 
 def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
@@ -50,7 +50,7 @@ def _read_kernel(text: TextLines, header: CommentedHeader) -> Kernel:
         )
     parameters = read_parameters(header)
     name = _KERNELS[number]
-    return checked_kernel(text, name, parameters, parameters.g if name == "rbf" else parameters.s)
+    return make_kernel(text, name, parameters, parameters.g if name == "rbf" else parameters.s)
 
 
 class Parameters(NamedTuple):
@@ -70,7 +70,7 @@ def read_parameters(header: CommentedHeader) -> Parameters:
     return Parameters(degree, g, s, r)
 
 
-def checked_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
+def make_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
     """Return the kernel; parameters that make no kernel are an error in the file."""
     try:
         return kernel_of(name, parameters, gamma)
@@ -87,7 +87,7 @@ def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
     return Kernel(name, gamma=gamma) if name == "rbf" else Kernel(name)
 
 
-def signed_model(
+def make_signed_model(
     text: TextLines, kernel: Kernel, threshold: float, said: Expected, origin: dict[str, Any]
 ) -> KernelModel:
     """A model whose support vectors follow: the classes are -1 and 1, and the threshold is subtracted."""
@@ -144,8 +144,8 @@ def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
         f"{s!r} # kernel parameter -s ",
         f"{r!r} # kernel parameter -r ",
         "empty# kernel parameter -u ",
-        f"{max(model.n_features, kept_number(model, 'highest_feature_index'))} # highest feature index ",
-        f"{max(model.n_support, kept_number(model, 'training_documents'))} # number of training documents ",
+        f"{max(model.n_features, origin_number(model, 'highest_feature_index'))} # highest feature index ",
+        f"{max(model.n_support, origin_number(model, 'training_documents'))} # number of training documents ",
         f"{model.n_support + 1} # number of support vectors plus 1 ",
         f"{float(-intercepts[0])!r} # threshold b, each following line is a SV (starting with alpha*y)",
         "",
@@ -153,7 +153,7 @@ def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
     return "\n".join(lines).encode()
 
 
-def kept_number(model: KernelModel | TreeModel, key: str) -> int:
+def origin_number(model: KernelModel | TreeModel, key: str) -> int:
     """Return a number of the file that the model was read from."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

@@ -19,8 +19,8 @@ from unkernel.data.trees.tree_files import example_lines
 from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader
-from unkernel.models.formats._text import TextLines, read_numbers, shown
-from unkernel.models.formats.svmlight import FIRST_LINE, Parameters, kept_number, kernel_of, sign_of_one
+from unkernel.models.formats._text import TextLines, quote, read_numbers
+from unkernel.models.formats.svmlight import FIRST_LINE, Parameters, kernel_of, origin_number, sign_of_one
 from unkernel.models.kernel import Kernel
 from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
 
@@ -51,7 +51,7 @@ def read(text: TextLines) -> TreeModel:
     version = text.expect("first line").removeprefix(FIRST_LINE)
     if version != _VERSION.encode():
         raise text.error(
-            f"{shown(version)} is not a version of SVM-light-TK whose models are known here: {_VERSION} is"
+            f"{quote(version)} is not a version of SVM-light-TK whose models are known here: {_VERSION} is"
         )
     header = CommentedHeader(text)
     kernel = _Options(text, header).kernel()
@@ -202,7 +202,7 @@ class _SupportReader:
         if len(values) != len(words) and bad is None:
             bad = next(place for place, word in enumerate(words) if _SEVERAL_WORDS.search(word))
         if bad is not None:
-            raise self._error_at(block, bad, f"{shown(words[bad])} is not a finite number, as alpha*y is")
+            raise self._error_at(block, bad, f"{quote(words[bad])} is not a finite number, as alpha*y is")
         if self._count + len(words) > self._expected:
             raise self._error_at(
                 block,
@@ -230,21 +230,21 @@ def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
     """Write a model of the classes -1 and 1, every coefficient so that it reads back as itself."""
     sign = sign_of_one(model.decision, "SVM-light-TK")
     header = _header_lines(model, float(-sign * model.intercept[0]))
-    trees = _tree_texts(model) if model.kernel.combination != "vectors" else _nothing(model)
-    vectors = _vector_texts(model) if model.kernel.combination != "trees" else _nothing(model)
+    trees = _tree_texts(model) if model.kernel.combination != "vectors" else _no_texts(model)
+    vectors = _vector_texts(model) if model.kernel.combination != "trees" else _no_texts(model)
     write_bytes(header)
     coefficients = (sign * model.coefficients[:, 0]).tolist()
     for coefficient, some_trees, some_vectors in zip(coefficients, trees, vectors, strict=True):
-        line = f"{coefficient!r} {_marked(some_trees, 'T')}{_marked(some_vectors, 'V')}\n"
+        line = f"{coefficient!r} {_mark_texts(some_trees, 'T')}{_mark_texts(some_vectors, 'V')}\n"
         write_bytes(line.encode(errors="surrogateescape"))
 
 
-def _nothing(model: TreeModel) -> list[list[str]]:
+def _no_texts(model: TreeModel) -> list[list[str]]:
     """Of the trees or vectors that have no effect."""
     return [[]] * model.n_support
 
 
-def _marked(texts: list[str], mark: str) -> str:
+def _mark_texts(texts: list[str], mark: str) -> str:
     """Trees between |BT|, |BT|, .. and |ET|; vectors, of which the first has no mark, up to |EV|."""
     begin = " |BT| " if mark == "T" else ""
     return begin + f" |B{mark}| ".join(texts) + f" |E{mark}| " if texts else ""
@@ -256,8 +256,8 @@ def _header_lines(model: TreeModel, threshold: float) -> bytes:
     lines = [f"SVM-light Version {_VERSION}", f"{_COMBINED} # kernel type"]
     lines += [f"{values[option]}# kernel parameter -{option} " for option in _OPTIONS]
     lines += [
-        f"{max(width, kept_number(model, 'highest_feature_index'))} # highest feature index ",
-        f"{max(model.n_support, kept_number(model, 'training_documents'))} # number of training documents ",
+        f"{max(width, origin_number(model, 'highest_feature_index'))} # highest feature index ",
+        f"{max(model.n_support, origin_number(model, 'training_documents'))} # number of training documents ",
         f"{model.n_support + 1} # number of support vectors plus 1 ",
         f"{threshold!r} # threshold b, each following line is a SV (starting with alpha*y)",
         "",
@@ -329,7 +329,7 @@ def _check_labels(support: Forest) -> None:
         wrong = b""
     if wrong is not None:
         raise ValueError(
-            f"SVM-light-TK cannot read the label {shown(wrong)} of a tree: blanks, brackets, |BT| and |ET| "
+            f"SVM-light-TK cannot read the label {quote(wrong)} of a tree: blanks, brackets, |BT| and |ET| "
             "have a meaning there, and words are not empty; save the model as a .uk file"
         )
 
@@ -342,7 +342,7 @@ def _vector_texts(model: TreeModel) -> list[list[str]]:
         raise ValueError("SVM-light-TK numbers features, and this model's have names; save it as a .uk file")
     texts: list[list[str]] = [[] for _ in range(model.n_support)]
     for place, vectors in enumerate(channels.values()):
-        for example, text in _present_texts(vectors):
+        for example, text in _format_vectors(vectors):
             if len(texts[example]) < place:
                 raise ValueError(
                     f"support vector {example + 1} has a vector {place} and none before it, which the format "
@@ -352,7 +352,7 @@ def _vector_texts(model: TreeModel) -> list[list[str]]:
     return texts
 
 
-def _present_texts(vectors: Vectors) -> Iterator[tuple[int, str]]:
+def _format_vectors(vectors: Vectors) -> Iterator[tuple[int, str]]:
     matrix = vectors.matrix
     columns, values, begins = (part.tolist() for part in (matrix.indices, matrix.data, matrix.indptr))
     for example in np.flatnonzero(vectors.present).tolist():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unkernel.models.formats._commented import CommentedHeader
 from unkernel.models.formats._text import TextLines
 from unkernel.models.formats._vectors import Expected
-from unkernel.models.formats.svmlight import checked_kernel, read_parameters, signed_model
+from unkernel.models.formats.svmlight import make_kernel, make_signed_model, read_parameters
 from unkernel.models.kernel import KernelModel
 
 _FIRST_LINE = b"TinySVM Version "
@@ -23,10 +23,10 @@ def read(text: TextLines) -> KernelModel:
         )
     parameters = read_parameters(header)
     # TinySVM takes -s also as the factor of its RBF kernel, and -g for nothing.
-    kernel = checked_kernel(text, _KERNELS[number], parameters, parameters.s)
+    kernel = make_kernel(text, _KERNELS[number], parameters, parameters.s)
     vectors = header.integer("number of SVs", 0, most_numbers=4)
     threshold = header.real("threshold b")
     # TinySVM itself counts one too many; programs that write its format for others may not.
     said = Expected(vectors, 1, "the number of SVs", comments=True, fewer=1)
     origin = {"format": "tinysvm", "version": version.decode("ascii", "backslashreplace")}
-    return signed_model(text, kernel, threshold, said, origin)
+    return make_signed_model(text, kernel, threshold, said, origin)

@@ -343,22 +343,22 @@ class ChunkModel(ParserModel):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        templates = container.setting(name, settings, "templates", str, lambda _: True)
-        count = container.setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
+        templates = container.read_setting(name, settings, "templates", str, lambda _: True)
+        count = container.read_setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
         own = {
             key.removeprefix(_FEATURES): np.asarray(array)
             for key, array in arrays.items()
             if key.startswith(_FEATURES)
         }
-        engine = container.setting(name, settings, "engine", str, ENGINES.__contains__)
+        engine = container.read_setting(name, settings, "engine", str, ENGINES.__contains__)
         model = cls(
             templates=templates,
             features=restored_sequence_features(templates, name, own, count, **FEATURE_SOURCES),
-            types=container.setting(name, settings, "types", list, _are_names),
-            classes=np.array(container.proper_array(name, arrays, "classes", [np.dtype(np.int32)], 1)),
-            scheme=container.setting(name, settings, "scheme", str, SCHEMES.__contains__),
-            direction=container.setting(name, settings, "direction", str, DIRECTIONS.__contains__),
-            columns=container.setting(name, settings, "columns", int, lambda number: number >= 1),
+            types=container.read_setting(name, settings, "types", list, _are_names),
+            classes=np.array(container.read_array(name, arrays, "classes", [np.dtype(np.int32)], 1)),
+            scheme=container.read_setting(name, settings, "scheme", str, SCHEMES.__contains__),
+            direction=container.read_setting(name, settings, "direction", str, DIRECTIONS.__contains__),
+            columns=container.read_setting(name, settings, "columns", int, lambda number: number >= 1),
             beam=read_beam(name, settings),
             engine=engine,
             classifier_=_compile_within_limit(_read_model(name, arrays, settings), engine),

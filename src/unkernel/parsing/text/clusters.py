@@ -223,7 +223,7 @@ class WordClusters(SavedFile):
         FormatError
             If the arrays are damaged.
         """
-        clusters = container.proper_array(name, arrays, "clusters", [np.dtype("<i4")], 1)
+        clusters = container.read_array(name, arrays, "clusters", [np.dtype("<i4")], 1)
         try:
             return cls(unpack_strings(name, arrays, "words"), np.array(clusters))
         except ValueError as error:

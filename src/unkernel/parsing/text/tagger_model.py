@@ -429,7 +429,7 @@ class TaggerModel(ParserModel):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        stored = container.setting(name, settings, "columns", list, _are_columns)
+        stored = container.read_setting(name, settings, "columns", list, _are_columns)
         parts = restore_classifiers(name, arrays, settings)
         model = cls([], parameters)
         for one in stored:
@@ -491,8 +491,8 @@ def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
     integers = [np.dtype("<i4")]
     return CertainClasses(
         unpack_strings(file, arrays, f"{prefix}.words"),
-        container.proper_array(file, arrays, f"{prefix}.parts", integers, 1),
-        container.proper_array(file, arrays, f"{prefix}.classes", integers, 1),
+        container.read_array(file, arrays, f"{prefix}.parts", integers, 1),
+        container.read_array(file, arrays, f"{prefix}.classes", integers, 1),
     )
 
 

@@ -309,19 +309,19 @@ class TextParserModel(SavedModel):
         arrays: Arrays = {}
         sizes = {}
         for name, model in self.models.items():
-            arrays[name], sizes[name] = container.nested(*model.to_container())
+            arrays[name], sizes[name] = container.encode_nested(*model.to_container())
         return arrays, {"sizes": sizes}
 
     @classmethod
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        sizes = container.setting(name, settings, "sizes", dict, lambda _: True)
+        sizes = container.read_setting(name, settings, "sizes", dict, lambda _: True)
         context = copy_context()  # with the memory that the file may take
         models: dict[str, Any] = {}
         for part, model in _PARTS.items():
-            content = container.proper_array(name, arrays, part, [np.dtype("<u8")], 1)
-            size = container.setting(name, sizes, part, int, lambda size: size >= 0)
+            content = container.read_array(name, arrays, part, [np.dtype("<u8")], 1)
+            size = container.read_setting(name, sizes, part, int, lambda size: size >= 0)
             models[part] = partial(context.copy().run, _read_model, name, model, content, size)
         return cls(**models, parameters=parameters)
 

@@ -174,11 +174,13 @@ class TokenizerModel(SavedModel):
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         own = {
-            key: np.array(container.proper_array(name, arrays, key, [np.dtype(kind)], 1))
+            key: np.array(container.read_array(name, arrays, key, [np.dtype(kind)], 1))
             for key, kind in (_CHARACTERS | _LEARNT | _MULTIWORDS).items()
         }
-        rules = container.setting(name, settings, "rules", list, _are_rules)
-        longest = container.setting(name, settings, "longest_ending", int, lambda k: 0 <= k <= LONGEST_TOKEN)
+        rules = container.read_setting(name, settings, "rules", list, _are_rules)
+        longest = container.read_setting(
+            name, settings, "longest_ending", int, lambda k: 0 <= k <= LONGEST_TOKEN
+        )
         parts = restore_classifiers(name, arrays, settings)
         made = [tuple((word[0], word[1], word[2], word[3]) for word in rule) for rule in rules]
         return cls.of(own, made, longest, parts, parameters)

@@ -46,7 +46,7 @@ class Block:
         try:
             return plan.encode(self.table, threads)
         except (ValueError, TypeError) as error:
-            raise self._placed(plan, error) from error
+            raise self._locate_error(plan, error) from error
 
     def error(self, row: int, reason: str) -> FormatError:
         """What is wrong with a record."""
@@ -62,13 +62,13 @@ class Block:
             found = table.get(name)
         else:
             found = table[name] if name in table.column_names else None
-        return None if found is None else listed(found)
+        return None if found is None else to_objects(found)
 
-    def coded(self, name: str) -> tuple[list[Any], NDArray[np.intp]] | None:
+    def encode_column(self, name: str) -> tuple[list[Any], NDArray[np.intp]] | None:
         """The different values of a column, and which of them each record has; None as for :meth:`values`."""
         if hasattr(self.table, "column_names") and name in self.table.column_names:
             encoded = self.table[name].combine_chunks().dictionary_encode()
-            words = listed(encoded.dictionary)
+            words = to_objects(encoded.dictionary)
             if not encoded.null_count:
                 return words, places_in(encoded.indices)
             return [*words, None], places_in(encoded.indices.cast("int64").fill_null(len(words)))
@@ -86,7 +86,7 @@ class Block:
         if isinstance(self.table, list):
             return self.table
         names = list(self.table) if isinstance(self.table, Mapping) else self.table.column_names
-        columns = [listed(self.table[name]) for name in names]
+        columns = [to_objects(self.table[name]) for name in names]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
     def without(self, name: str) -> Block:
@@ -104,7 +104,7 @@ class Block:
         part = _part(self.table, row, row + 1)
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
-    def _placed(self, plan: Plan, error: Exception) -> FormatError:
+    def _locate_error(self, plan: Plan, error: Exception) -> FormatError:
         """Return the same error, with the place of the first record that has it."""
         row = self._first_bad(plan)
         try:
@@ -141,7 +141,7 @@ def places_in(indices: Any) -> NDArray[np.intp]:
     return np.frombuffer(values, dtype=np.dtype(str(indices.type)))[kept].astype(np.intp)
 
 
-def listed(values: Any) -> list[Any]:
+def to_objects(values: Any) -> list[Any]:
     """Return a column as Python objects; NaN is a missing number, as None is."""
     if isinstance(values, np.ndarray):
         found: list[Any] = values.tolist()

@@ -50,19 +50,19 @@ def value_of(cell: str, kind: str) -> Any:
         return cell
     if kind == "boolean":
         if cell not in BOOLEANS:
-            raise ValueError(f"expected true or false, got {shown(cell)}")
+            raise ValueError(f"expected true or false, got {quote(cell)}")
         return BOOLEANS[cell]
     if cell in MISSING_NUMBERS:
         return None
     if not _NUMBER.fullmatch(cell):
-        raise ValueError(f"expected a number, got {shown(cell)}")
+        raise ValueError(f"expected a number, got {quote(cell)}")
     value = float(cell)
     if math.isinf(value) and "inf" not in cell.lower():
         raise ValueError(TOO_LARGE)
     return value
 
 
-def shown(cell: str) -> str:
+def quote(cell: str) -> str:
     """Return a cell for a message, which is short even where the cell is not."""
     return repr(cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}…")
 

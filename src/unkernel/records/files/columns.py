@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 
 _NUMBERS = "numbers"
 _KINDS = {"one_hot": "category", "ordinal": "category", "dates": "date", "pairs": "dict"}

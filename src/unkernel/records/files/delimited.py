@@ -22,8 +22,8 @@ from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
-_LARGEST_RECORD = 1 << 26  # bytes: a quotation mark that is not closed must not take all memory
-_ARROW_BLOCK = 1 << 20  # bytes that one thread of pyarrow parses at a time
+_MAX_RECORD_BYTES = 1 << 26  # bytes: a quotation mark that is not closed must not take all memory
+_ARROW_BLOCK_BYTES = 1 << 20  # bytes that one thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -65,12 +65,12 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
             line += int(np.count_nonzero(np.frombuffer(piece.data, np.uint8) == _LINE_BREAK))
             held = held[end:]
             yield piece
-        elif len(held) > _LARGEST_RECORD:
+        elif len(held) > _MAX_RECORD_BYTES:
             raise FormatError(
                 file,
                 line,
                 0,
-                f"a record of more than {_LARGEST_RECORD >> 20} MB: is a quotation mark not closed?",
+                f"a record of more than {_MAX_RECORD_BYTES >> 20} MB: is a quotation mark not closed?",
             )
     if held:
         _check_closed(held, line, file)
@@ -121,7 +121,7 @@ def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piec
     """Return the names of the columns, and the records behind them."""
     if piece is None or not piece.data.strip():
         raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
-    text = io.StringIO(_decoded(piece, file), newline="")
+    text = io.StringIO(_decode(piece, file), newline="")
     begin = text.readline()
     delimiter = "\t" if format == "tsv" else next((one for one in _DELIMITERS if one in begin), ",")
     text.seek(0)
@@ -143,10 +143,10 @@ def _check_names(names: Sequence[str], file: str) -> None:
             reason = f"column {place + 1} has no name: the first line must name all columns"
             raise FormatError(file, 1, 0, reason)
         if name in names[:place]:
-            raise FormatError(file, 1, 0, f"two columns have the name {cells.shown(name)}")
+            raise FormatError(file, 1, 0, f"two columns have the name {cells.quote(name)}")
 
 
-def _decoded(piece: Piece, file: str) -> str:
+def _decode(piece: Piece, file: str) -> str:
     try:
         return piece.data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -173,7 +173,7 @@ def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: i
     pa, pc = arrow
     known = {"number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
     quoted = b'"' in piece.data
-    size = _ARROW_BLOCK if threads > 1 and not quoted else len(piece.data) + 1
+    size = _ARROW_BLOCK_BYTES if threads > 1 and not quoted else len(piece.data) + 1
     try:
         return pc.read_csv(
             pa.BufferReader(piece.data),
@@ -235,7 +235,7 @@ def _fail_cell(header: Header, name: str, kind: str, column: list[str], lines: l
 
 def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
     """Return the cells of each record, and the line that it begins on. Empty lines are no records."""
-    text = _decoded(piece, header.file)
+    text = _decode(piece, header.file)
     rows, lines, width = [], [], len(header.columns)
     breaks = _LineBreaks(io.StringIO(text, newline=""))
     with _long_fields():

@@ -26,7 +26,7 @@ def format_of(name: str) -> str | None:
     return FORMATS.get(path.suffix.lower())
 
 
-def sniffed(begin: bytes) -> str:
+def detect_format(begin: bytes) -> str:
     """The format that a file's first bytes tell: JSON lines begin with a brace, all else has delimiters."""
     if begin.startswith(_PARQUET):
         return "parquet"

@@ -24,17 +24,17 @@ def json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
         if not end and len(held) > _LARGEST_RECORD:
             raise FormatError(file, line, 0, f"a line of more than {_LARGEST_RECORD >> 20} MB")
         if end:
-            found = _parsed(held[:end], line, first, file)
+            found = _parse(held[:end], line, first, file)
             line += held.count(b"\n", 0, end)
             held = held[end:]
             first += found.n_rows
             if found.n_rows:
                 yield found
     if held.strip():
-        yield _parsed(held, line, first, file)
+        yield _parse(held, line, first, file)
 
 
-def _parsed(data: bytes, line: int, first: int, file: str) -> Block:
+def _parse(data: bytes, line: int, first: int, file: str) -> Block:
     records: list[dict[str, Any]] = []
     lines: list[int] = []
     for number, text in enumerate(data.split(b"\n"), line):

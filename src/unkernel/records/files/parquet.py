@@ -21,7 +21,7 @@ class ParquetRecords:
         try:
             self._opened = self._parquet.ParquetFile(source)
         except (self._pa.ArrowException, OSError) as error:
-            raise self._damaged(error) from None
+            raise self._damage_error(error) from None
         self.columns: list[str] = list(self._opened.schema_arrow.names)
         for place, name in enumerate(self.columns):
             if name in self.columns[:place]:
@@ -45,7 +45,7 @@ class ParquetRecords:
             try:
                 batch = next(batches, None)
             except (self._pa.ArrowException, OSError) as error:
-                raise self._damaged(error) from None
+                raise self._damage_error(error) from None
             if batch is None:
                 return
             yield Block(self._file, self._ready(batch), batch.num_rows, lambda _: 0, first)
@@ -70,7 +70,7 @@ class ParquetRecords:
             return column.cast(kind.value_type)
         return column.to_pylist() if pa.types.is_nested(kind) else column
 
-    def _damaged(self, error: Exception) -> FormatError:
+    def _damage_error(self, error: Exception) -> FormatError:
         words = " ".join(str(error).split()).rstrip(".")
         return FormatError(self._file, 0, 0, f"not a Parquet file, or a damaged one ({words})")
 

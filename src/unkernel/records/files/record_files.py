@@ -11,7 +11,7 @@ from typing import IO, Any
 from unkernel.data.files import BLOCK_BYTES, name_of, read_blocks
 from unkernel.records.files import delimited
 from unkernel.records.files.blocks import Block
-from unkernel.records.files.formats import BOM, format_of, sniffed
+from unkernel.records.files.formats import BOM, detect_format, format_of
 from unkernel.records.files.json_lines import json_blocks
 from unkernel.records.files.parquet import ParquetRecords
 
@@ -105,7 +105,7 @@ def open_records(
                 return RecordFile(source, file, format, iter(()))
     if format is None:
         begin = _first_line(blocks)
-        format, blocks = sniffed(begin), itertools.chain([begin], blocks)
+        format, blocks = detect_format(begin), itertools.chain([begin], blocks)
     return RecordFile(None, file, format, blocks)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from unkernel.errors import FormatError, warn_caller
 from unkernel.records.column_summary import MOST_ARE_NUMBERS, MixedColumnWarning
 from unkernel.records.files import cells
-from unkernel.records.files.blocks import Block, listed, places_in
+from unkernel.records.files.blocks import Block, places_in, to_objects
 from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
@@ -78,7 +78,7 @@ def read_training(
     """
     left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")} - {target}
     first, blocks = _blocks_of(files, [target, *kinds, *drop], left_out, threads)
-    columns, types = _joined(blocks, first)
+    columns, types = _join_blocks(blocks, first)
     if first.columns is None:
         check_columns(first.file, list(columns), [target, *kinds, *drop], target)
         columns = {name: values for name, values in columns.items() if name not in left_out}
@@ -142,12 +142,12 @@ def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], targe
         if name in columns:
             continue
         near = get_close_matches(name, columns, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {named(columns)}"
+        hint = f"; did you mean {near[0]!r}?" if near else f"; it has {list_names(columns)}"
         which = "--target " if name == target else ""
         raise ValueError(f"{file}: there is no column {which}{name!r}{hint}")
 
 
-def named(columns: Sequence[str]) -> str:
+def list_names(columns: Sequence[str]) -> str:
     """Columns, for a message."""
     words = ", ".join(columns[:_MOST_NAMES])
     return words if len(columns) <= _MOST_NAMES else f"{words}, …"
@@ -156,7 +156,7 @@ def named(columns: Sequence[str]) -> str:
 # --- Columns of all blocks ----------------------------------------------------------------------------
 
 
-def _joined(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any], dict[str, str]]:
+def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any], dict[str, str]]:
     first = blocks[0].table
     if file.format == "jsonl":
         records = [record for block in blocks for record in block.table]
@@ -168,9 +168,9 @@ def _joined(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any], dict
     for name in first if isinstance(first, Mapping) else first.column_names:
         parts = [block.table[name] for block in blocks]
         if types is None:
-            columns[name], found[name] = _typed(parts)
+            columns[name], found[name] = _infer_values(parts)
         else:
-            columns[name], found[name] = _stored(parts, types[name]), types[name]
+            columns[name], found[name] = _join_stored(parts, types[name]), types[name]
     return columns, found
 
 
@@ -181,9 +181,9 @@ def _type_of_values(values: Sequence[Any]) -> str:
     return "boolean" if kinds == {bool} else "string"
 
 
-def _typed(parts: list[Any]) -> tuple[Any, str]:
+def _infer_values(parts: list[Any]) -> tuple[Any, str]:
     """Cells of text as values of the type that all have; each different cell is looked at once."""
-    words, codes = _coded(parts)
+    words, codes = _encode_cells(parts)
     kind = cells.type_of(word for word in words if word is not None)
     values = [None if word is None else cells.value_of(word, kind) for word in words]
     if kind == "number":
@@ -191,7 +191,7 @@ def _typed(parts: list[Any]) -> tuple[Any, str]:
     return np.array(values, dtype=object)[codes].tolist(), kind
 
 
-def _coded(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
+def _encode_cells(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
     """Return the different cells, and which of them each record has."""
     if not any(isinstance(part, list) for part in parts):
         import pyarrow as pa
@@ -200,13 +200,13 @@ def _coded(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
         encoded = encoded.dictionary_encode()
         words = [*encoded.dictionary.to_pylist(), None]
         return words, places_in(encoded.indices.cast("int64").fill_null(len(words) - 1))
-    all_cells = [cell for part in parts for cell in listed(part)]
+    all_cells = [cell for part in parts for cell in to_objects(part)]
     place_of = {word: place for place, word in enumerate(Counter(all_cells))}
     return list(place_of), np.array([place_of[cell] for cell in all_cells], dtype=np.intp)
 
 
-def _stored(parts: list[Any], kind: str) -> Any:
-    values = [value for part in parts for value in listed(part)]
+def _join_stored(parts: list[Any], kind: str) -> Any:
+    values = [value for part in parts for value in to_objects(part)]
     if kind != "number":
         return values
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
@@ -215,7 +215,7 @@ def _stored(parts: list[Any], kind: str) -> Any:
 # --- Checks -------------------------------------------------------------------------------------------
 
 
-def _placed(blocks: list[Block], row: int, reason: str) -> FormatError:
+def _locate_error(blocks: list[Block], row: int, reason: str) -> FormatError:
     """What is wrong with a record, which has this number among those of all files."""
     ends = list(accumulate(block.n_rows for block in blocks))
     place = bisect_right(ends, row)
@@ -229,7 +229,7 @@ def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> Non
             try:
                 cells.value_of(value, "number")
             except ValueError as error:
-                raise _placed(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
+                raise _locate_error(blocks, row, f"column {name!r}: {error}, as the schema asks") from None
 
 
 def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
@@ -244,10 +244,10 @@ def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> N
     row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
     reason = (
         f"column {name!r} is taken for categories: {numbers:,} of its {total:,} values "
-        f"({_percentage(numbers, total)} %) are numbers, but not {cells.shown(values[row])}; correct such "
+        f"({_percentage(numbers, total)} %) are numbers, but not {cells.quote(values[row])}; correct such "
         f'values, or say what the column is with --schema: {{"{name}": "category"}}'
     )
-    warn_caller(str(_placed(blocks, row, reason)), MixedColumnWarning)
+    warn_caller(str(_locate_error(blocks, row, reason)), MixedColumnWarning)
 
 
 def _percentage(part: int, whole: int) -> str:
@@ -256,13 +256,13 @@ def _percentage(part: int, whole: int) -> str:
 
 
 def _labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
-    listed_ = listed(values)
+    listed_ = to_objects(values)
     missing = next((row for row, value in enumerate(listed_) if value is None), None)
     if missing is not None:
-        raise _placed(blocks, missing, f"column {target!r}: a record to learn from needs a label")
+        raise _locate_error(blocks, missing, f"column {target!r}: a record to learn from needs a label")
     for row, value in enumerate(listed_):
         if isinstance(value, (list, dict)):
-            raise _placed(blocks, row, f"column {target!r}: a label is a string or a number")
+            raise _locate_error(blocks, row, f"column {target!r}: a label is a string or a number")
     if all(isinstance(value, (int, float)) for value in listed_):
         return np.array(listed_)
     return np.array([str(value) for value in listed_])

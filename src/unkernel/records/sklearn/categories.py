@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.plan import PlanStep
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, is_nan, refuse
 from unkernel.records.steps import FORBIDDEN, IGNORED
 
@@ -19,13 +19,13 @@ def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) 
     for place, column in enumerate(raw.columns):
         groups = _groups(encoder, place)
         features, width = _features(encoder, place, groups)
-        unknown = _unknown(encoder, place, groups, features)
+        unknown = _unknown_code(encoder, place, groups, features)
         codes = {
             _key(category): IGNORED if features[group] < 0 else first + features[group]
             for category, group in zip(encoder.categories_[place], groups, strict=True)
         }
         code = unknown if unknown < 0 else first + unknown
-        tables.append(_table(_filled(codes, raw, column, code), code))
+        tables.append(_table(_fill_code(codes, raw, column, code), code))
         names += _labels(builder.columns[column], encoder.categories_[place], groups, features)
         first += width
     return builder.add(steps.one_hot(raw.columns, tables, names))
@@ -74,7 +74,7 @@ def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], i
     return features, count - 1
 
 
-def _unknown(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
+def _unknown_code(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
     if encoder.handle_unknown == "error":
         return FORBIDDEN
     if encoder.handle_unknown in ("infrequent_if_exist", "warn") and _has_infrequent(encoder, place):
@@ -82,7 +82,7 @@ def _unknown(encoder: Any, place: int, groups: list[int], features: list[int]) -
     return IGNORED
 
 
-def _filled(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
+def _fill_code(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
     """Return the codes, with that of the missing value that an imputer replaces."""
     if column not in raw.fills:
         return codes
@@ -122,7 +122,7 @@ def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) 
         if encoder.handle_unknown == "use_encoded_value":
             unknown = len(values)
             values.append(float(encoder.unknown_value))
-        codes = _filled(codes, raw, column, unknown)
+        codes = _fill_code(codes, raw, column, unknown)
         tables.append(
             steps.categories(codes, unknown=unknown, absent=FORBIDDEN, values=np.array(values, np.float64))
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from unkernel.records import steps
 from unkernel.records.feature_labels import interval_labels
-from unkernel.records.plan import PlanStep
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, is_nan, is_number, refuse
 from unkernel.records.steps import FORBIDDEN
 
@@ -18,10 +18,12 @@ from unkernel.records.steps import FORBIDDEN
 def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> Vector:
     """Subtract the mean and divide by the standard deviation."""
     mean = scaler.mean_ if scaler.with_mean else None
-    return _shifted(builder, builder.numbers(source, where), mean, scaler.scale_ if scaler.with_std else None)
+    return _standardize(
+        builder, builder.numbers(source, where), mean, scaler.scale_ if scaler.with_std else None
+    )
 
 
-def _shifted(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
+def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
     """Numbers less their center, divided by their scale; None leaves either out."""
     if center is not None:
         vector = builder.dense(vector)
@@ -50,7 +52,7 @@ def robust_scaler(builder: Builder, scaler: Any, source: Source, where: str) -> 
     """Subtract the median and divide by the range of quantiles."""
     center = scaler.center_ if scaler.with_centering else None
     scale = scaler.scale_ if scaler.with_scaling else None
-    return _shifted(builder, builder.numbers(source, where), center, scale)
+    return _standardize(builder, builder.numbers(source, where), center, scale)
 
 
 def normalizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
@@ -107,7 +109,7 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
     numbers = fills.astype(np.float64)
     filled = builder.add(steps.impute(vector.step, np.nan_to_num(numbers), vector.names, float(missing)))
     if np.isnan(numbers).any():
-        filled = selected(builder, filled, ~np.isnan(numbers))
+        filled = select_features(builder, filled, ~np.isnan(numbers))
     if not imputer.add_indicator:
         return filled
     columns = [int(column) for column in imputer.indicator_.features_]
@@ -140,10 +142,10 @@ def _combinations(transformer: Any, count: int) -> Iterator[tuple[int, ...]]:
 
 def selector(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
     """Return some of the features."""
-    return selected(builder, builder.numbers(source, where), np.asarray(transformer.get_support()))
+    return select_features(builder, builder.numbers(source, where), np.asarray(transformer.get_support()))
 
 
-def selected(builder: Builder, vector: Vector, mask: Any) -> Vector:
+def select_features(builder: Builder, vector: Vector, mask: Any) -> Vector:
     """Return the features for which the mask is true."""
     places = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
     names = [name for name, kept in zip(vector.names, mask, strict=True) if kept]

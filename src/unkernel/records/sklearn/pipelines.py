@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from unkernel.records import steps
-from unkernel.records.plan import Plan, PlanStep
+from unkernel.records.plan import Plan
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn import categories, numbers, texts
 from unkernel.records.sklearn.plan_builder import Builder, Raw, Source, Vector, class_names, refuse
 from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_parameters

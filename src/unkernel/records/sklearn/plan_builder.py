@@ -10,7 +10,7 @@ import numpy as np
 
 from unkernel.records import steps
 from unkernel.records.feature_names import JoinedNames
-from unkernel.records.plan import PlanStep
+from unkernel.records.plan_step import PlanStep
 
 
 @dataclass(frozen=True)

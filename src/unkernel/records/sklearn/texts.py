@@ -8,7 +8,7 @@ import numpy as np
 
 from unkernel.records import steps
 from unkernel.records.feature_names import NumberedNames
-from unkernel.records.plan import PlanStep
+from unkernel.records.plan_step import PlanStep
 from unkernel.records.sklearn.plan_builder import Builder, Source, Vector, refuse
 from unkernel.records.sklearn.supported_steps import TRANSFORMERS
 from unkernel.records.text_analysis import TOKEN_PATTERNS
@@ -35,14 +35,14 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
         refuse(where, "takes counts of words, and gets columns of the record")
     idf = np.array(transformer.idf_, dtype=np.float64) if transformer.use_idf else np.empty(0)
     table = {"input": source.step, "sublinear": bool(transformer.sublinear_tf), "idf": idf}
-    return _normalized(builder, builder.add(PlanStep("tfidf", table, source.names)), transformer.norm)
+    return _normalize(builder, builder.add(PlanStep("tfidf", table, source.names)), transformer.norm)
 
 
 def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
     """Counts of n-grams, whose features are hashes of them."""
-    table = _text_table(vectorizer, source, where) | _hashing(vectorizer)
+    table = _text_table(vectorizer, source, where) | _hash_spec(vectorizer)
     names = NumberedNames("hash", int(vectorizer.n_features))
-    return _normalized(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
+    return _normalize(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
 
 
 def dict_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
@@ -59,12 +59,12 @@ def feature_hasher(builder: Builder, hasher: Any, source: Source, where: str) ->
     names = NumberedNames("hash", int(hasher.n_features))
     if hasher.input_type == "dict":
         return builder.add(
-            PlanStep("pairs", {"columns": columns, "separator": "="} | _hashing(hasher), names)
+            PlanStep("pairs", {"columns": columns, "separator": "="} | _hash_spec(hasher), names)
         )
-    return builder.add(PlanStep("strings", {"columns": columns, "binary": False} | _hashing(hasher), names))
+    return builder.add(PlanStep("strings", {"columns": columns, "binary": False} | _hash_spec(hasher), names))
 
 
-def _hashing(hasher: Any) -> dict[str, Any]:
+def _hash_spec(hasher: Any) -> dict[str, Any]:
     empty = steps.vocabulary([])
     return empty | {
         "hashed": True,
@@ -73,7 +73,7 @@ def _hashing(hasher: Any) -> dict[str, Any]:
     }
 
 
-def _normalized(builder: Builder, vector: Vector, norm: str | None) -> Vector:
+def _normalize(builder: Builder, vector: Vector, norm: str | None) -> Vector:
     if norm is None:
         return vector
     return builder.add(PlanStep("normalize", {"input": vector.step, "norm": norm}, vector.names))

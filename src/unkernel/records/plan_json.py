@@ -1,0 +1,80 @@
+"""The JSON form of plans: names and tables of steps, with their arrays apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
+from unkernel.records.plan_step import PlanStep
+
+_ARRAY = "array"  # the key that stands for an array in the JSON of a plan
+_DTYPES = (np.float64, np.int64, np.int32, np.uint8)
+
+
+def _input_names(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
+    """Return the names of the vectors that a step takes, one after the other; None if it takes none."""
+    if "inputs" in table:
+        return JoinedNames([steps[_earlier(source, steps)].names for source in table["inputs"].tolist()])
+    return steps[_earlier(table["input"], steps)].names if "input" in table else None
+
+
+def _earlier(source: Any, steps: Sequence[PlanStep]) -> int:
+    if not 0 <= check_type(source, int) < len(steps):
+        raise ValueError(f"there is no step {source} before")
+    return int(source)
+
+
+def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
+    """Return names as files hold them: None where they are those of the vectors that the step takes."""
+    if isinstance(step.names, NumberedNames):
+        return {"numbered": step.names.name, "count": step.names.size}
+    before = _input_names(step.table, steps)
+    if before is not None and same_names(before, step.names):
+        return None
+    return list(step.names)
+
+
+def read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str]:
+    if stored is None:
+        before = _input_names(table, steps)
+        if before is None:
+            raise ValueError("a step has no names")
+        return before
+    if isinstance(stored, dict):
+        return NumberedNames(check_type(stored["numbered"], str), check_type(stored["count"], int))
+    return [check_type(name, str) for name in stored]
+
+
+def check_type(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return the value as JSON has it; arrays go to `arrays`, under the path that leads to them."""
+    if isinstance(value, np.ndarray):
+        arrays[path] = value
+        return {_ARRAY: path}
+    if isinstance(value, Mapping):
+        return {key: extract_arrays(item, f"{path}.{key}", arrays) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [extract_arrays(item, f"{path}.{number}", arrays) for number, item in enumerate(value)]
+    return value
+
+
+def insert_arrays(value: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {_ARRAY}:
+            array = arrays[check_type(value[_ARRAY], str)]
+            if array.ndim != 1 or array.dtype not in _DTYPES:
+                raise ValueError(f"array {value[_ARRAY]!r} is of a type that plans do not have")
+            return np.asarray(array)
+        return {key: insert_arrays(item, arrays) for key, item in value.items()}
+    if isinstance(value, list):
+        return [insert_arrays(item, arrays) for item in value]
+    return value

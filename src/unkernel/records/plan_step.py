@@ -1,0 +1,37 @@
+"""One step of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, eq=False)
+class PlanStep:
+    """One step of a plan.
+
+    Attributes
+    ----------
+    kind : str
+        What the step does, such as ``"one_hot"`` or ``"bins"``.
+    table : dict
+        Its arrays and options.
+    names : sequence of str
+        A label for each feature that it makes.
+
+    See Also
+    --------
+    Plan : The steps that turn records into rows.
+
+    Examples
+    --------
+    >>> from unkernel import RecordEncoder
+    >>> encoder = RecordEncoder(min_count=1).fit([{"job": "clerk"}, {"job": "pilot"}])
+    >>> [step.kind for step in encoder.plan_.steps]
+    ['one_hot', 'concatenate']
+    """
+
+    kind: str
+    table: dict[str, Any]
+    names: Sequence[str]
