@@ -53,7 +53,7 @@ import contextlib, signal, sys
 from unkernel.data import atomic_write
 from unkernel.models import container
 atomic_write._open_nameless = lambda folder: None
-plain = container.replaced
+plain = container.replace_file
 
 @contextlib.contextmanager
 def replaced(path):
@@ -62,7 +62,7 @@ def replaced(path):
         file.flush()
         signal.raise_signal(getattr(signal, sys.argv[1]))
 
-container.replaced = replaced
+container.replace_file = replaced
 from unkernel.cli import main
 sys.exit(main(sys.argv[2:]))
 """

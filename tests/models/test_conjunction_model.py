@@ -233,11 +233,11 @@ def test_a_write_that_fails_leaves_all_as_it_was(failure, room, existing, tmp_pa
     before = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
 
     @contextlib.contextmanager
-    def replaced(target):
-        with files.replaced(target) as file:
+    def replace_failing(target):
+        with files.replace_file(target) as file:
             yield Disk(file, room, failure)
 
-    monkeypatch.setattr(container, "replaced", replaced)
+    monkeypatch.setattr(container, "replace_file", replace_failing)
     with pytest.raises(type(failure)):
         make_model(2, degree=3, share=1.0).save(path)
     assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == before

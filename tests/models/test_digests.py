@@ -100,7 +100,7 @@ def test_loading_compares_small_arrays(tmp_path: Path, monkeypatch: pytest.Monke
         with pytest.raises(FormatError, match=f"array '{last}' is damaged: it does not have its digest"):
             unkernel.load(path, verify=verify)
     unkernel.load(path, verify=False)
-    monkeypatch.setattr(container, "_LAZY_BYTES", 0)  # as if all arrays were large
+    monkeypatch.setattr(container, "_MAX_LAZY_BYTES", 0)  # as if all arrays were large
     unkernel.load(path)
     with pytest.raises(ValueError, match="verify must be 'lazy', True or False, got 'never'"):
         unkernel.load(path, verify="never")  # type: ignore[arg-type]

@@ -250,7 +250,7 @@ def test_bad_lines_of_json(text, line, words):
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_memory(monkeypatch):
-    monkeypatch.setattr(delimited, "_LARGEST_RECORD", 1 << 10)
+    monkeypatch.setattr(delimited, "_MAX_RECORD_BYTES", 1 << 10)
     with pytest.raises(FormatError, match="is a quotation mark not closed") as caught:
         list(opened('a,b\n1,2\n3,"' + "x\n" * 2000, size=64).blocks({"a": "number"}))
     assert caught.value.line == 3

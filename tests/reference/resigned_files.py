@@ -70,7 +70,7 @@ class Parts:
 
     def content(self) -> bytes:
         """Return the file with digests that fit."""
-        return b"".join(container._encoded("changed", self.kind, self.arrays, self.settings))
+        return b"".join(container._encode("changed", self.kind, self.arrays, self.settings))
 
     def in_order(self, names: list[str], extra: dict[str, str]) -> bytes:
         """Return the file with its arrays in another order and with more metadata, signed as well."""

@@ -1,4 +1,4 @@
-"""What all models share: how many scores they have, how scores become answers, and their files."""
+"""The base of all models: their scores, their decision and their files."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Model(HtmlRepr, ABC):
 
     @abstractmethod
     def _about(self) -> str:
-        """What it is made of, for ``repr``."""
+        """Describe the parts of the model, for ``repr``."""
 
     # --- Files ----------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Model(HtmlRepr, ABC):
     @classmethod
     @abstractmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        """As :meth:`from_container`; parts that do not fit together may be a ``ValueError``."""
+        """Make a model, as :meth:`from_container`; parts that do not fit may raise a ``ValueError``."""
 
 
 class DecidedModel(Model):

@@ -1,4 +1,4 @@
-"""Weights of feature conjunctions: the models that learners on polynomial feature maps give."""
+"""Weights of feature conjunctions: models of learners on polynomial feature maps."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ class ConjunctionModel(Model):
 
 
 def _are_distinct(columns: NDArray[np.int64], end: int) -> bool:
-    """Return whether the columns are from 0 to `end`, and each is there once."""
+    """Return whether the columns are distinct and in range(end)."""
     if not len(columns):
         return True
     if columns.min() < 0 or columns.max() >= end:

@@ -63,7 +63,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
 
 
 def encode_nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
-    """Return the same file as an array for another one, and its size; zeros fill the last number."""
+    """Return a file as an array to embed in another one, padded with zeros, and its size."""
     content = b"".join(_encode(kind, kind, arrays, settings))
     return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
 
@@ -222,7 +222,7 @@ def _decode(
 
 
 def _read_body(name: str, file: IO[bytes], size: int, start: int, *, mmap: bool) -> NDArray[np.uint8]:
-    """Return the bytes after the header, of the file that the header was read from."""
+    """Return the bytes after the header."""
     if mmap:
         return np.memmap(file, dtype=np.uint8, mode="r", shape=size)[start:]
     content = file.read()
@@ -242,7 +242,7 @@ def _sha256(arrays: Iterable[NDArray[Any]]) -> str:
 
 
 def _verify(name: str, found: Contents, *, everything: bool) -> None:
-    """Compare arrays with their digests: all, or the small ones."""
+    """Compare arrays with their digests, either all arrays or the small ones."""
     if found.digests is None:
         return
     room = sum(array.nbytes for array in found.arrays.values()) if everything else _MAX_LAZY_BYTES
@@ -281,7 +281,7 @@ def _read_digests(name: str, metadata: Any, header: dict[str, Any]) -> dict[str,
 
 
 def has_digests(path: str | os.PathLike[str]) -> bool | None:
-    """Return whether a file of unkernel's holds digests; None for other files."""
+    """Return whether a ``.uk`` file has digests; None for other files."""
     try:
         return open_file(path, verify=False).digests is not None
     except FormatError:
@@ -289,7 +289,7 @@ def has_digests(path: str | os.PathLike[str]) -> bool | None:
 
 
 def begins_as_model(begin: bytes) -> bool:
-    """Return whether a file that begins so was written as a model of unkernel, be it whole or not."""
+    """Return whether a file with this beginning is a model of unkernel, complete or not."""
     metadata = begin[8:_PREFIX_BYTES]
     return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
 
@@ -361,7 +361,7 @@ class _Place(NamedTuple):
 
 
 def _place(name: str, key: str, entry: Any, room: int) -> _Place:
-    """Return where an array of the header lies, after a check that it fits into the file."""
+    """Check that an array of the header fits into the file, and return its place."""
     problem = _error(
         name, f"array {key!r} does not lie inside the file: it has been cut short or damaged; {_REMEDY}"
     )

@@ -1,4 +1,4 @@
-"""Curves from one score to a probability, and the probabilities of all classes that follow from them."""
+"""Calibration curves from scores to probabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sigmoid:
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Straight lines between points (x, y), and level outside of them; x ascends."""
+    """Linear interpolation between points (x, y), constant outside of them; x ascends."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -62,11 +62,11 @@ class Curves:
     uniform: bool = True
 
     def members(self, n_classes: int) -> int:
-        """Return how many classifiers the scores are of."""
+        """Return the number of classifiers that the scores come from."""
         return len(self.of_scores) // scores_per_member(n_classes)
 
     def check(self, n_classes: int, n_scores: int) -> None:
-        """Check that there is a sound curve for each score, and that no member lacks scores."""
+        """Check that there is a valid curve for each score, and that all members have all scores."""
         if len(self.of_scores) != n_scores or n_scores % scores_per_member(n_classes):
             raise ValueError(f"expected the curves of {n_scores} scores, got {len(self.of_scores)}")
         for curve in self.of_scores:
@@ -82,7 +82,7 @@ class Curves:
         return mean / self.members(n_classes)
 
     def to_json(self) -> dict[str, Any]:
-        """Return how a ``.uk`` file stores it."""
+        """Return the curves as a JSON object for ``.uk`` files."""
         return {"curves": [_curve_to_json(curve) for curve in self.of_scores], "uniform": self.uniform}
 
     @classmethod
@@ -94,12 +94,12 @@ class Curves:
 
 
 def scores_per_member(n_classes: int) -> int:
-    """Return how many scores one classifier of so many classes has."""
+    """Return the number of scores of one classifier."""
     return 1 if n_classes == 2 else n_classes
 
 
 def sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(exponent)), without overflow: the same number however many are asked for at once."""
+    """Return 1 / (1 + exp(exponent)) without overflow; results do not depend on the size of the array."""
     return np.asarray(native_sigmoid(np.ravel(exponent))).reshape(np.shape(exponent))
 
 
@@ -141,7 +141,7 @@ def _curve_from_json(stored: Any) -> Curve:
 
 
 def reals(stored: Any) -> NDArray[np.float64]:
-    """Return the list of numbers that a file holds; ``TypeError`` if it is none."""
+    """Return a list of numbers from a file as an array; raise a ``TypeError`` if it is not one."""
     if not isinstance(stored, list) or not all(type(value) in (int, float) for value in stored):
         raise TypeError("not a list of numbers")
     return np.array(stored, dtype=np.float64)

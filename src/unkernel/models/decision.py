@@ -1,4 +1,4 @@
-"""From the scores of a model to its answers."""
+"""Decisions: from the scores of a model to its predictions."""
 
 from __future__ import annotations
 
@@ -426,19 +426,19 @@ class Decision:
 
 
 def pairs(count: int) -> Iterator[tuple[int, int]]:
-    """Return the pairs i < j of `count` classes, in LIBSVM's order."""
+    """Return an iterator of the pairs i < j of `count` classes, in LIBSVM's order."""
     return ((i, j) for i in range(count) for j in range(i + 1, count))
 
 
 def pair_columns(count: int, code: int) -> NDArray[np.intp]:
-    """Return the numbers of the pairs that class `code` is part of, by the other class."""
+    """Return the indices of the pairs that contain class `code`, ordered by the other class."""
     other = np.delete(np.arange(count), code)
     low, high = np.minimum(other, code), np.maximum(other, code)
     return np.asarray(low * (2 * count - low - 1) // 2 + high - low - 1)
 
 
 def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
-    """Coefficients of support vectors, one column per pair of classes.
+    """Return coefficients of support vectors, one column per pair of classes.
 
     LIBSVM gives a support vector one coefficient for each other class, by class, and groups the vectors by
     class; `counts` says how many each class has.
@@ -453,7 +453,7 @@ def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArra
 
 
 def condense_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArray[np.float64]:
-    """Coefficients as LIBSVM has them: the inverse of :func:`expand_pairs`."""
+    """Return coefficients in LIBSVM's form: the inverse of :func:`expand_pairs`."""
     result = np.empty((len(coefficients), len(counts) - 1))
     begin = 0
     for code, count in enumerate(counts):
@@ -489,7 +489,7 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
 def _sweep(
     Q: NDArray[np.float64], p: NDArray[np.float64], Qp: NDArray[np.float64], pQp: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Update each p_t in turn to its optimum, while the proportions of the others stay as they are."""
+    """Update each p_t in turn to its optimum, keeping the proportions of the others."""
     for t in range(p.shape[1]):
         step = (pQp - Qp[:, t]) / Q[:, t, t]
         p[:, t] += step
@@ -501,7 +501,7 @@ def _sweep(
 
 
 def log_softmax(scores: Scores) -> Scores:
-    """Logarithms of the classes' probabilities in a log-linear model; one score f stands for 0 and f."""
+    """Return the log-probabilities of a log-linear model; one score f stands for 0 and f."""
     if scores.shape[1] == 1:
         scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
     shifted = scores - scores.max(axis=1, keepdims=True)
@@ -509,7 +509,7 @@ def log_softmax(scores: Scores) -> Scores:
 
 
 def probability_to_json(probability: Platt | Softmax | Curves | None) -> Any:
-    """Return how a ``.uk`` file stores the source of probabilities."""
+    """Return the source of probabilities as a JSON value for ``.uk`` files."""
     if isinstance(probability, Platt):
         return {
             "a": probability.a.tolist(),
@@ -540,7 +540,7 @@ _JSON_TYPES = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (
 
 
 def classes_to_json(classes: NDArray[Any]) -> dict[str, Any]:
-    """Class labels as a ``.uk`` file holds them; labels that it cannot hold are a ``ValueError``."""
+    """Return class labels as a JSON object; unsupported types raise a ``ValueError``."""
     dtype = "O" if classes.dtype.kind == "O" else classes.dtype.str
     values = classes.tolist()
     if not _CLASS_TYPE.fullmatch(dtype) or not _are_json(values, classes.dtype.kind):
@@ -555,7 +555,7 @@ def _are_json(values: list[Any], kind: str) -> bool:
 
 
 def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
-    """Class labels from what the file `name` holds; there are at least two, all different."""
+    """Read the class labels of the file `name`: at least two, all different."""
     problem = FormatError(name, 0, 0, "the model's class labels are missing or damaged")
     if not isinstance(stored, dict) or not isinstance(stored.get("values"), list):
         raise problem

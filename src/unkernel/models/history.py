@@ -1,4 +1,4 @@
-"""How the training of a model went."""
+"""The course of a training."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class History:
         return np.divide(gap, self.objective, out=np.zeros_like(gap), where=self.objective > 0)
 
     def to_frame(self) -> Any:
-        """Return a frame of pandas, one row for each pass."""
+        """Return the history as a data frame, one row per pass."""
         columns = (self.passes, self.objective, self.bound, self.gap)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return frame_of([dict(zip((*_COLUMNS, "gap"), row, strict=True)) for row in rows])
 
     @classmethod
     def sum_problems(cls, problems: Sequence[NDArray[np.float64]]) -> Self:
-        """Return the history of all problems together.
+        """Sum the histories of several problems.
 
         Parameters
         ----------
@@ -68,13 +68,13 @@ class History:
     # --- In files -------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, list[float]]:
-        """As a model's origin keeps it."""
+        """Return the history as a JSON object for a model's origin."""
         columns = (self.passes, self.objective, self.bound)
         return {name: column.tolist() for name, column in zip(_COLUMNS, columns, strict=True)}
 
     @classmethod
     def from_json(cls, stored: Any) -> Self | None:
-        """Return the inverse of :meth:`to_json`; None of anything else."""
+        """Read a history from its JSON object; return None if it is not one."""
         columns: list[Any] = [stored.get(name) for name in _COLUMNS] if isinstance(stored, dict) else []
         if not columns or not all(_are_numbers(column) for column in columns):
             return None
@@ -91,7 +91,7 @@ def _are_numbers(column: Any) -> bool:
 
 
 def _thin(passes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """At most so many, the first and the last among them, and closer to each other in the beginning."""
+    """Select at most _MAX_PASSES passes, denser at the beginning, with the first and the last one."""
     if len(passes) <= _MAX_PASSES:
         return passes
     places = np.geomspace(1, len(passes), _MAX_PASSES).round().astype(np.int64) - 1

@@ -1,4 +1,4 @@
-"""Models of conjunctions side by side: the scores of several as one model."""
+"""Join several models of conjunctions into one."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _renumber(
 
 
 def _monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
-    """Return the monomials of sets: the weight of each set is divided among those of just its features."""
+    """Turn sets into monomials; the weight of each set is divided among the monomials of its features."""
     sizes = (ranks >= 0).sum(axis=1)
     found = [ranks[sizes == 3]]
     weights = [model.weights[sizes == 3]]

@@ -1,4 +1,4 @@
-"""Reading the models in ``.uk`` files."""
+"""Read the models in ``.uk`` files."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _inside(
 
 
 def model_part(model: Model) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """What a compiled file holds of its model: arrays, and the setting ``"model"``."""
+    """Return the model's part of a compiled file: arrays, and the setting ``"model"``."""
     arrays, settings = model.to_container()
     named = {_MODEL + key: array for key, array in arrays.items()}
     return named, {"model": {"kind": model.kind, "settings": settings}}

@@ -1,4 +1,4 @@
-"""Rows of data as models see them."""
+"""Rows of data in the form that models take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_model_rows(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
-    """Return rows that a model is asked about, after a check that they have its columns if they must."""
+    """Check rows for a model, including their width if it is fixed, and return them."""
     rows = check_rows(X, min_rows=0, min_columns=0)
     check_width(rows, n_features, fixed_width)
     return rows
@@ -43,7 +43,7 @@ def distinct(columns: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
-    """Return the products x'z for each row of X and of Z, whatever their widths."""
+    """Return the products x'z of all rows of X and Z, which may have different widths."""
     used = distinct(Z.indices)
     left, right = X.select_columns(used).to_scipy(), Z.select_columns(used).to_scipy()
     products: NDArray[np.float64] = (left @ right.T).toarray()
@@ -51,9 +51,9 @@ def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
 
 
 def squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
-    """|x - z|^2 for each row of X and of Z: squares that are added, and none that are taken away.
+    """Return |x - z|^2 for all rows of X and Z, as sums of squares without subtraction.
 
-    |x|^2 + |z|^2 - 2 x'z would be faster, and wrong where rows are far from 0 and near each other.
+    |x|^2 + |z|^2 - 2 x'z would be faster, but inexact for rows that are far from 0 and close together.
     """
     result = np.empty((X.shape[0], Z.shape[0]))
     row_of_entry = Z.row_of_entry()
@@ -67,7 +67,7 @@ def squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
 
 
 def squared_norms(X: CsrRows) -> NDArray[np.float64]:
-    """|x|^2 for each row."""
+    """Return |x|^2 of each row."""
     norms = np.bincount(X.row_of_entry(), weights=X.data**2, minlength=X.shape[0])
     return norms.astype(np.float64, copy=False)
 
@@ -91,7 +91,7 @@ def read_for(
 
 
 def _shift_to_zero(X: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Columns 1, 2, .. become 0, 1, ..; column 0 moves behind all others."""
+    """Shift columns 1, 2, .. to 0, 1, ..; column 0 becomes the last."""
     columns = np.where(X.indices == 0, X.shape[1], X.indices) - 1
     from scipy import sparse
 

@@ -67,7 +67,7 @@ def encode(ranks: NDArray[np.int64], degree: int, sets: bool) -> NDArray[np.uint
 
 
 def numbers_of(features: int, degree: int, sets: bool) -> int:
-    """Return how many numbers the conjunctions of so many features have, the constant's among them.
+    """Return the count of conjunctions of the features, including the constant.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Coefficients of many classes one against one, without the zeros between them."""
+"""Coefficients of many one-vs-one classifiers, without their zeros."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DENSE_BYTES = 1 << 26  # coefficients that take more than this with their zeros 
 
 @dataclass(frozen=True, eq=False)
 class PairCoefficients:
-    """What ``KernelModel.coefficients`` is where one column per pair of classes would be nearly all zeros.
+    """``KernelModel.coefficients`` whose columns, one per pair of classes, would be mostly zeros.
 
     A support vector of one of k classes has a part in k - 1 of the k (k - 1) / 2 pairs. As an array this is
     the whole matrix, which may not fit into memory.
@@ -77,7 +77,7 @@ class PairCoefficients:
         return product
 
     def by_class(self) -> Iterator[tuple[int, slice]]:
-        """Yield each class, and which support vectors are of it."""
+        """Yield each class with the slice of its support vectors."""
         begin = 0
         for code, count in enumerate(self.counts):
             yield code, slice(begin, begin + count)
@@ -85,7 +85,7 @@ class PairCoefficients:
 
 
 def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
-    """Coefficients as LIBSVM has them, in the form that takes little memory: whole if that is small."""
+    """Return coefficients, given in LIBSVM's form, as a dense array if that is small, else as pairs."""
     coefficients = PairCoefficients(np.ascontiguousarray(values, dtype=np.float64), counts)
     vectors, pairs = coefficients.shape
     return coefficients if 8 * vectors * pairs > DENSE_BYTES else np.ascontiguousarray(coefficients)
@@ -94,9 +94,9 @@ def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
 def find_pairs(
     coefficients: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.intp], PairCoefficients] | None:
-    """Whole coefficients of classes one against one, without the zeros: an order of the vectors, and theirs.
+    """Compress dense coefficients of pairs of classes: return an order of the vectors, and coefficients.
 
-    None where a vector has a part in pairs that share no class, so that it is of no class.
+    Return None if a vector takes part in pairs that share no class, so that it has no class.
 
     >>> whole = np.array([[0.0, 0.0, 3.0], [1.0, 2.0, 0.0], [4.0, 0.0, 5.0]])  # pairs 01, 02, 12
     >>> order, pairs = found_pairs(whole, 3)

@@ -1,4 +1,4 @@
-"""What ``.uk`` files can hold, and what reads each kind.
+"""The kinds of ``.uk`` files and their loaders.
 
 A room that keeps something in a ``.uk`` file registers its kind; nothing here knows which rooms there are.
 """
@@ -35,7 +35,7 @@ class FileKind:
     loader: str | Loader
 
     def load(self, file: str, arrays: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """What the file holds, ready to use."""
+        """Return the object in the file, ready to use."""
         return self._import_loader()(file, arrays, settings)
 
     def _import_loader(self) -> Loader:
@@ -49,7 +49,7 @@ _kinds: dict[str, FileKind] = {}
 
 
 def register(name: str, description: str, loader: str | Loader) -> None:
-    """Make files of a kind known. A second registration of the same kind replaces the first."""
+    """Register a kind of files, replacing an earlier registration of the same kind."""
     _kinds[name] = FileKind(name, description, loader)
 
 
@@ -59,7 +59,7 @@ def registered() -> dict[str, FileKind]:
 
 
 def kind_of(file: str, name: Any) -> FileKind:
-    """Return the kind that is called `name` in `file`; a ``FormatError`` if it is not registered."""
+    """Return the registered kind `name`; raise a ``FormatError`` for `file` if there is none."""
     found = _kinds.get(name) if isinstance(name, str) else None
     if found is None:
         raise FormatError(

@@ -1,4 +1,4 @@
-"""Models of scikit-learn's classifiers that are made of others, and the probabilities of linear ones."""
+"""Models of scikit-learn's ensembles, and the probabilities of linear classifiers."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _linear_members(
 
 
 def _join_scores(members: Sequence[LinearModel], decision: Decision, estimator: Any) -> LinearModel:
-    """Return the scores of all members beside each other, as one model."""
+    """Return one model with the concatenated scores of all members."""
     return LinearModel(
         weights=np.ascontiguousarray(np.hstack([member.weights for member in members])),
         intercept=np.concatenate([member.intercept for member in members]),

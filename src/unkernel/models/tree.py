@@ -232,7 +232,7 @@ class ExampleKernel:
 
 
 def _check_type(value: Any, example: Any) -> Any:
-    """Return the value, after a check that it has the example's type; whole numbers are taken for floats."""
+    """Check that a value has the type of the example, and return it; integers are accepted as floats."""
     if isinstance(example, float) and type(value) is int:
         value = float(value)
     if type(value) is not type(example):
@@ -264,7 +264,7 @@ def _one_vector(channel: Vectors | None, size: int) -> Any:
 
 
 def _all_vectors(channels: list[Vectors]) -> Any:
-    """Return all vectors of an example one after another."""
+    """Concatenate the vectors of each example."""
     present = np.column_stack([channel.present for channel in channels])
     size = len(present)
     order = (np.arange(size)[:, None] + size * np.arange(len(channels))[None, :])[present]

@@ -88,7 +88,7 @@ class ColumnFacts:
         return self._summary.frequent_items(min_count)
 
     def edges(self, n_bins: int) -> NDArray[np.float64]:
-        """Ascending edges of intervals that hold about equally many of the numbers."""
+        """Return ascending edges of intervals with about equally many numbers."""
         self._check_numbers()
         return np.asarray(self._summary.edges(n_bins))
 
@@ -98,7 +98,7 @@ class ColumnFacts:
         return self._summary.date_part_differs(part)
 
     def date_edges(self, part: int, n_bins: int) -> NDArray[np.float64]:
-        """Ascending edges of intervals that hold about equally many values of a part of dates."""
+        """Return ascending edges of intervals with about equally many values of a part of dates."""
         self._check_dates()
         return np.asarray(self._summary.date_edges(part, n_bins))
 
@@ -191,7 +191,7 @@ class Records:
         return cls(names, table.n_rows, table, None)
 
     def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
-        """What the columns hold; None for those that are dropped."""
+        """Summarise the columns; None for those that are dropped."""
         if self.table is None:
             kept = [None if kinds[name] == "drop" else name for name in self.names]
             return summarize_stream(self.stream.__arrow_c_stream__(), kept)
@@ -201,7 +201,7 @@ class Records:
         )
 
     def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> Any:
-        """The rows of these records, as SciPy has them. Columns of texts were read when they were counted."""
+        """Return the rows of these records as a SciPy matrix; columns of texts were read before."""
         if self.table is None:
             return plan.encode(self.stream, threads).to_scipy()
         columns = [
@@ -214,7 +214,7 @@ class Records:
 def facts_of(
     names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
 ) -> list[ColumnFacts]:
-    """What is known of columns; kinds that were not given are found from their values."""
+    """Summarise columns; kinds that are not given are inferred from the values."""
     facts = []
     for place, (name, summary) in enumerate(zip(names, summaries, strict=True)):
         kind = kinds[name]

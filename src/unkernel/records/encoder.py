@@ -224,7 +224,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 )
 
     def _plan(self, names: Sequence[str], columns: Sequence[ColumnFacts]) -> Plan:
-        """Columns of one kind share a step: records are then encoded in few, short loops."""
+        """Make one step for all columns of a kind, so that records are encoded in few, short loops."""
         made: list[PlanStep] = []
         parts: list[int] = []
         for kind in KINDS:
@@ -280,7 +280,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _dates(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Parts of dates, by intervals or one by one. Parts that never differed are left out."""
+        """Make the steps of dates: their parts, by intervals or by value. Constant parts are left out."""
         parts: list[tuple[ColumnFacts, int]] = []
         edges: list[NDArray[np.float64]] = []
         missing: list[int] = []
@@ -321,7 +321,7 @@ def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArra
 
 
 def _as_rows(X: Any) -> Any:
-    """Arrays and lists of rows as arrays of two dimensions; records stay what they are."""
+    """Return arrays and lists of rows as two-dimensional arrays, and records unchanged."""
     is_rows = isinstance(X, list) and X and not isinstance(X[0], Mapping)
     if is_rows or (hasattr(X, "__array__") and not hasattr(X, "columns")):
         array = np.asarray(X)

@@ -14,7 +14,7 @@ from unkernel.records.plan_step import PlanStep
 
 
 def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | None:
-    """The plan without its last step, if that multiplies 0/1 features, and which features it multiplies.
+    """Return the plan without a last step that multiplies 0/1 features, and the features it multiplies.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a plan takes of the memory that its file may take: its own tables, and the vectors of one record.
+"""The memory that a plan claims of its file's limit: its tables, and the vectors of one record.
 
 Steps may use the vector of an earlier step any number of times, so a few steps can describe vectors of
 billions of entries. What a record can take is added up, and claimed, before the plan is made ready.
@@ -80,7 +80,7 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
 
 
 def _entries(step: PlanStep, found: Sequence[Entries]) -> Entries:
-    """Return the entries of a step's vector, from those of the steps before it."""
+    """Return the largest number of entries of a step's vector, from those of earlier steps."""
     table = step.table
     if step.kind == "concatenate":
         inputs = [found[source] for source in table["inputs"].tolist()]

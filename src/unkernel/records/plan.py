@@ -150,7 +150,7 @@ class Plan:
         return any(table["none"] != table["nan"] for table in tables)
 
     def _unread(self) -> list[int]:
-        """Columns that no step reads: whatever a record has there is not looked at."""
+        """Return the columns that no step reads; their values are ignored."""
         read = {int(column) for step in self.steps for column in step.table.get("columns", ())}
         return sorted(set(range(len(self.columns))) - read)
 

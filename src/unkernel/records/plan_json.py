@@ -16,7 +16,7 @@ _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 
 def _input_names(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
-    """Return the names of the vectors that a step takes, one after the other; None if it takes none."""
+    """Return the names of all inputs of a step; None if it has no inputs."""
     if "inputs" in table:
         return JoinedNames([steps[_earlier(source, steps)].names for source in table["inputs"].tolist()])
     return steps[_earlier(table["input"], steps)].names if "input" in table else None
@@ -29,7 +29,7 @@ def _earlier(source: Any, steps: Sequence[PlanStep]) -> int:
 
 
 def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
-    """Return names as files hold them: None where they are those of the vectors that the step takes."""
+    """Return names for a file; None if they equal the names of the step's inputs."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
     before = _input_names(step.table, steps)
@@ -56,7 +56,7 @@ def check_type(value: Any, kind: type) -> Any:
 
 
 def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value as JSON has it; arrays go to `arrays`, under the path that leads to them."""
+    """Return the value for JSON; its arrays move to `arrays`, under their paths."""
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {_ARRAY: path}

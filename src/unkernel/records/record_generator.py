@@ -43,7 +43,7 @@ class ColumnValues:
 def generate_records(
     plan: Plan, count: int, *, unseen: bool = False, missing: bool = False, seed: int = 0
 ) -> list[list[Any]]:
-    """Records as lists of one value per column; the same seed gives the same ones.
+    """Generate records as lists of one value per column; the seed determines them.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def generate_records(
 
 
 def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
-    """What each column may hold, from all steps that read it."""
+    """Collect the values that each column may have, from all steps that read it."""
     found = [ColumnValues() for _ in plan.columns]
     sources: dict[int, list[int]] = {}  # for steps whose numbers are those of columns: which
     for number, step in enumerate(plan.steps):
@@ -127,7 +127,7 @@ def _add_dates(values: ColumnValues, generator: np.random.Generator) -> None:
 def _follow(
     found: list[ColumnValues], step: PlanStep, columns: list[int], generator: np.random.Generator
 ) -> None:
-    """Numbers that matter to a step which reads columns as they are."""
+    """Return numbers that matter to a step that reads columns directly."""
     table = step.table
     for place, column in enumerate(columns):
         if step.kind == "bins":
@@ -146,7 +146,7 @@ def _follow(
 
 
 def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Generator) -> None:
-    """Texts, lists of strings, or dicts."""
+    """Generate texts, lists of strings, or dicts."""
     table = step.table
     words = list(_WORDS)
     if not table["hashed"] and len(table["word_ends"]):

@@ -1,4 +1,4 @@
-"""Makes the steps of plans."""
+"""Functions that make the steps of plans."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def int32(values: Iterable[int]) -> NDArray[np.int32]:
 
 
 def string_table(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Strings beside each other, in UTF-8, and where each ends."""
+    """Concatenate strings in UTF-8; return the bytes and the end of each string."""
     encoded = [word.encode("utf-8") for word in words]
     ends = np.cumsum([len(word) for word in encoded], dtype=np.int64) if encoded else np.empty(0, np.int64)
     return np.frombuffer(b"".join(encoded), np.uint8).copy(), ends
@@ -77,12 +77,12 @@ def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequenc
 
 
 def numbers(columns: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Numbers as they are."""
+    """Make a step that passes numbers on."""
     return PlanStep("numbers", {"columns": int32(columns)}, names)
 
 
 def dates(columns: Sequence[int], parts: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Parts of dates, by their numbers in ``DATE_PARTS``."""
+    """Make a step of parts of dates, given by their index in ``DATE_PARTS``."""
     return PlanStep("dates", {"columns": int32(columns), "parts": int32(parts)}, names)
 
 
@@ -118,12 +118,12 @@ def scale(source: int, names: Sequence[str], **parts: Any) -> PlanStep:
 
 
 def concatenate(sources: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Vectors beside each other."""
+    """Concatenate vectors."""
     return PlanStep("concatenate", {"inputs": int32(sources)}, names)
 
 
 def impute(source: int, fill: ArrayLike, names: Sequence[str], missing: float = float("nan")) -> PlanStep:
-    """Missing numbers replaced by others."""
+    """Make a step that replaces missing numbers."""
     table = {"input": source, "missing": float(missing), "fill": np.asarray(fill, dtype=np.float64)}
     return PlanStep("impute", table, names)
 
@@ -131,14 +131,14 @@ def impute(source: int, fill: ArrayLike, names: Sequence[str], missing: float = 
 def indicate(
     source: int, columns: Sequence[int], names: Sequence[str], missing: float = float("nan")
 ) -> PlanStep:
-    """1 for each of these columns that is missing."""
+    """Make a step with a 1 for each of these columns that is missing."""
     return PlanStep(
         "indicate", {"input": source, "missing": float(missing), "indicated": int32(columns)}, names
     )
 
 
 def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]) -> PlanStep:
-    """Products of columns, of which one may occur twice."""
+    """Make a step of products of columns; a column may occur twice."""
     begins = np.cumsum([0, *(len(columns) for columns in factors)])
     table = {
         "input": source,

@@ -19,7 +19,7 @@ class Table:
 
 
 def is_arrow(X: Any) -> bool:
-    """Whether a table gives its columns as Arrow has them. Frames of pandas would be converted first."""
+    """Return whether a table exports Arrow columns; pandas frames, which would be converted, do not count."""
     return hasattr(X, "__arrow_c_stream__") and not type(X).__module__.startswith("pandas")
 
 
@@ -150,7 +150,7 @@ def _table(found: list[Any], names: Sequence[str], *, required: Sequence[str], n
 
 
 def _column(values: Any, *, nan: bool = False) -> Any:
-    """One column: numbers as an array of float64, strings of Arrow's as they are, all else as a list."""
+    """Return one column: numbers as a float64 array, Arrow strings unchanged, all else as a list."""
     if isinstance(values, list):
         return list(values)  # as others may change it while it is read
     dtype = getattr(values, "dtype", None)
@@ -178,7 +178,7 @@ def _to_list(values: Any) -> list[Any]:
 
 
 def _strings(values: Any, *, nan: bool) -> Any:
-    """A column of pandas whose strings are Arrow's, where missing ones are not NaN, as they may be here."""
+    """Return a pandas column of Arrow strings, whose missing values are not NaN."""
     if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
         return _to_list(values.to_numpy(dtype=object))
     return values.array.__arrow_array__()

@@ -17,12 +17,12 @@ _NO_QUERIES = np.empty(0, dtype=np.int64)
 
 
 def numbers(values: NDArray[np.float64]) -> str:
-    """Numbers in a line, each the shortest that reads back as itself."""
+    """Format numbers in a line, each as the shortest text with the same value."""
     return " ".join(map(repr, values.tolist()))
 
 
 def labels_as_integers(classes: NDArray[Any]) -> list[int]:
-    """Class labels for a format that has integers only."""
+    """Return class labels for a format that has only integers."""
     if classes.dtype.kind in "iuf" and (classes == np.floor(classes)).all():
         labels = [int(label) for label in classes.tolist()]
         if max(map(abs, labels)) <= _LARGEST_LABEL:
@@ -34,7 +34,7 @@ def labels_as_integers(classes: NDArray[Any]) -> list[int]:
 
 
 def vector_lines(matrix: CsrRows, coefficients: NDArray[np.float64], first_index: int) -> Iterator[bytes]:
-    """Lines ``coefficient ... index:value ...`` in blocks."""
+    """Yield lines ``coefficient ... index:value ...`` in blocks."""
     *first, last = np.ascontiguousarray(coefficients.T)
     width = len(first) + 1 + matrix.nnz / max(1, matrix.shape[0])
     step = max(1, int(_NUMBERS_PER_BLOCK / width))

@@ -102,7 +102,7 @@ def _read_platt(header: KeyedHeader, count: int, why: str) -> Platt | None:
 def _read_single(
     text: TextLines, header: KeyedHeader, svm_type: str
 ) -> tuple[Decision, NDArray[np.float64], NDArray[np.int64]]:
-    """As for classifiers: regression and one class look like two classes, of which one has all vectors."""
+    """Group vectors as for classifiers: regression and one class count as two classes, one of them empty."""
     if header.integer(b"nr_class", 2) != 2:
         raise text.error(f"nr_class of {svm_type} is 2", line=header.line_of(b"nr_class"))
     decision = (
@@ -115,7 +115,7 @@ def _read_single(
 
 
 def _read_probability(header: KeyedHeader) -> dict[str, Any]:
-    """What LIBSVM's -b 1 adds to models that are no classifiers, to be written again."""
+    """Read the probability lines that -b 1 adds to models that are not classifiers, to write them again."""
     kept: dict[str, Any] = {}
     if b"probA" in header:
         kept["probA"] = header.real(b"probA")

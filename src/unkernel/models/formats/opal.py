@@ -71,7 +71,7 @@ def _decision(text: TextLines, labels: list[bytes], sigmoid: tuple[float, float]
 
 
 def _as_numbers(names: list[str]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    """Integer labels as integers, so that they compare with those of files of rows."""
+    """Return integer labels as integers, so that they equal the labels in files of rows."""
     try:
         numbers = [int(name) for name in names]
     except ValueError:

@@ -240,12 +240,12 @@ def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
 
 
 def _no_texts(model: TreeModel) -> list[list[str]]:
-    """Of the trees or vectors that have no effect."""
+    """Return empty texts, for trees or vectors that have no effect."""
     return [[]] * model.n_support
 
 
 def _mark_texts(texts: list[str], mark: str) -> str:
-    """Trees between |BT|, |BT|, .. and |ET|; vectors, of which the first has no mark, up to |EV|."""
+    """Put trees between |BT|, |BT|, .. and |ET|; the first vector has no mark, the last ends with |EV|."""
     begin = " |BT| " if mark == "T" else ""
     return begin + f" |B{mark}| ".join(texts) + f" |E{mark}| " if texts else ""
 
@@ -266,7 +266,7 @@ def _header_lines(model: TreeModel, threshold: float) -> bytes:
 
 
 def _option_values(kernel: ExampleKernel) -> dict[str, str]:
-    """What the lines of the header say; a line of -u, which is a text, ends where its comment begins."""
+    """Read the lines of the header; a -u line, which is a text, ends at its comment."""
     vector = kernel.vector if kernel.combination != "trees" else Kernel("linear")
     if vector.name == "rbf" and (why := _rbf_is_wrong(kernel.normalize_vectors, kernel.vector_pairing)):
         raise ValueError(
@@ -297,7 +297,7 @@ def _key(choices: Mapping[Any, Any], value: Any) -> Any:
 
 
 def _check_names(channels: list[str], what: str) -> None:
-    """Channels go by their places there; one alone may be called anything."""
+    """Check the names of channels: the format numbers them, but a single one may have any name."""
     if len(channels) > 1 and channels != [str(place) for place in range(len(channels))]:
         raise ValueError(
             f"SVM-light-TK numbers the {what} of an example, and this model's have the names "

@@ -42,14 +42,14 @@ class Block:
     first: int = 0
 
     def encode(self, plan: Plan, threads: int = 1) -> CsrRows:
-        """The rows of the records; one that cannot be encoded is a ``FormatError`` that says where it is."""
+        """Encode the records; one that cannot be encoded raises a ``FormatError`` with its place."""
         try:
             return plan.encode(self.table, threads)
         except (ValueError, TypeError) as error:
             raise self._locate_error(plan, error) from error
 
     def error(self, row: int, reason: str) -> FormatError:
-        """What is wrong with a record."""
+        """Return an error in a record."""
         line = self.line_of(row)
         return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
 
@@ -65,7 +65,7 @@ class Block:
         return None if found is None else to_objects(found)
 
     def encode_column(self, name: str) -> tuple[list[Any], NDArray[np.intp]] | None:
-        """The different values of a column, and which of them each record has; None as for :meth:`values`."""
+        """Return the distinct values of a column, and each record's index; None as in :meth:`values`."""
         if hasattr(self.table, "column_names") and name in self.table.column_names:
             encoded = self.table[name].combine_chunks().dictionary_encode()
             words = to_objects(encoded.dictionary)
@@ -105,7 +105,7 @@ class Block:
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
     def _locate_error(self, plan: Plan, error: Exception) -> FormatError:
-        """Return the same error, with the place of the first record that has it."""
+        """Return the error with the place of the first record that causes it."""
         row = self._first_bad(plan)
         try:
             plan.encode(_part(self.table, row, row + 1))
@@ -130,7 +130,7 @@ class Block:
 
 
 def places_in(indices: Any) -> NDArray[np.intp]:
-    """Indices of a dictionary of Arrow's, none of them missing.
+    """Return the indices of an Arrow dictionary, none of them missing.
 
     Their own ``to_numpy`` imports pandas where it is installed, which takes longer than many a file.
     """

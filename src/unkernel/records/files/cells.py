@@ -43,7 +43,7 @@ def is_missing(value: Any) -> bool:
 
 
 def value_of(cell: str, kind: str) -> Any:
-    """What a cell stands for; a ``ValueError`` if it is not of the column's type."""
+    """Return the value of a cell; raise a ``ValueError`` if it does not have the column's type."""
     if not cell:
         return None
     if kind == "string":

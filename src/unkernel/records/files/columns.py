@@ -22,7 +22,7 @@ def columns_read(plan: Plan) -> list[str]:
 
 
 def column_types(plan: Plan) -> dict[str, str]:
-    """Return how cells of text files are to be read: as what the plan's tables know them."""
+    """Return the types to read text files with, from the tables of the plan."""
     found: dict[str, str] = {}
     for step in plan.steps:
         for place, column in enumerate(step.table.get("columns", ())):
@@ -52,7 +52,7 @@ def column_kinds(plan: Plan) -> dict[str, str]:
 
 
 def features_of_columns(plan: Plan) -> dict[str, int]:
-    """Return how many features each column has, by the labels of the features."""
+    """Count the features of each column, by their labels."""
     counts = dict.fromkeys(columns_read(plan), 0)
     for owner in owners_of_features(plan):
         if owner is not None:

@@ -1,4 +1,4 @@
-"""CSV and TSV: blocks of whole records, parsed by pyarrow, or by Python's csv where pyarrow cannot.
+"""CSV and TSV: blocks of whole records, parsed by pyarrow or, where it cannot, by Python's csv.
 
 Python's csv is slow, is always there, and knows on which line a record is. It reads the header, the blocks
 that pyarrow does not take (to say what is wrong with them, or because pyarrow is strict), and all blocks
@@ -33,7 +33,7 @@ _QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a f
 
 @dataclass(frozen=True)
 class Piece:
-    """Bytes that are whole records, and the line of the file that they begin on."""
+    """Bytes of whole records, and their first line in the file."""
 
     data: bytes
     line: int
@@ -52,7 +52,7 @@ class Header:
 
 
 def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
-    """Yield the bytes of a file, cut between records, without the empty lines that it begins with."""
+    """Yield the bytes of a file, cut between records, without leading empty lines."""
     held, line, begun = b"", 1, False
     for block in _without_bom(blocks, file):
         held = held + block if held else block
@@ -97,7 +97,7 @@ def _without_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
 
 
 def _end_of_records(data: bytes) -> int:
-    """Behind the last line break that is not in a quoted field; 0 where there is none.
+    """Return the end of the last line break outside of quoted fields; 0 if there is none.
 
     Where the number of quotation marks before it is even, it is in none (unless marks stand inside of
     fields that are not quoted, too, and then the parser fails); else fields are looked at one by one.
@@ -118,7 +118,7 @@ def _end_of_records(data: bytes) -> int:
 
 
 def header_of(piece: Piece | None, file: str, format: str) -> tuple[Header, Piece]:
-    """Return the names of the columns, and the records behind them."""
+    """Read the names of the columns; return them and the records that follow."""
     if piece is None or not piece.data.strip():
         raise FormatError(file, 0, 0, "the file is empty: its first line must name the columns")
     text = io.StringIO(_decode(piece, file), newline="")
@@ -158,7 +158,7 @@ def _decode(piece: Piece, file: str) -> str:
 
 
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
-    """Return the columns that `types` names, as values of these types."""
+    """Parse the columns in `types` as values of these types."""
     table = _by_arrow(piece, header, types, threads)
     if table is None or any(_has_infinity(table[name]) for name, kind in types.items() if kind == "number"):
         return _by_csv(piece, header, types, first)
@@ -166,7 +166,7 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
 
 
 def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """Return an Arrow table; None where there is no pyarrow, or it does not take the records."""
+    """Parse with pyarrow; None if it is not installed or refuses the records."""
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip():
         return None
@@ -196,14 +196,14 @@ def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: i
 
 
 def _has_infinity(column: Any) -> bool:
-    """Return whether a number may be infinite: pyarrow does not tell those that are written so from 1e999."""
+    """Return whether a number is infinite: pyarrow does not distinguish ``inf`` from 1e999."""
     numbers = (chunk.buffers()[1] for chunk in column.chunks)
     return any(found is not None and np.isinf(np.frombuffer(found)).any() for found in numbers)
 
 
 @cache
 def arrow_csv() -> tuple[Any, Any] | None:
-    """``pyarrow`` and ``pyarrow.csv``, where they are installed."""
+    """Return ``pyarrow`` and ``pyarrow.csv``, or None if they are not installed."""
     try:
         import pyarrow
         import pyarrow.csv
@@ -234,7 +234,7 @@ def _fail_cell(header: Header, name: str, kind: str, column: list[str], lines: l
 
 
 def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
-    """Return the cells of each record, and the line that it begins on. Empty lines are no records."""
+    """Return the cells and the first line of each record; empty lines are skipped."""
     text = _decode(piece, header.file)
     rows, lines, width = [], [], len(header.columns)
     breaks = _LineBreaks(io.StringIO(text, newline=""))
@@ -256,7 +256,7 @@ def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
 
 
 class _LineBreaks:
-    """Lines of a text, and how many line breaks were in those that were read; a lone CR is none.
+    """Iterates over lines and counts line breaks; a lone CR is not counted.
 
     Python's csv ends a record at a lone CR, as pyarrow does, and would count a line there.
     """
@@ -276,7 +276,7 @@ def _lines(piece: Piece, header: Header) -> list[int]:
 
 
 class _long_fields:  # noqa: N801 (used as a function)
-    """Python's csv takes fields of any length meanwhile."""
+    """Lets Python's csv take fields of any length in a ``with`` block."""
 
     def __enter__(self) -> None:
         self._before = csv.field_size_limit(sys.maxsize)

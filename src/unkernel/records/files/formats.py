@@ -19,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 def format_of(name: str) -> str | None:
-    """The format that a file's name tells: ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"`` or None."""
+    """Return the format by a file's name: ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"`` or None."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSIONS:
         path = path.with_suffix("")
@@ -27,7 +27,7 @@ def format_of(name: str) -> str | None:
 
 
 def detect_format(begin: bytes) -> str:
-    """The format that a file's first bytes tell: JSON lines begin with a brace, all else has delimiters."""
+    """Return the format by a file's first bytes: JSON lines begin with a brace; all else has delimiters."""
     if begin.startswith(_PARQUET):
         return "parquet"
     text = begin.removeprefix(BOM).lstrip()

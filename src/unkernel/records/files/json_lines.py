@@ -16,7 +16,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
-    """Records in the order of the file, as many at a time as whole lines have come."""
+    """Yield the records in the order of the file, in blocks of whole lines."""
     held, line, first = b"", 1, 0
     for number, block in enumerate(blocks):
         held = held + block if number else block.removeprefix(_BOM)

@@ -38,7 +38,7 @@ class ParquetRecords:
         return found
 
     def blocks(self, columns: list[str]) -> Iterator[Block]:
-        """Records in the order of the file, with these columns."""
+        """Yield the records in the order of the file, with these columns."""
         first = 0
         batches = self._opened.iter_batches(batch_size=_ROWS, columns=columns)
         while True:
@@ -52,7 +52,7 @@ class ParquetRecords:
             first += batch.num_rows
 
     def _ready(self, batch: Any) -> Any:
-        """What plans take: lists and other types that the core does not know become Python objects."""
+        """Convert columns for plans: types that the core does not know become Python objects."""
         table = self._pa.Table.from_batches([batch])
         ready = {name: self._column(table[name]) for name in table.column_names}
         if any(isinstance(column, list) for column in ready.values()):

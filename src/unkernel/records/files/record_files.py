@@ -121,5 +121,5 @@ def _first_line(blocks: Iterator[bytes]) -> bytes:
 
 
 def _seekable(source: Any, blocks: Iterator[bytes]) -> Any:
-    """What pyarrow can read from: it looks at the end of the file first."""
+    """Return a file that pyarrow can seek in, as it reads the end first."""
     return io.BytesIO(b"".join(blocks)) if source is None else os.fspath(source)

@@ -115,7 +115,7 @@ def _blocks_of(
 
 
 def _check_alike(first: RecordFile, other: RecordFile) -> None:
-    """Several files are one table only if they have the same columns, of the same types."""
+    """Check that several files have the same columns, of the same types."""
     if first.format != other.format:
         raise ValueError(
             f"{other.file}: is {other.format}, and {first.file} is {first.format}; files to learn from "
@@ -148,7 +148,7 @@ def check_columns(file: str, columns: Sequence[str], asked: Sequence[str], targe
 
 
 def list_names(columns: Sequence[str]) -> str:
-    """Columns, for a message."""
+    """List columns for a message."""
     words = ", ".join(columns[:_MOST_NAMES])
     return words if len(columns) <= _MOST_NAMES else f"{words}, …"
 
@@ -182,7 +182,7 @@ def _type_of_values(values: Sequence[Any]) -> str:
 
 
 def _infer_values(parts: list[Any]) -> tuple[Any, str]:
-    """Cells of text as values of the type that all have; each different cell is looked at once."""
+    """Convert cells to values of their common type; each distinct cell is examined once."""
     words, codes = _encode_cells(parts)
     kind = cells.type_of(word for word in words if word is not None)
     values = [None if word is None else cells.value_of(word, kind) for word in words]
@@ -192,7 +192,7 @@ def _infer_values(parts: list[Any]) -> tuple[Any, str]:
 
 
 def _encode_cells(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
-    """Return the different cells, and which of them each record has."""
+    """Return the distinct cells and the index of each record's."""
     if not any(isinstance(part, list) for part in parts):
         import pyarrow as pa
 
@@ -216,14 +216,14 @@ def _join_stored(parts: list[Any], kind: str) -> Any:
 
 
 def _locate_error(blocks: list[Block], row: int, reason: str) -> FormatError:
-    """What is wrong with a record, which has this number among those of all files."""
+    """Return an error in a record, given by its number among the records of all files."""
     ends = list(accumulate(block.n_rows for block in blocks))
     place = bisect_right(ends, row)
     return blocks[place].error(row - (ends[place] - blocks[place].n_rows), reason)
 
 
 def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Return where numbers were asked for."""
+    """Return the places where numbers are expected."""
     for row, value in enumerate(values):
         if isinstance(value, str):
             try:

@@ -24,7 +24,7 @@ def standard_scaler(builder: Builder, scaler: Any, source: Source, where: str) -
 
 
 def _standardize(builder: Builder, vector: Vector, center: Any, scale: Any) -> Vector:
-    """Numbers less their center, divided by their scale; None leaves either out."""
+    """Subtract the center and divide by the scale; None leaves either out."""
     if center is not None:
         vector = builder.dense(vector)
     return builder.add(steps.scale(vector.step, vector.names, subtract=center, divide=scale))
@@ -62,7 +62,7 @@ def normalizer(builder: Builder, transformer: Any, source: Source, where: str) -
 
 
 def binarizer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
-    """1 above the threshold."""
+    """Return 1 above the threshold, else 0."""
     vector = builder.numbers(source, where)
     if transformer.threshold < 0:
         vector = builder.dense(vector)
@@ -120,7 +120,7 @@ def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -
 
 
 def polynomial_features(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
-    """Products of features."""
+    """Multiply features."""
     vector = builder.dense(builder.numbers(source, where))
     listed = list(_combinations(transformer, len(vector.names)))
     if len(listed) != transformer.n_output_features_:

@@ -77,7 +77,7 @@ class Builder:
         return True
 
     def together(self, vectors: Sequence[Vector]) -> Vector:
-        """Vectors beside each other."""
+        """Concatenate vectors."""
         if len(vectors) == 1:
             return vectors[0]
         names = JoinedNames([vector.names for vector in vectors])

@@ -65,7 +65,7 @@ class Supported:
 
 
 def among(*values: Any, refused: Sequence[Any] = (), why: str = "") -> Parameter:
-    """These values and no others."""
+    """Describe a parameter that takes only these values."""
     takes = ", ".join(f"`{value!r}`" for value in values)
     return Parameter(
         takes, values, lambda given: any(_is_same(given, value) for value in values), refused, why
@@ -81,17 +81,17 @@ def _is_same(given: Any, value: Any) -> bool:
 
 
 def fitted(*examples: Any) -> Parameter:
-    """Any value: what it does is done once the step is fitted."""
+    """Describe a parameter that takes any value, as it matters only in ``fit``."""
     return Parameter(FITTED, examples)
 
 
 def unused(*examples: Any) -> Parameter:
-    """Any value: answers do not depend on it."""
+    """Describe a parameter that takes any value, as predictions do not depend on it."""
     return Parameter(UNUSED, examples)
 
 
 def stated(takes: str, *examples: Any) -> Parameter:
-    """Any value that scikit-learn takes."""
+    """Describe a parameter that takes any value that scikit-learn accepts."""
     return Parameter(takes, examples)
 
 

@@ -15,7 +15,7 @@ from unkernel.records.text_analysis import TOKEN_PATTERNS
 
 
 def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """Counts of n-grams."""
+    """Count n-grams."""
     words = sorted(vectorizer.vocabulary_, key=vectorizer.vocabulary_.__getitem__)
     table = _text_table(vectorizer, source, where) | steps.vocabulary(
         words, [int(vectorizer.vocabulary_[word]) for word in words], len(words)
@@ -24,13 +24,13 @@ def count_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: s
 
 
 def tfidf_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """Counts of n-grams, weighted."""
+    """Count and weight n-grams."""
     counts = count_vectorizer(builder, vectorizer, source, where)
     return tfidf_transformer(builder, vectorizer, counts, where)
 
 
 def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where: str) -> Vector:
-    """Counts times the inverse frequency of documents, normalized."""
+    """Multiply counts by the inverse document frequency, and normalize."""
     if not isinstance(source, Vector):
         refuse(where, "takes counts of words, and gets columns of the record")
     idf = np.array(transformer.idf_, dtype=np.float64) if transformer.use_idf else np.empty(0)
@@ -39,7 +39,7 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
 
 
 def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """Counts of n-grams, whose features are hashes of them."""
+    """Count n-grams, whose features are their hashes."""
     table = _text_table(vectorizer, source, where) | _hash_spec(vectorizer)
     names = NumberedNames("hash", int(vectorizer.n_features))
     return _normalize(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
