@@ -1,7 +1,7 @@
-"""Names of a package that are imported when they are first used (PEP 562).
+"""Import the public names of a package at their first use (PEP 562).
 
-``import unkernel`` must not cost what only learners or readers need. A package writes its names down twice:
-as imports that only type checkers see, and as a table for :func:`lazy_names`. A test compares the two.
+``import unkernel`` must not load what only learners or readers need. A package lists its names twice: as
+imports for type checkers, and as a table for :func:`lazy_names`. A test compares the two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 def lazy_names(
     package: str, names: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a package.
+    """Return the ``__getattr__`` and ``__dir__`` of a package.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = importlib.import_module(source)
         value = module if source.endswith(f".{name}") else getattr(module, name)
-        setattr(sys.modules[package], name, value)  # found directly from now on
+        setattr(sys.modules[package], name, value)  # not looked up here again
         return value
 
     def list_names() -> list[str]:
@@ -42,7 +42,7 @@ def lazy_names(
 
 
 def import_object(place: str) -> Any:
-    """What is found at a place such as ``"module:name"`` or ``"module:Class.method"``, imported now."""
+    """Import the object at a place such as ``"module:name"`` or ``"module:Class.method"``."""
     module, _, path = place.partition(":")
     found: Any = importlib.import_module(module)
     for name in path.split("."):

@@ -1,4 +1,4 @@
-"""``unkernel.load``, and the one table of what the rooms can load: this module stands above all of them."""
+"""``unkernel.load``, and the table of all kinds of files, for which this module stands above all rooms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         WordClusters,
     )
 
-# What the metadata of a file calls it: what it holds, in words, and what reads it.
+# Kind in the metadata of a file: its description and its loader.
 _KINDS = {
     "compiled": ("a compiled classifier", "unkernel.engines.classifier_files:load_compiled"),
     "conjunctions": ("a model of conjunctions", "unkernel.engines.classifier_files:load_conjunctions"),
@@ -55,7 +55,7 @@ _KINDS = {
 for _name, (_description, _loader) in _KINDS.items():
     registry.register(_name, _description, _loader)
 
-# What rooms below are asked for, and what does it.
+# Tasks of the rooms below that upper rooms do.
 repr_html.register("report", "unkernel.report.build_report:report")
 repr_html.register("html", "unkernel.report.notebook_tables:html_of")
 repr_html.register("lazy_records", "unkernel.distributed.collections.frames:LazyRecords")
@@ -153,7 +153,7 @@ def load(
 
 
 def check_loaded(loaded: object, name: str) -> None:
-    """Check what loading leaves for later, because it takes time; a ``FormatError`` of the file `name`."""
+    """Run the slow checks that loading leaves out; raise a ``FormatError`` of the file `name`."""
     if hasattr(loaded, "check_model"):
         loaded.check_model(name)
     if hasattr(loaded, "check_answers"):

@@ -1,15 +1,15 @@
 """Checks and settings before all other imports of the package.
 
-A free-threaded Python is refused. Ctrl-C while the command ``unkernel`` starts ends it with one line and exit
-code 130, in the place of a traceback: ``unkernel.cli.main`` answers Ctrl-C once it runs; until then, Python
-itself would. Programs that import the package keep their own tracebacks.
+A free-threaded Python is refused. Ctrl-C while the command ``unkernel`` starts prints one line instead of a
+traceback and exits with code 130; later, ``unkernel.cli.main`` handles Ctrl-C. Programs that import the
+package keep their own tracebacks.
 """
 
 import os
 import sys
 from types import TracebackType
 
-_INTERRUPTED = 130
+_INTERRUPTED_EXIT_CODE = 130
 _NAMES = ("unkernel", "unkernel.exe", "-m")  # argv[0] is -m while Python imports the package for -m unkernel
 
 if "free-threading" in sys.version:  # compiled plans and records are shared under Python's lock
@@ -28,7 +28,7 @@ def _report(kind: type[BaseException], error: BaseException, trace: TracebackTyp
         sys.__excepthook__(kind, error, trace)
         return
     print("unkernel: interrupted", file=sys.stderr, flush=True)
-    os._exit(_INTERRUPTED)  # nothing has begun that would need to be ended
+    os._exit(_INTERRUPTED_EXIT_CODE)  # nothing needs to be cleaned up yet
 
 
 if _is_command():

@@ -1,4 +1,4 @@
-"""The errors that unkernel raises, beside Python's own ``ValueError`` and ``OSError``; and warnings."""
+"""The errors and warnings of unkernel, beside Python's own ``ValueError`` and ``OSError``."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class FormatError(ValueError):
 
 
 def describe_bad_byte(byte: int) -> str:
-    """What to say of a byte that no text in UTF-8 has there."""
+    """Return the reason of an error for a byte that is not valid in UTF-8."""
     return (
-        f"byte 0x{byte:02X} is not UTF-8: convert the text first, from Latin-1 by "
-        "`iconv -f latin1 -t utf-8`, or from the encoding that it has"
+        f"byte 0x{byte:02X} is not UTF-8: convert the text first, for example from Latin-1 by "
+        "`iconv -f latin1 -t utf-8`"
     )
 
 

@@ -431,7 +431,7 @@ ASKED_WRONGLY = {
     "class of rows": ("explain libsvm-poly2.model binary.test.svm --of 7", "--of must be one of 1, -1"),
     "product": (
         "explain svmlight-tk-multi-times-lin.model svmlight-tk-multi.test.dat",
-        "no sums over fragments of trees",
+        "not sums over fragments",
     ),
     "product, inspect": ("inspect svmlight-tk-multi-times-lin.model --top 3", "leave out --top"),
     "an unknown kernel": (

@@ -159,7 +159,7 @@ def test_says_so_when_it_did_not_converge():
 
 
 def test_rows_without_anything_to_learn_from_are_told():
-    with pytest.warns(UserWarning, match="no weights that are better than none"):
+    with pytest.warns(UserWarning, match="no weights better"):
         RankSVM(degree=2).fit(np.zeros((4, 2)), [1, 2, 3, 4])
 
 

@@ -251,5 +251,5 @@ def test_what_is_no_number_of_rows(rows):
 
 def test_trees_have_none():
     clf = unkernel.TreeSVC().fit(["(A (B b))", "(A (C c))"], [0, 1])
-    with pytest.raises(ValueError, match="models of trees remember no answers"):
+    with pytest.raises(ValueError, match="models of trees have no cache"):
         unkernel.compile(clf, cache=10)

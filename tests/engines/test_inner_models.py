@@ -68,7 +68,7 @@ def test_a_damaged_model_beside_sound_tables(model, damage, tmp_path):
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, monkeypatch):
-    monkeypatch.setattr(classifier_files, "_CHECKED_BYTES", 0)
+    monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", 0)
     path = damaged(model, damage, tmp_path / "model.uk")
     loaded = load(path)
     loaded.predict(np.ones((1, model.n_features)))  # which does not need it
@@ -88,7 +88,7 @@ def test_a_large_model_is_looked_at_when_it_is_needed(model, damage, tmp_path, m
 
 def test_sound_models_are_taken(model, tmp_path, monkeypatch):
     for largest in (1 << 24, 0):
-        monkeypatch.setattr(classifier_files, "_CHECKED_BYTES", largest)
+        monkeypatch.setattr(classifier_files, "_MAX_BYTES_CHECKED_AT_LOAD", largest)
         fast = unkernel.compile(model, "expanded", measure=False)
         fast.save(tmp_path / "model.uk")
         for verify in ("lazy", True, False):

@@ -49,7 +49,7 @@ def test_scores_are_those_of_the_kernel_sum(
     many: tuple[Any, Any], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     svc, X = many
-    monkeypatch.setattr(builders, "_WHOLE_PAIRS", share)
+    monkeypatch.setattr(builders, "_WHOLE_PAIRS_SHARE", share)
     fast = unkernel.compile(svc)
     assert fast.tables.layout == "pairs"
     scores = fast.score_csr(fast._check_rows(X), 1)

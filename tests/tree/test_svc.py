@@ -417,7 +417,7 @@ def test_verbose_says_what_was_chosen(capsys):
 def test_auto_samples_where_there_are_many(monkeypatch):
     texts, y = make_problem(22, 30)
     assert TreeSVC().fit(texts, y).solver_ == "exact"
-    monkeypatch.setattr(svc_module, "_EXAMPLES_FOR_SAMPLING", 30)
+    monkeypatch.setattr(svc_module, "_MIN_SAMPLED_EXAMPLES", 30)
     assert TreeSVC(random_state=0).fit(texts, y).solver_ == "sampled"
     assert TreeSVC(random_state=0).fit(texts[1:], y[1:]).solver_ == "exact"
     assert TreeSVC(solver="exact").fit(texts, y).solver_ == "exact"

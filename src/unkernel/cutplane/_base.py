@@ -1,4 +1,4 @@
-"""What the estimators of this room share: parameters, rows, and models of one weight per feature."""
+"""Base of the cutting-plane estimators: parameters, rows, and models of one weight per feature."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LinearLearner(RowLearner):
     }
 
     def _open_row_files(self, source: Any, on_reading: Any, zero_based: Any) -> tuple[TrainingRows, RowFile]:
-        """Rows of files; sets the attributes that scikit-learn sets for a matrix."""
+        """Open rows of files, and set the attributes that scikit-learn sets for a matrix."""
         rows, opened = open_row_files(
             source,
             thread_count(self.n_jobs),
@@ -53,7 +53,7 @@ class LinearLearner(RowLearner):
             zero_based=zero_based,
         )
         self.n_features_in_ = rows.n_features
-        if hasattr(self, "feature_names_in_"):  # of an earlier fit
+        if hasattr(self, "feature_names_in_"):  # from an earlier fit
             del self.feature_names_in_
         return rows, opened
 
@@ -74,7 +74,7 @@ class LinearLearner(RowLearner):
         )
 
     def _copy_preparation(self, other: LinearLearner) -> Self:
-        """Take over what another estimator noted of the same training set."""
+        """Copy the attributes that another estimator set for the same training set."""
         for name in (
             "n_features_in_",
             "feature_names_in_",
@@ -91,7 +91,7 @@ class LinearLearner(RowLearner):
     def _find_start(
         self, rows: TrainingRows, classes: NDArray[Any], problem: int, intercept: float
     ) -> Weights | None:
-        """The weights of the last fit, if that was on as many columns and the same classes."""
+        """Return the weights of the last fit, if it had the same number of columns and the same classes."""
         model = getattr(self, "model_", None)
         if not self.warm_start or not isinstance(model, LinearModel) or model.n_features != rows.n_features:
             return None
@@ -108,7 +108,7 @@ class LinearLearner(RowLearner):
         decision: Decision,
         facts: dict[str, Any],
     ) -> Self:
-        """The fitted attributes of weight vectors, one per score."""
+        """Set the fitted attributes from one weight vector per score."""
         weights = read_only_view(np.column_stack(columns))
 
         def model(origin: dict[str, Any]) -> LinearModel:
@@ -126,12 +126,12 @@ class LinearLearner(RowLearner):
         return self
 
     def _remove_checkpoints(self, solutions: list[Solution], *, any_weights: bool) -> None:
-        """Remove what was kept for another run; warn where nothing was learned."""
+        """Remove the checkpoints of a run that converged; warn if nothing was learned."""
         if self.checkpoint is not None and all(solution.converged for solution in solutions):
             remove_checkpoints(self.checkpoint, len(solutions))
         if not any_weights:
             warn_caller(
-                f"{type(self).__name__} found no weights that are better than none, so all rows score the "
-                "same: scale the features, raise C, or optimise another measure",
+                f"{type(self).__name__} found no weights better than zero, so all rows have the same score: "
+                "scale the features, raise C, or optimise another measure",
                 UserWarning,
             )

@@ -1,9 +1,9 @@
-"""What a run of cutting planes has found so far, in a folder: a killed run goes on from there.
+"""Checkpoints of cutting-plane training: a killed run continues from its folder.
 
-A file holds one cut, written when the cut is new; a small file beside them says which cuts count, and has the
-best weights. So a round writes two weight vectors, however many cuts there are, and each file is whole or not
-there at all. A cut's name is a checksum of its content: one that was exchanged for another is noticed. A
-folder is locked while a run uses it, and only files that runs have written are ever removed from it.
+Each cut is a file of its own, written once; a small state file lists the cuts in use and holds the best
+weights. So a round writes two weight vectors, however many cuts there are, and each file is complete or
+missing. A cut is named by the checksum of its content, so an exchanged file is noticed. A folder is locked
+while a run uses it, and only files that runs wrote are removed from it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from unkernel.models import container
 
 _KIND = "checkpoint"
 _STATE = "state.uk"
-# How rows and labels in identities are summed up, and how cuts are named; earlier versions had other ways.
+# The checksums of identities and the names of cuts; earlier versions had others.
 _CHECKSUMS = "xxh64, cuts by content"
 _CUT = re.compile(r"cut-[0-9a-f]{16}\.uk")
 
@@ -42,7 +42,7 @@ class Checkpoint:
     ----------
     folder : Path
     identity : dict
-        What the cuts belong to: rows, labels, loss. Others are refused.
+        Rows, labels and loss of the cuts; a checkpoint with others is refused.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class Checkpoint:
     def open(
         folder: str | os.PathLike[str] | None, problem: int, identity: dict[str, Any]
     ) -> Iterator[Checkpoint | None]:
-        """The checkpoint of a problem, which no other run may use meanwhile; None where none is wanted.
+        """Open the checkpoint of a problem and lock it against other runs; None if `folder` is None.
 
         Raises
         ------
@@ -69,12 +69,12 @@ class Checkpoint:
             yield Checkpoint(place, json.loads(json.dumps(identity)))
 
     def restore(self, bundle: Bundle) -> tuple[NDArray[np.float64], int] | None:
-        """Fill the bundle; the best weights and the rounds so far, or None where nothing was stored.
+        """Fill the bundle; return the best weights and the rounds so far, None if there is none.
 
         Raises
         ------
         ValueError
-            If what is stored belongs to other rows, labels or losses, or was written by an earlier version.
+            If the checkpoint has other rows, labels or losses, or is from an earlier version.
         FormatError
             If it is damaged.
         """
@@ -84,8 +84,8 @@ class Checkpoint:
         arrays, settings = _read(path)
         if settings.get("checksums") != _CHECKSUMS:
             raise ValueError(
-                f"{self.folder}: the checkpoint is of an earlier version of unkernel, which this one cannot "
-                "compare with the rows; delete the folder, or give another one"
+                f"{self.folder}: the checkpoint is from an earlier version and cannot be compared with "
+                "the rows; delete the folder, or give another one"
             )
         if settings.get("identity") != self.identity:
             raise ValueError(
@@ -102,7 +102,7 @@ class Checkpoint:
             raise FormatError(name, 0, 0, "the checkpoint is damaged; delete its folder")
         for file, offset in zip(files, offsets.tolist(), strict=True):
             bundle.add(self._read_gradient(str(file), bundle.dimension, offset), offset)
-        if len(bundle) == len(masses):  # else fewer cuts are kept now, and the masses are found anew
+        if len(bundle) == len(masses):  # else fewer cuts are kept now, and the solver finds new masses
             bundle.set_masses(np.array(masses))
         return np.array(weights), rounds
 
@@ -118,8 +118,8 @@ class Checkpoint:
         return np.array(gradient)
 
     def make_observer(self, bundle: Bundle, rounds_before: int) -> Observer:
-        """A function that stores what is new after each round."""
-        names: dict[int, str] = {}  # of cuts that are written, by their numbers in the bundle
+        """Make a function that stores new cuts after each round."""
+        names: dict[int, str] = {}  # of written cuts, by their numbers in the bundle
 
         def observe(weights: NDArray[np.float64], objective: float, bound: float, rounds: int) -> None:
             offsets = np.asarray(bundle.offsets)
@@ -149,9 +149,9 @@ class Checkpoint:
 
 
 def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
-    """The run has ended well: what was kept for another one is of no use any more."""
+    """Remove checkpoints after a run that converged."""
     for problem in range(problems):
-        # The state first: without it, cuts that a killed process leaves are not missed by the next run.
+        # The state first: if the process is killed in between, the next run ignores the remaining cuts.
         place = _find_folder(folder, problem)
         (place / _STATE).unlink(missing_ok=True)
         _remove_cuts(place)
@@ -160,7 +160,7 @@ def remove_checkpoints(folder: str | os.PathLike[str], problems: int) -> None:
 
 
 def _remove_cuts(place: Path, kept: Collection[str] = ()) -> None:
-    """Remove files with the names of cuts, and no others: a folder of the user's may hold anything."""
+    """Remove only files that are named like cuts: the user's folder may hold anything."""
     for path in place.glob("cut-*.uk"):
         if _CUT.fullmatch(path.name) and path.name not in kept:
             path.unlink(missing_ok=True)
@@ -177,7 +177,7 @@ def _name_cut(gradient: NDArray[np.float64], offset: float) -> str:
 
 @contextlib.contextmanager
 def _lock(place: Path) -> Iterator[None]:
-    """Lock a folder; the lock ends with the process. Where there are no locks, nothing happens."""
+    """Lock a folder until the process ends; do nothing on systems without locks."""
     try:
         import fcntl
     except ImportError:
@@ -189,8 +189,8 @@ def _lock(place: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise ValueError(
-                f"{place.parent}: another training uses this checkpoint; wait for its end, or give a folder "
-                "of its own to each"
+                f"{place.parent}: another training uses this checkpoint; wait until it ends, or give each "
+                "training its own folder"
             ) from error
         except OSError:
             pass
@@ -210,5 +210,5 @@ def _read(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         reason = f"the checkpoint is damaged ({error.reason}); delete its folder, and training begins anew"
         raise FormatError(error.file, error.line, error.column, reason) from error
     if kind != _KIND:
-        raise FormatError(os.fspath(path), 0, 0, "this is no checkpoint of a training")
+        raise FormatError(os.fspath(path), 0, 0, "not a checkpoint of a training")
     return arrays, settings

@@ -1,4 +1,4 @@
-"""Options of the solvers, as the core reads them."""
+"""Solver options of the core."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LoopOptions:
 
 @dataclass(frozen=True)
 class MapOptions:
-    """How mapped rows are stored, and how many numbers per row the solver will keep beside them."""
+    """Storage of mapped rows, and the numbers per row that the solver keeps besides."""
 
     storage: str
     memory: float

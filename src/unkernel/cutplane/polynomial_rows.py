@@ -29,7 +29,7 @@ from unkernel.learners.base import read_only_view
 from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
 
-_USUAL_CUTS = 32  # more are rare, and the memory for them is not reserved
+_USUAL_CUTS = 32  # memory is reserved for these; more are rare
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class PolynomialMap:
 
 
 def get_kernel(model: ConjunctionModel | KernelModel) -> Kernel:
-    """The kernel of a model's feature map."""
+    """Return the kernel of a model's feature map."""
     if isinstance(model, KernelModel):
         return model.kernel
     return Kernel("polynomial", model.degree, model.gamma, model.coef0)
 
 
 def replace_decision(model: Any, decision: Decision) -> Any:
-    """The model of a ranking, with another reading of its scores."""
+    """Replace the decision of a ranking model."""
     if isinstance(model, ConjunctionModel):
         return replace(model, ranking=decision, classes=decision.classes)
     return replace(model, decision=decision)
@@ -57,7 +57,7 @@ def replace_decision(model: Any, decision: Decision) -> Any:
 
 @dataclass(frozen=True)
 class RowCoefficients:
-    """Coefficients of distinct rows by the hashes of these, for a warm start."""
+    """Coefficients of distinct rows and the hashes of the rows, for a warm start."""
 
     hashes: NDArray[np.uint64]
     coefficients: Weights
@@ -104,13 +104,13 @@ class MappedMinimiser:
         return 2 * int(self.rows.rows)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
-        """No cuts yet."""
+        """Return a bundle without cuts."""
         return Bundle(self.dimension, most_cuts, of_rows=True)
 
     def run(
         self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """What the core's ``minimise_mapped`` returns; the observers are ``on_progress`` and ``observe``."""
+        """Run the core's ``minimise_mapped``; the observers are ``on_progress`` and ``observe``."""
         return dict(
             minimise_mapped(
                 options,
@@ -125,17 +125,17 @@ class MappedMinimiser:
         )
 
     def scores(self, weights: Weights, threads: int) -> Weights:
-        """The score of each row, summed anew; 0 for rows without weight."""
+        """Compute the score of each row anew; 0 for rows without weight."""
         found = np.asarray(self.mapped.scores(self.coefficients(weights), threads))
         places = np.asarray(self.rows.places)
         return np.where(places >= 0, found[places], 0.0)
 
     def coefficients(self, weights: Weights) -> Weights:
-        """The coefficients of distinct rows in a vector of the solver."""
+        """Return the coefficients of distinct rows in a vector of the solver."""
         return np.ascontiguousarray(weights[: int(self.rows.rows)])
 
     def start(self, former: RowCoefficients | None, threads: int) -> Weights | None:
-        """A vector with the coefficients of an earlier fit, for the rows that it had as well."""
+        """Return a start vector with the coefficients of an earlier fit, for the rows that both have."""
         if former is None:
             return None
         hashes = np.asarray(self.rows.hashes)
@@ -144,11 +144,11 @@ class MappedMinimiser:
         return np.concatenate([known, np.asarray(self.mapped.scores(known, threads))])
 
     def row_coefficients(self, weights: Weights) -> RowCoefficients:
-        """What :meth:`start` needs in a later fit."""
+        """Return the input of :meth:`start` in a later fit."""
         return RowCoefficients(np.asarray(self.rows.hashes), self.coefficients(weights))
 
     def recompute_objective(self, solution: Solution, oracle: Oracle, options: SolverOptions) -> Solution:
-        """The solution with the objective of the weights themselves.
+        """Recompute the objective of a solution from its weights.
 
         The solver adds up scores of cuts; where kernel values are huge, rounding may part these from the
         scores that the weights give.
@@ -166,7 +166,7 @@ class MappedMinimiser:
     def model(
         self, weights: Weights, decision: Decision, threads: int, origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
-        """The weights of conjunctions; support vectors where conjunctions were never formed."""
+        """Make a model of conjunction weights, or of support vectors if conjunctions were never formed."""
         coefficients = self.coefficients(weights)
         if self.mapped.storage in ("split", "kernel"):
             return make_support_vector_model(

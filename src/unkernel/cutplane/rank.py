@@ -51,7 +51,7 @@ from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import ConjunctionModel, Decision, KernelModel
 
-_MOST_ORDINAL_CLASSES = 1024
+_MAX_ORDINAL_CLASSES = 1024
 _BY_SCORE = Decision("regression", np.empty(0, np.int64), ranking=True)
 
 
@@ -348,7 +348,7 @@ class RankSVM(LinearLearner):
         on_reading: Any = None,
         zero_based: Any = "auto",
     ) -> tuple[TrainingRows | MappedMinimiser, dict[str, Any]]:
-        """The rows as the solver takes them, and their order."""
+        """Return the rows in the solver's form, and their ranking."""
         matrix, labels, groups = self._read_rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = encode_ranking(labels, groups, weights, self.pair_weight)
@@ -366,10 +366,10 @@ class RankSVM(LinearLearner):
     def _note_ranking(
         self, labels: NDArray[Any], groups: NDArray[Any] | None, weights: NDArray[np.float64] | None
     ) -> None:
-        """What later questions need of the labels: the ranks, and whether there were groups."""
+        """Set the attributes that later methods need: the ranks, and whether there were groups."""
         self.ranks_ = list_ranks(labels, weights)
         self._has_groups = groups is not None
-        for name in ("thresholds_", "classes_"):  # of an earlier fit
+        for name in ("thresholds_", "classes_"):  # from an earlier fit
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -425,7 +425,7 @@ class RankSVM(LinearLearner):
         return solution
 
     def _find_former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
-        """Where a warm start begins: the same map must have been used before."""
+        """Return the coefficients for a warm start, if the last fit used the same map."""
         model = getattr(self, "model_", None)
         of_map = isinstance(model, ConjunctionModel | KernelModel) and get_kernel(model) == rows.kernel
         return getattr(self, "_coefficients", None) if self.warm_start and of_map else None
@@ -435,7 +435,7 @@ class RankSVM(LinearLearner):
         return oracle
 
     def _describe_run(self, rows: dict[str, Any], ranking: dict[str, Any]) -> dict[str, Any]:
-        """What a checkpoint belongs to."""
+        """Return the identity of a run, which its checkpoints store."""
         identity = rows | {"objective": "pairs"}
         if self.checkpoint is None:
             return identity
@@ -443,9 +443,9 @@ class RankSVM(LinearLearner):
         return identity | {"labels": compute_checksum(arrays)}
 
     def _training_facts(self) -> dict[str, Any]:
-        """What a model tells of its training besides C."""
+        """Return what the model stores about its training besides C."""
         facts: dict[str, Any] = {"groups": self._has_groups}
-        if len(self.ranks_) <= _MOST_ORDINAL_CLASSES:
+        if len(self.ranks_) <= _MAX_ORDINAL_CLASSES:
             facts["ranks"] = self.ranks_.tolist()
         return facts
 
@@ -601,9 +601,9 @@ class RankSVM(LinearLearner):
         scores = self.decision_function(X)
         labels = check_numbers(y)
         check_consistent_length(scores, labels)
-        if len(self.ranks_) > _MOST_ORDINAL_CLASSES:
+        if len(self.ranks_) > _MAX_ORDINAL_CLASSES:
             raise ValueError(
-                f"there are {len(self.ranks_)} labels, and thresholds are for at most {_MOST_ORDINAL_CLASSES}"
+                f"there are {len(self.ranks_)} labels, and thresholds are for at most {_MAX_ORDINAL_CLASSES}"
             )
         unknown = ~np.isin(labels, self.ranks_)
         if unknown.any():

@@ -1,4 +1,4 @@
-"""Rankings: labels and groups as the core takes them, and how well scores order them."""
+"""Rankings: labels and groups for the core, and measures of the order of scores."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sklearn.utils.validation import _check_y
 from unkernel._core import count_pairs
 from unkernel.learners.targets import check_weights
 
-NO_PAIR = "there is no pair to order: in each group, rows are of one class only, or have no weight"
+NO_PAIR = "there is no pair to order: in each group, all rows have the same class, or no weight"
 
 PairWeight = Mapping[tuple[float, float], float] | str
 
-_MOST_WEIGHTED_RANKS = 1024
-_LARGEST_EXPONENT = 60  # of a gain 2^label - 1
+_MAX_WEIGHTED_RANKS = 1024
+_MAX_GAIN_EXPONENT = 60  # of a gain 2^label - 1
 _GAINS = ("exponential", "linear")
 _WITHOUT_RELEVANT = {"skip": None, "zero": 0.0, "one": 1.0}
 
@@ -90,7 +90,7 @@ def check_numbers(y: ArrayLike) -> NDArray[np.float64]:
 
 
 def check_not_text(labels: NDArray[Any]) -> None:
-    if labels.dtype.kind not in "biuf":  # text has an order as well, but hardly the one that is meant
+    if labels.dtype.kind not in "biuf":  # the order of text is hardly intended
         raise ValueError(f"y must be numeric, so that it has an order; got {labels.dtype}")
 
 
@@ -100,7 +100,7 @@ def check_groups(qid: ArrayLike | None, rows: Any) -> NDArray[Any] | None:
     groups: NDArray[Any] = column_or_1d(qid)
     missing = groups != groups if groups.dtype.kind in "fO" else np.zeros(0, dtype=bool)  # noqa: PLR0124 (NaN)
     if np.any(missing) or (groups.dtype.kind == "O" and any(group is None for group in groups)):
-        raise ValueError("qid has missing values: every row is of some group")
+        raise ValueError("qid has missing values: every row needs a group")
     check_consistent_length(rows, groups)
     return groups
 
@@ -111,7 +111,7 @@ def encode_ranking(
     weights: NDArray[np.float64] | None,
     pair_weight: PairWeight | None,
 ) -> dict[str, Any]:
-    """The arguments of the core's oracle."""
+    """Return the arguments of the core's ordinal oracle."""
     values, ranks = np.unique(labels, return_inverse=True)
     nothing = np.empty(0)
     numbers = None if groups is None else np.unique(groups, return_inverse=True)[1].astype(np.int32)
@@ -133,7 +133,7 @@ def encode_ranking(
 def weigh_rank_pairs(
     values: NDArray[Any], totals: NDArray[np.float64], counts: NDArray[Any], pair_weight: PairWeight | None
 ) -> NDArray[np.float64]:
-    """What pairs of rows of one group weigh by their ranks, (higher, lower), scaled as in the risk.
+    """Return the weight of pairs of rows in one group by their ranks, (higher, lower), scaled as in the risk.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ def weigh_rank_pairs(
 
 
 def list_ranks(labels: NDArray[Any], weights: NDArray[np.float64] | None) -> NDArray[Any]:
-    """The labels that rows of positive weight have, ascending."""
+    """Return the labels of rows with a positive weight, ascending."""
     return np.unique(labels if weights is None else labels[weights > 0])
 
 
 def _check_few_ranks(values: NDArray[Any]) -> None:
-    if len(values) > _MOST_WEIGHTED_RANKS:
-        raise ValueError(f"pair_weight is for at most {_MOST_WEIGHTED_RANKS} labels, got {len(values)}")
+    if len(values) > _MAX_WEIGHTED_RANKS:
+        raise ValueError(f"pair_weight is for at most {_MAX_WEIGHTED_RANKS} labels, got {len(values)}")
 
 
 def _tabulate_pair_weights(
@@ -183,7 +183,7 @@ def _tabulate_pair_weights(
         if not (isinstance(weight, Real) and weight >= 0 and np.isfinite(weight)):
             raise ValueError(f"pair_weight has finite weights that are not negative, got {weight!r}")
         high, low = place.get(float(pair[0])), place.get(float(pair[1]))
-        if high is not None and low is not None:  # labels of other rows
+        if high is not None and low is not None:  # both labels occur
             table[high, low] = weight
     return table.ravel()
 
@@ -191,7 +191,7 @@ def _tabulate_pair_weights(
 def _compute_ndcg_shares(
     labels: NDArray[Any], groups: NDArray[np.int32] | None, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each row gains of its group's NDCG, and its discount, in the best order of the group.
+    """Return each row's share of its group's NDCG, and its discount, in the ideal order of the group.
 
     (gain_i - gain_j)(discount_i - discount_j) is what NDCG loses if rows i and j of the best order are
     swapped. Rows of equal label share the mean of their discounts, so this is the mean over all best orders.
@@ -282,7 +282,7 @@ def compute_group_ndcg(
     k: int | None,
     gain: str = "exponential",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """NDCG@k of each group, in ascending order; and whether it has a relevant row: where not, it is 0."""
+    """Return NDCG@k of each group, ascending, and whether the group has a relevant row; NDCG is 0 if not."""
     gains = _compute_gains(labels, gain)
     numbers = np.zeros(len(scores), np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
     best = _sum_discounted_gains(gains, gains, numbers, k)
@@ -298,9 +298,9 @@ def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
         raise ValueError("relevance is not negative, but y has labels below 0")
     if gain == "linear":
         return labels.astype(np.float64)
-    if (labels > _LARGEST_EXPONENT).any():
+    if (labels > _MAX_GAIN_EXPONENT).any():
         raise ValueError(
-            f"y has labels above {_LARGEST_EXPONENT}, too large for gains of 2^y - 1: use gain='linear'"
+            f"y has labels above {_MAX_GAIN_EXPONENT}, too large for gains of 2^y - 1: use gain='linear'"
         )
     return np.exp2(labels.astype(np.float64)) - 1.0
 
@@ -308,7 +308,7 @@ def _compute_gains(labels: NDArray[Any], gain: str) -> NDArray[np.float64]:
 def _sum_discounted_gains(
     gains: NDArray[np.float64], scores: NDArray[np.float64], groups: NDArray[Any], k: int | None
 ) -> NDArray[np.float64]:
-    """For each group, the sum of its discounted gains in the order of scores; tied rows share their mean."""
+    """Sum the discounted gains of each group in the order of the scores; tied rows share their mean."""
     order = np.lexsort((-scores, groups))
     group, score = groups[order], scores[order]
     first_of_group = np.r_[True, group[1:] != group[:-1]]

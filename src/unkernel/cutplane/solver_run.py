@@ -1,4 +1,4 @@
-"""Rows to train on, and one problem on them solved: what the estimators here have in common."""
+"""Training rows and the solvers of one problem on them, for all estimators of this room."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from unkernel.learners.progress import OnProgress
 
 Weights = NDArray[np.float64]
 
-# What a column takes at the least: its numbers and its weight; in files, where columns are not numbered anew,
-# also a dozen cuts and vectors of the solver.
-_BYTES_A_COLUMN_IN_MEMORY = 24
-_BYTES_A_COLUMN_IN_FILES = 128
+# Least memory per column: its numbers and its weight; in files, where columns are not renumbered, also a
+# dozen cuts and vectors of the solver.
+_BYTES_PER_COLUMN_IN_MEMORY = 24
+_BYTES_PER_COLUMN_IN_FILES = 128
 
 
 def is_path(X: Any) -> bool:
@@ -37,7 +37,7 @@ def is_path(X: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """Rows as the solvers see them, and what their columns mean.
+    """Rows in the form of the solvers, and the meaning of their columns.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class TrainingRows:
     columns : ndarray of ints
         The model's column for each of the store's; negative for those that the model does not have.
     identity : dict
-        What tells these rows from others, for checkpoints.
+        Identifies the rows in checkpoints.
     """
 
     store: RowStore
@@ -62,14 +62,14 @@ class TrainingRows:
         return not isinstance(self.store, PackedRows)
 
     def to_columns(self, weights: Weights) -> Weights:
-        """The model's weights, without the intercept, of those that the solver found."""
+        """Return the model's weights, without the intercept, from those of the solver."""
         known = self.columns >= 0
         result = np.zeros(self.n_features)
         result[self.columns[known]] = weights[: len(self.columns)][known]
         return result
 
     def to_store(self, coefficients: Weights, constant: Weights) -> Weights:
-        """The solver's weights of the model's: the inverse of :meth:`to_columns`."""
+        """Return the solver's weights from those of the model: the inverse of :meth:`to_columns`."""
         return np.concatenate([np.where(self.columns >= 0, coefficients[self.columns], 0.0), constant])
 
 
@@ -78,7 +78,7 @@ def pack_rows(
 ) -> TrainingRows:
     """Pack a matrix, or the rows of it that `order` lists."""
     rows = canonical_rows(X)
-    _check_too_wide(rows.shape[1], _BYTES_A_COLUMN_IN_MEMORY)
+    _check_too_wide(rows.shape[1], _BYTES_PER_COLUMN_IN_MEMORY)
     store, columns = pack_rows_by_frequency(rows, order=order, threads=threads)
     identity = {"shape": list(rows.shape), "entries": int(rows.nnz)}
     if identify:
@@ -87,7 +87,7 @@ def pack_rows(
 
 
 class MergedRows(NamedTuple):
-    """Rows that stand for themselves and for equal ones of their class."""
+    """Rows that also represent equal rows of their class."""
 
     order: NDArray[np.int64] | None  # their numbers; None for all rows as they are
     codes: NDArray[np.int32]  # their classes
@@ -142,7 +142,7 @@ def open_row_files(
     )
     if opened.store.entries == 0:
         raise ValueError(f"{os.fspath(opened.sources[0])}: no row has any feature")
-    _check_too_wide(int(opened.store.features), _BYTES_A_COLUMN_IN_FILES)
+    _check_too_wide(int(opened.store.features), _BYTES_PER_COLUMN_IN_FILES)
     columns = np.arange(opened.store.features) - (0 if opened.zero_based else 1)
     stamps = [[os.fspath(path), path.stat().st_size, path.stat().st_mtime_ns] for path in opened.sources]
     identity = {"sources": stamps, "rows": int(opened.store.rows)}
@@ -150,7 +150,7 @@ def open_row_files(
 
 
 def _check_too_wide(columns: int, bytes_each: int) -> None:
-    """One index of two thousand million is a mistake more often than a wish."""
+    """Raise a ``MemoryError`` if weights and cuts of so many columns do not fit into memory."""
     needed, free = columns * bytes_each, available_bytes()
     if needed > free:
         raise MemoryError(
@@ -160,12 +160,12 @@ def _check_too_wide(columns: int, bytes_each: int) -> None:
 
 
 def pair_accuracy(tol: float) -> float:
-    """By how much of itself a risk of pairs may be overestimated: little, against the gap that is wanted."""
+    """Return the allowed relative error of the risk of pairs: small, compared with the gap to reach."""
     return tol / 20
 
 
 def compute_checksum(arrays: Iterable[NDArray[Any]]) -> int:
-    """A number that changes when the arrays do."""
+    """Return a number that changes when the arrays do."""
     sums = [checksum_of(np.ascontiguousarray(array)) for array in arrays]
     return checksum_of(np.array(sums, np.uint64))
 
@@ -177,14 +177,14 @@ class SolverOptions:
     Attributes
     ----------
     C, tol, max_iter, threads
-        As the estimators have them.
+        As in the estimators.
     intercept : float
         The value of a feature that all rows have; 0 for none.
     most_cuts : int
-    look : function, or None
-        Shown the progress now and then.
+    on_progress : callable or None
+        Called with the progress now and then.
     checkpoint : path, or None
-        A folder for what a killed run has found so far.
+        Folder of the cuts for the next run, if this one is killed.
     """
 
     C: float
@@ -205,22 +205,22 @@ class Solution(Outcome):
 
 
 class Minimiser(Protocol):
-    """Something that has rows, here or elsewhere, and can run the one-slack loop on them."""
+    """Runs the one-slack loop on its rows, on this machine or on others."""
 
     @property
     def dimension(self) -> int:
         """The number of weights."""
 
     def new_bundle(self, most_cuts: int) -> Bundle:
-        """No cuts yet."""
+        """Return a bundle without cuts."""
 
     def run(
         self, oracle: Any, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """What the core's ``minimise`` returns; the observers are ``on_progress`` and ``observe``."""
+        """Run the core's ``minimise``; the observers are ``on_progress`` and ``observe``."""
 
     def scores(self, weights: Weights, threads: int) -> Weights:
-        """The score of each row."""
+        """Compute the score of each row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,13 +236,13 @@ class LocalMinimiser:
         return int(self.rows.store.features) + (self.intercept != 0)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
-        """No cuts yet."""
+        """Return a bundle without cuts."""
         return Bundle(self.dimension, most_cuts, of_rows=False)
 
     def run(
         self, oracle: Oracle, bundle: Bundle, start: Weights, options: LoopOptions, **observers: Any
     ) -> dict[str, Any]:
-        """What the core's ``minimise`` returns; the observers are ``on_progress`` and ``observe``."""
+        """Run the core's ``minimise``; the observers are ``on_progress`` and ``observe``."""
         return dict(
             minimise(
                 options,
@@ -256,7 +256,7 @@ class LocalMinimiser:
         )
 
     def scores(self, weights: Weights, threads: int) -> Weights:
-        """The score of each row."""
+        """Compute the score of each row."""
         return np.asarray(self.rows.store.scores(weights, self.intercept, threads))
 
 
@@ -297,7 +297,7 @@ def solve_by_dual(
     seed: int,
     place: tuple[int, int],
 ) -> Solution:
-    """Dual coordinate descent on rows in memory."""
+    """Run dual coordinate descent on rows in memory."""
     assert isinstance(rows.store, PackedRows)
     ended = train_dual(
         DualOptions(options.tol, options.max_iter, seed, options.threads, *place),

@@ -39,13 +39,13 @@ from unkernel.models import Decision
 Starts = list[NDArray[np.float64] | None]  # weights, one vector per problem
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
-# Fewer rows are a matter of milliseconds, and cuts do not depend on the order of rows.
+# Fewer rows take milliseconds anyway, and cuts do not depend on the order of rows.
 _ROWS_FOR_DUAL = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestTargets:
-    """What one of the one-vs-rest problems wants of each row.
+    """The rows' targets in one of the one-versus-rest problems.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class OneVsRestTargets:
     costs : ndarray, or None
         Each row's weight; None for ones.
     place : (int, int)
-        Which of how many problems.
+        Number of the problem, and the number of problems.
     """
 
     codes: NDArray[np.int32]
@@ -62,12 +62,12 @@ class OneVsRestTargets:
     place: tuple[int, int]
 
     def positive(self) -> NDArray[np.bool_]:
-        """Whether a row is of the class in question."""
+        """Return whether each row is of the positive class."""
         problem, problems = self.place
         return np.asarray(self.codes == (1 if problems == 1 else problem))
 
     def signed_costs(self) -> NDArray[np.float64]:
-        """y_i times the weight of the row."""
+        """Return the weight of each row, negative for rows of other classes."""
         return np.where(self.positive(), 1.0, -1.0) * (1.0 if self.costs is None else self.costs)
 
 
@@ -319,7 +319,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         codes: NDArray[np.int32],
         solutions: list[Solution],
     ) -> list[float]:
-        """What to add to scores of which only the order counts, so that as many are above 0 as should be."""
+        """Compute intercepts for objectives that only order scores, so that the right number is above 0."""
         if self.objective in ("error_rate", "f1") or not self.fit_intercept:
             return [0.0] * len(solutions)
         shifts = []
@@ -335,7 +335,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     def _read_rows(
         self, X: Any, y: ArrayLike | None, on_reading: Any, zero_based: Any
     ) -> tuple[TrainingRows | CsrRows, NDArray[Any]]:
-        """Rows, those of files already packed, and their labels."""
+        """Return the rows, packed if they come from files, and their labels."""
         if is_path(X):
             if y is not None:
                 raise ValueError("files have their own labels: y must be None")
@@ -363,7 +363,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         return codes
 
     def _may_use_dual(self, rows: int) -> bool:
-        """Whether so many rows in memory may be solved by ``"dual"``."""
+        """Whether ``"dual"`` may solve that many rows in memory."""
         if self.objective != "error_rate" or self.solver == "cutting_plane":
             return False
         return self.solver == "dual" or (rows >= _ROWS_FOR_DUAL and self.checkpoint is None)
@@ -526,7 +526,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
     def _fit_path(
         self, prepared: Self, rows: TrainingRows, dimension: int, Cs: Iterable[float], solve: Any
     ) -> list[Self]:
-        """One fitted copy per C; all of them share the cuts, and each starts from the weights before it."""
+        """Return one fitted copy per C; all share the cuts, and each starts from the weights before it."""
         problems = len(prepared._list_problems())
         bundles = [Bundle(dimension, int(self.max_cuts), of_rows=False) for _ in range(problems)]
         starts: Starts = [None] * problems
@@ -539,6 +539,6 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
 
 
 def to_whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
-    """Labels of a file as integers if all are."""
+    """Convert the labels of a file to integers if all are whole numbers."""
     whole = labels.astype(np.int64)
     return whole if np.array_equal(whole, labels) else labels

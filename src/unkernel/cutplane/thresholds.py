@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 def find_thresholds(
     scores: NDArray[np.float64], ranks: NDArray[Any], weights: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
-    """For each border between ranks the score that puts the least weight on its wrong side.
+    """Find, for each border between ranks, the score with the least weight on its wrong side.
 
-    The absolute error in ranks is the sum over borders of what is on the wrong side, so each border is best
-    chosen by itself, and best borders can be taken in order.
+    The absolute error in ranks is the sum of these weights over all borders. So each border can be chosen by
+    itself, and the best borders are in order.
     """
     order = np.argsort(scores, kind="stable")
     sorted_scores, sorted_ranks, sorted_weights = scores[order], ranks[order], weights[order]
@@ -44,5 +44,5 @@ def _compute_midpoints(scores: NDArray[np.float64], places: NDArray[np.intp]) ->
 
 
 def are_whole(labels: NDArray[Any]) -> bool:
-    """Whether all labels are whole numbers, which can be kept as such."""
+    """Whether all labels are whole numbers that int64 can hold exactly."""
     return bool(np.array_equal(labels, np.round(labels)) and np.abs(labels).max() < 2**53)

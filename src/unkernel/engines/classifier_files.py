@@ -1,4 +1,4 @@
-"""Reading classifiers from ``.uk`` files."""
+"""Read classifiers from ``.uk`` files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
-_CHECKED_BYTES = 1 << 24  # of a model beside its tables, that are looked at when a file is loaded
+_MAX_BYTES_CHECKED_AT_LOAD = 1 << 24  # of a model beside its tables; larger ones are checked later
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
@@ -67,7 +67,7 @@ def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
 def make_classifier(
     name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any], *, kind: Any
 ) -> CompiledClassifier | TreeClassifier:
-    """Check what the file `name` holds and make a classifier of it."""
+    """Make a classifier from the contents of the file `name`, and check them."""
     try:
         found = model_from(name, kind, arrays, settings)
         if found.kind == "tree":
@@ -107,5 +107,7 @@ def _make_compiled_classifier(
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
-    # The engine of 16-bit weights reads the model itself, and so checks it.
-    return compiled if tables.layout == INT16 else compiled.check_model(name, largest=_CHECKED_BYTES)
+    # The engine of 16-bit weights reads the model itself, and thereby checks it.
+    return (
+        compiled if tables.layout == INT16 else compiled.check_model(name, largest=_MAX_BYTES_CHECKED_AT_LOAD)
+    )

@@ -1,8 +1,8 @@
-"""``compile``: any model becomes the fastest exact classifier that fits into the given memory.
+"""Compile a model into the fastest exact classifier that fits into the given memory.
 
-:func:`compile` takes the steps one by one, each a function in a module of its own: the model behind the
-source (``sources``), its simplest form (``build``), the rows to measure on (``measured_rows``), the
-candidates, built and measured (``search``), the choice among them (``candidates``), and the classifier.
+The steps are: find the model of the source (``model_sources``), simplify it (``tables.builders``), choose
+rows to measure on (``search.sample_rows``), build and measure candidates (``search.candidate_search``), and
+choose the fastest (``search.candidates``).
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def compile(
 def compile_model(
     model: Model | TreeModel, options: CompileOptions, sample: Any, trie: Any
 ) -> CompiledClassifier | TreeClassifier:
-    """The fastest classifier of a model, by options that have been checked."""
+    """Compile a model into its fastest classifier, with options that were checked before."""
     if isinstance(model, TreeModel):
         from unkernel.engines.trees.classifier import TreeClassifier
 
@@ -188,12 +188,12 @@ def compile_model(
 
 
 def choose_default_engine(model: KernelModel) -> str:
-    """The engine for support vectors that learners and their files take: it is good for most of them."""
+    """Choose the engine for support vectors that learners and their files use without measuring."""
     return "split" if model.binary else "inverted"
 
 
 def make_chosen_classifier(model: Model, choice: Choice, options: CompileOptions) -> CompiledClassifier:
-    """The classifier with the tables that were chosen, and a record of all that were tried."""
+    """Make the classifier with the chosen tables; it lists all candidates that were tried."""
     if choice.fastest is None:
         memory = options.memory
         tried = [trial.candidate.nbytes for trial in choice.trials]

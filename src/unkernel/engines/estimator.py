@@ -1,7 +1,7 @@
-"""What compiled classifiers share with scikit-learn's estimators, without importing scikit-learn.
+"""Base of compiled classifiers: estimators of scikit-learn that do not import it.
 
-Compiled models are loaded where there may be no scikit-learn. Its tools ask an estimator for methods and
-tags, not for a base class, so these are all that is needed for ``is_classifier``, ``check_is_fitted``,
+Compiled models are loaded where scikit-learn may be missing. Its tools ask an estimator for methods and
+tags, not for a base class, so these suffice for ``is_classifier``, ``check_is_fitted``,
 ``clone``, pipelines, scorers and ``CalibratedClassifierCV(FrozenEstimator(...))``.
 """
 
@@ -28,13 +28,13 @@ _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the oth
 
 
 class CompiledEstimator(Reportable, HtmlRepr):
-    """A model that answers and does not change."""
+    """Immutable model that predicts."""
 
     _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
     _takes_rows: ClassVar[bool] = True  # tables of numbers; otherwise lists of trees
 
-    model: Any  # what answers
-    mapped_file: container.MappedFile | None = None  # that it lies in
+    model: Any
+    mapped_file: container.MappedFile | None = None  # the file that holds the model
 
     @property
     def decision(self) -> Decision:
@@ -121,7 +121,7 @@ class CompiledEstimator(Reportable, HtmlRepr):
             The classifier itself.
         """
         if params:
-            raise TypeError("a compiled classifier does not change; compile the other model")
+            raise TypeError("a compiled classifier is immutable; compile another model")
         return self
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -221,7 +221,7 @@ _Answering = TypeVar("_Answering", bound=Callable[..., Any])
 
 
 def lazy_for_collections(method: _Answering) -> _Answering:
-    """Have a method of many examples answer a Dask collection by one: lazily, where the examples are."""
+    """Make a method answer Dask collections lazily, where their examples are."""
 
     @functools.wraps(method)
     def answer(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:
@@ -251,7 +251,7 @@ def _check_weights(sample_weight: ArrayLike, count: int) -> NDArray[np.float64]:
 
 
 def _check_comparable(right: NDArray[Any], answers: NDArray[Any]) -> None:
-    """Labels that are text are never equal to labels that are numbers: that is a mistake, not a bad model."""
+    """Raise a ``ValueError`` if text labels would be compared with numbers, or if a label is NaN."""
     texts = [_is_text(labels) for labels in (right, answers)]
     if len(right) and texts[0] != texts[1]:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What ``compile`` takes: a path, a model, or anything that can be turned into a model."""
+"""The sources of ``compile``: paths, models, and objects that can be converted to models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Model = KernelModel | LinearModel | ConjunctionModel
 
 
 def find_model(source: Any) -> Model | TreeModel:
-    """The plain model behind a path, a model or an estimator."""
+    """Return the plain model of a path, a model or an estimator."""
     if isinstance(source, str | os.PathLike):
         from unkernel.models.formats import read_model
 
@@ -30,7 +30,7 @@ def find_model(source: Any) -> Model | TreeModel:
 
 
 def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
-    """The model, answering with ``classes[k]`` where it answered k; as it is if `classes` is None."""
+    """Replace class k of a model by ``classes[k]``; None keeps the classes."""
     if classes is None:
         return model
     named = _map_labels(np.asarray(getattr(classes, "classes_", classes)), model.decision.classes)
@@ -41,7 +41,7 @@ def replace_classes(model: Model | TreeModel, classes: Any) -> Any:
 
 
 def _map_labels(names: Any, labels: Any) -> Any:
-    """The names of labels that are numbers."""
+    """Return the names of integer labels."""
     if names.ndim != 1 or len(np.unique(names)) != len(names):
         raise ValueError("classes must be a fitted LabelEncoder, or a list of different labels")
     if labels.dtype.kind not in "iu" or not len(labels):
@@ -52,7 +52,7 @@ def _map_labels(names: Any, labels: Any) -> Any:
 
 
 def find_pipeline(source: Any) -> Any:
-    """The pipeline that `source` is, or that a search found; None if there is none."""
+    """Return the pipeline that `source` is, or that a search found; None if there is none."""
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
         return find_pipeline(source.best_estimator_)

@@ -1,1 +1,1 @@
-"""What all estimators share: targets, progress, fitted attributes, answers, files."""
+"""Shared parts of all estimators: targets, progress, fitted attributes, predictions, files."""

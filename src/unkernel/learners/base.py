@@ -1,4 +1,4 @@
-"""What every estimator does once it is trained: keep, warn, answer, explain, save and load."""
+"""Base classes of all estimators: fitted attributes, warnings, predictions, explanations, files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class LazyClassifier:
-    """A fitted model and the classifier that answers for it, made when it is first needed."""
+    """A fitted model and its classifier, which is made at the first prediction."""
 
     model: Model
     threads: int
@@ -71,7 +71,7 @@ class LazyClassifier:
 
     @cached_property
     def classifier(self) -> CompiledClassifier | TreeClassifier:
-        """The classifier: support vectors are compiled, other models answer as they are."""
+        """The classifier: support vectors are compiled, other models are used directly."""
         if self.made is not None:
             return self.made
         if isinstance(self.model, TreeModel):
@@ -98,7 +98,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
     # --- Training -------------------------------------------------------------------------------------
 
     def _choose_reporter(self, on_progress: OnProgress | None, unit: str) -> OnProgress:
-        """The function that solvers report to: the caller's own, or one that prints."""
+        """Return the callback of the solver: the caller's own, or one that prints."""
         return on_progress or ProgressPrinter(type(self).__name__, self.verbose, unit).on_progress
 
     def _finish_fit(
@@ -109,10 +109,10 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         facts: dict[str, Any],
         about: str = "",
     ) -> Self:
-        """Set the fitted attributes; warn where the gap that was asked for is not reached.
+        """Set the fitted attributes, and warn if training did not converge.
 
-        ``make_model`` is given what the model shall say of its training; ``facts`` is what a room adds to
-        that. ``about`` begins the line that ``verbose`` prints.
+        ``make_model`` takes the description of the training that the model stores, to which a room adds
+        ``facts``. ``about`` begins the line that ``verbose`` prints.
         """
         self.objective_ = float(sum(outcome.objective for outcome in outcomes))
         self.gap_ = float(max(outcome.gap for outcome in outcomes))
@@ -131,14 +131,14 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _describe_shortfall(self) -> str:
-        """Where training stopped before it converged, and what to do about it."""
+        """Describe where training stopped before it converged, and what to do."""
         return (
             f"max_iter={self.max_iter} {self._steps} at a relative gap of {self.gap_:.2g} "
             f"(tol={self.tol:g}): raise max_iter or tol, or scale the features and lower C"
         )
 
     def _describe_training(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """What a model says of its training."""
+        """Return the facts about the training that the model stores."""
         origin = {"learner": self._kind, "C": float(self.C)} | facts
         origin |= {"objective": self.objective_, "gap": self.gap_, "n_iter": self.n_iter_}
         origin["history"] = self.history_.to_json()
@@ -151,7 +151,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), made)
 
     def _copy_with_each(self, Cs: Iterable[float]) -> Iterator[Self]:
-        """One unfitted copy for each C, its parameters checked."""
+        """Yield one unfitted copy for each C, with checked parameters."""
         for C in Cs:
             copy = clone(self).set_params(C=C)
             copy._validate_params()
@@ -164,7 +164,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         return self._lazy_classifier.classifier
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """The (examples, scores) of the model."""
+        """Return the scores of the model, (examples, scores)."""
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -197,7 +197,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             The predicted classes.
         """
-        scores = self._scores(X)  # first, as it says so where nothing was fitted
+        scores = self._scores(X)  # first, because it raises an error if nothing was fitted
         return self.model_.decision.choose(scores)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
@@ -245,7 +245,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
             Where to write the file.
         """
         model = self.to_model()
-        # Support vectors alone would have to be compiled again by whoever loads them.
+        # Support vectors are saved with their tables, so that loading need not compile them again.
         (self._get_classifier() if isinstance(model, KernelModel) else model).save(path)
 
     @classmethod
@@ -278,7 +278,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         model = classifier.model
         found = cls._find_learner_name(model)
         if found != cls._kind:
-            whose = f"a model of {found}" if found else "a model that no estimator of unkernel wrote"
+            whose = f"a model of {found}" if found else "a model that no estimator of unkernel trained"
             raise FormatError(
                 os.fspath(path), 0, 0, f"{whose}, not of {cls.__name__}; unkernel.load reads it"
             )
@@ -295,18 +295,18 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def _find_learner_name(cls, model: Model) -> str | None:
-        """The learner that made a model, as far as the model tells."""
+        """Return the name of the learner that made a model, if the model stores it."""
         found = model.origin.get("learner")
         return found if isinstance(found, str) else None
 
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
-        """The parameters that a model shows without a list of them, as in files of older versions."""
+        """Infer parameters from a model without a list of them, as in files of older versions."""
         C = model.origin.get("C")
         return {"C": C} if isinstance(C, float) else {}
 
     def _restore(self, model: Model) -> None:
-        """Set the attributes that ``fit`` would have set, of what the model tells."""
+        """Set the attributes of ``fit`` from what the model stores."""
         for attribute, fact in (("objective_", "objective"), ("gap_", "gap"), ("n_iter_", "n_iter")):
             if isinstance(model.origin.get(fact), int | float):
                 setattr(self, attribute, model.origin[fact])
@@ -330,7 +330,7 @@ class RowLearner(Learner):
         return classifier.score_csr(rows, thread_count(self.n_jobs))
 
     def _check_rows(self, X: ArrayLike) -> CsrRows:
-        """The rows of X, after scikit-learn's checks, which find nothing wrong with plain arrays."""
+        """Return the rows of X, checked by scikit-learn unless X is a plain array."""
         if hasattr(self, "model_") and not hasattr(self, "feature_names_in_"):
             rows = plain_rows(X, self.n_features_in_)
             if rows is not None:
@@ -396,7 +396,7 @@ class RowLearner(Learner):
 
 
 def read_only_view(array: Any) -> NDArray[Any]:
-    """A view that cannot be written to: classifiers are made of a model once, and must not differ from it."""
+    """Return a read-only view: classifiers are built from a model once and must not differ from it."""
     view: NDArray[Any] = np.asarray(array).view()
     view.setflags(write=False)
     return view

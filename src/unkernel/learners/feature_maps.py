@@ -14,7 +14,7 @@ from unkernel.models import Decision, Kernel, KernelModel
 
 
 def compute_gamma(gamma: float | str, rows: DistinctRows, n_features: int) -> float:
-    """The factor of the inner product that ``gamma`` stands for: "scale", "auto" or a number."""
+    """Compute the factor of the inner product from "scale", "auto" or a number."""
     if gamma == "auto":
         return 1.0 / float(n_features)
     if gamma != "scale":
@@ -32,7 +32,7 @@ def make_support_vector_model(
     n_features: int,
     origin: dict[str, Any],
 ) -> KernelModel:
-    """A model of the rows whose coefficients, (rows, scores), are not zero."""
+    """Make a model of the rows that have non-zero coefficients, (rows, scores)."""
     support = np.flatnonzero(coefficients.any(axis=1))
     return KernelModel(
         kernel=kernel,

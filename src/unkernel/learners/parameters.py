@@ -1,4 +1,4 @@
-"""An estimator's parameters, as JSON can hold them."""
+"""The parameters of estimators as JSON."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-# Of C and of weights. Beyond it, rounding of a loss that should be 0 costs more than all weights of the model
-# do: no solver could end, or show how close it has come.
+# Of C and of weights. With a larger cost, the rounding error of a loss of 0 outweighs the whole model: no
+# solver could converge or certify its gap.
 LARGEST_COST = 1e20
 COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
-_OF_ONE_RUN = ("n_jobs", "verbose")  # parameters that say nothing about what was learned
-_ITEMS = "items"  # of dicts, whose keys JSON would turn into texts
+_RUN_PARAMETERS = ("n_jobs", "verbose")  # without effect on the model
+_ITEMS = "items"  # dicts are lists of items, because JSON turns keys into texts
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
-    """All parameters that are numbers, texts, paths, None, or lists or dicts of these; others are left out.
+    """Return all parameters that JSON can hold: numbers, texts, paths, None, and lists or dicts of these.
 
-    So are those of one run: the same data and seed give the same file on any number of threads.
+    Parameters of one run are left out, so that the number of threads does not change the file.
     """
     stored: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=False).items():
-        if name in _OF_ONE_RUN:
+        if name in _RUN_PARAMETERS:
             continue
         try:
             stored[name] = _to_json(value)
@@ -35,9 +35,9 @@ def parameters_to_json(estimator: Any) -> dict[str, Any]:
 
 
 def parameters_from_json(stored: Any) -> dict[str, Any]:
-    """What :func:`parameters_to_json` gave; nothing where a file has none.
+    """Invert :func:`parameters_to_json`; return nothing if a file has no parameters.
 
-    Parameters of one run, which former versions stored, are left out.
+    Parameters of one run, which earlier versions stored, are left out.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def parameters_from_json(stored: Any) -> dict[str, Any]:
     if not isinstance(stored, dict):
         return {}
     try:
-        return {name: _from_json(value) for name, value in stored.items() if name not in _OF_ONE_RUN}
+        return {name: _from_json(value) for name, value in stored.items() if name not in _RUN_PARAMETERS}
     except (LookupError, TypeError, RecursionError) as error:
         raise ValueError("the parameters of the estimator are damaged") from error
 

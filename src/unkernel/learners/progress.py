@@ -1,4 +1,4 @@
-"""What learners report while they train."""
+"""Progress reports of learners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ProgressPrinter:
     def __init__(self, learner: str, verbose: int, unit: str) -> None:
         self._learner = learner
         self._verbose = verbose
-        self._unit = unit  # what is active: rows, conjunctions, examples or cuts
+        self._unit = unit  # rows, conjunctions, examples or cuts
         self._calls = 0
 
     def on_progress(self, progress: Progress) -> None:

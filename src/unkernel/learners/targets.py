@@ -13,15 +13,15 @@ from unkernel.learners.parameters import LARGEST_COST
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    """One weight per row, all finite, not negative, and no larger than any cost may be."""
+    """Return one weight per row; a ``ValueError`` if one is negative, not finite or larger than any cost."""
     check_inputs(sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
     )
     if weights.max(initial=0.0) > LARGEST_COST:
         raise ValueError(
-            f"sample_weight has a value of {weights.max():g}, and the largest there may be is "
-            f"{LARGEST_COST:g}: divide all of them by a number"
+            f"sample_weight has a value of {weights.max():g}, above the limit of {LARGEST_COST:g}: divide "
+            "all weights by a number"
         )
     return weights
 
@@ -29,7 +29,7 @@ def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
 def encode_classes(
     labels: NDArray[Any], weights: NDArray[np.float64] | None, learner: str
 ) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """The classes of the rows with a positive weight, and the index of each row's class among them."""
+    """Return the classes of the rows with a positive weight, and the index of each row's class."""
     counted = labels if weights is None else labels[weights > 0]
     classes = np.unique(counted)
     if len(classes) < 2:
@@ -48,7 +48,7 @@ def compute_class_weights(
     codes: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
 ) -> list[float]:
-    """One factor of C per class: as given, all 1, or ("balanced") such that all classes weigh the same."""
+    """Return one factor of C per class: as given, all 1, or "balanced" to the same total weight."""
     count = len(classes)
     if class_weight is None:
         return [1.0] * count

@@ -1,4 +1,4 @@
-"""What the learners on polynomial maps share: rows, maps, warm starts, paths and models."""
+"""Base of the learners on polynomial maps: rows, maps, warm starts, paths and models."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class DualStart:
 
 @dataclass(frozen=True)
 class Start:
-    """What an earlier training found: rows start from dual variables, sparse weights from a model."""
+    """Start of a training: dual variables for rows, a model for sparse weights."""
 
     duals: DualStart | None = None
     model: ConjunctionModel | KernelModel | None = None
@@ -57,8 +57,8 @@ class TrainingSet:
 class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     """Classifiers whose model has one weight per conjunction."""
 
-    _probability: Softmax | None = None  # where a model's probabilities come from
-    _finish = "auto"  # what training may do besides sweeps: benchmarks compare "auto" with each alone
+    _probability: Softmax | None = None  # of models
+    _finish = "auto"  # steps besides sweeps; benchmarks compare "auto" with each kind alone
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -162,7 +162,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def _train_and_keep(
         self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
     ) -> Start:
-        """Train and keep the model; where the next training may start."""
+        """Train, keep the model, and return the start of the next training."""
         rows = training_set.rows
         trained = self._train(training_set, start, on_progress)
         outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
@@ -187,14 +187,14 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def _train(
         self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
     ) -> dict[str, Any]:
-        """The weights, and how training ended."""
+        """Return the weights and the outcome of the training."""
 
     @abstractmethod
     def _training_facts(self) -> dict[str, Any]:
-        """What a model tells of its training besides C."""
+        """Return what the model stores about its training besides C."""
 
     def _choose_start(self) -> Start:
-        """Where a warm start begins."""
+        """Return the start of a warm start."""
         return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
     def _merge_equal_rows(
@@ -218,7 +218,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def _train_rows(
         self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None, *, loss: str
     ) -> dict[str, Any]:
-        """All weights of an l2 penalty, row by row."""
+        """Train all weights under an l2 penalty, row by row."""
         self._steps = "Newton steps" if loss == "logistic" else "epochs"
         former = start.duals
         if former is not None and not np.array_equal(former.classes, self.classes_):
@@ -255,7 +255,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         l1: float,
         l2: float,
     ) -> dict[str, Any]:
-        """The weights of a penalty with an l1 part, column by column."""
+        """Train weights under a penalty with an l1 part, column by column."""
         self._steps = "Newton steps"
         former = self._match_conjunctions(start.model, training_set.rows)
         options = SparseOptions(
@@ -284,7 +284,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def _match_conjunctions(
         self, model: ConjunctionModel | KernelModel | None, rows: DistinctRows
     ) -> ConjunctionModel | None:
-        """The model, if it numbers conjunctions as these rows do and has the same classes."""
+        """Return the model if it has the same conjunctions and classes as these rows, else None."""
         if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
             return None
         same = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, self.classes_)
@@ -323,7 +323,7 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
     def _make_kernel_model(
         self, distinct: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
     ) -> KernelModel:
-        """The rows whose dual variables are not zero, with those as coefficients."""
+        """Make a model of the rows with non-zero dual variables, which are its coefficients."""
         scheme = "binary" if len(self.classes_) == 2 else "one_vs_rest"
         return make_support_vector_model(
             distinct,

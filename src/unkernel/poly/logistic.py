@@ -183,7 +183,7 @@ class PolyLogisticRegression(PolyLearner):
     @classmethod
     def _infer_parameters(cls, model: Model) -> dict[str, Any]:
         shown = super()._infer_parameters(model)
-        if shown.get("penalty") != "elasticnet":  # the model tells 0 or 1 then, which is no parameter
+        if shown.get("penalty") != "elasticnet":  # the model stores 0 or 1 then, not the parameter
             shown.pop("l1_ratio", None)
         return shown
 

@@ -1,4 +1,4 @@
-"""Options of training, as the core reads them."""
+"""Training options of the core."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ class PolySVC(PolyLearner):
         if self.penalty == "l1" and self.loss != "squared_hinge":
             raise ValueError(
                 f"penalty='l1' needs loss='squared_hinge', got loss={self.loss!r}: the l1-regularised hinge "
-                "loss is not offered"
+                "loss is not supported"
             )
 
     def _train(

@@ -1,4 +1,4 @@
-"""Options of training on trees, as the core reads them."""
+"""Training options of the core."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ExactOptions:
-    """Options of training on all kernel values that are needed."""
+    """Options of exact training."""
 
     imbalance: float
     tolerance: float
@@ -28,7 +28,7 @@ class SampledOptions:
     sample_size: int
     fit_intercept: bool
     seed: int
-    method: str  # how cuts are computed
+    method: str  # of computing cuts
     threads: int
     problem: int = 0
     problems: int = 1

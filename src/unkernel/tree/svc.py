@@ -27,9 +27,9 @@ from unkernel.models.tree import COMBINATIONS, LEAST_DECAY, PAIRINGS, TREE_KERNE
 from unkernel.tree.options import ExactOptions, SampledOptions
 from unkernel.tree.training_trees import NO_TREES, LocalTrees, ReusableTrees, TrainingTrees, TreeTargets
 
-_EXAMPLES_FOR_SAMPLING = 500_000  # from so many on, "auto" samples
+_MIN_SAMPLED_EXAMPLES = 500_000  # "auto" samples from so many examples on
 _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are worked with
-_SHARE_OF_MEMORY = 4
+_MEMORY_SHARE = 0.25  # of the free memory
 
 
 class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
@@ -327,7 +327,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         return LocalTrees(forest, kernel, examples, targets)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is kept for the next fit: it can be made again, and is larger than the model."""
+        """Return the state without the trees kept for the next fit, which are larger than the model."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
     def _train_and_keep(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
@@ -364,7 +364,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
     def _choose_solver(self, examples: int) -> str:
         if self.solver != "auto":
             return str(self.solver)
-        return "sampled" if examples >= _EXAMPLES_FOR_SAMPLING else "exact"
+        return "sampled" if examples >= _MIN_SAMPLED_EXAMPLES else "exact"
 
     def _train_exact(self, trees: TrainingTrees, on_progress: OnProgress) -> list[dict[str, Any]]:
         free = available_bytes()
@@ -373,7 +373,7 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
             tolerance=float(self.tol),
             max_rounds=int(self.max_iter),
             fit_intercept=bool(self.fit_intercept),
-            memory=int(min(_MOST_SQUARE_BYTES, free / _SHARE_OF_MEMORY if free else _MOST_SQUARE_BYTES)),
+            memory=int(min(_MOST_SQUARE_BYTES, free * _MEMORY_SHARE if free else _MOST_SQUARE_BYTES)),
             threads=thread_count(self.n_jobs),
         )
         return trees.train_exact(options, float(self.C), on_progress)

@@ -1,4 +1,4 @@
-"""Trees made ready for the solvers, and kept from one fit to the next."""
+"""Training trees for the solvers, and trees that are kept between fits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_TREES = "no example has a tree"
 
 @dataclass(frozen=True, eq=False)
 class TreeTargets:
-    """What is to be learned: each example's class and weight, and the class that each problem is about."""
+    """Class and weight of each example, and the positive class of each problem."""
 
     classes: NDArray[Any]
     codes: NDArray[np.int32]
@@ -40,7 +40,7 @@ class TreeTargets:
 
 
 class TrainingTrees(Protocol):
-    """Examples made ready for the solvers, wherever they are."""
+    """Training examples in the form of the solvers, on this machine or on others."""
 
     @property
     def targets(self) -> TreeTargets: ...
@@ -51,15 +51,15 @@ class TrainingTrees(Protocol):
     def __len__(self) -> int: ...
 
     def train_exact(self, options: ExactOptions, C: float, on_progress: OnProgress) -> list[dict[str, Any]]:
-        """Solve all problems to the end; what the core's ``train_exact_trees`` returns."""
+        """Solve all problems exactly; return the result of the core's ``train_exact_trees``."""
 
     def train_sampled(
         self, options: SampledOptions, positive: int, on_progress: OnProgress
     ) -> dict[str, Any]:
-        """Solve one problem by sampled cuts; what the core's ``train_sampled_trees`` returns."""
+        """Solve one problem by sampled cuts; return the result of the core's ``train_sampled_trees``."""
 
     def select(self, places: NDArray[Any]) -> Forest:
-        """Some of the examples, for a model."""
+        """Return some of the examples as a forest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,21 +104,21 @@ class LocalTrees:
         )
 
     def select(self, places: NDArray[Any]) -> Forest:
-        """Some of the examples."""
+        """Return some of the examples as a forest."""
         return self.forest[places].compact()
 
 
 @dataclass(frozen=True, eq=False)
 class ReusableTrees:
-    """Examples that the next fit may use again: the parsed trees, and what the kernel has counted in them.
+    """Examples that the next fit may reuse: parsed trees and their counted subtrees.
 
     Attributes
     ----------
     source : list of str or Forest
-        What was given to ``fit``; a copy of a list, as a list may change. Trees of other types, which may
-        change as well, are not kept.
+        Argument of ``fit``; lists are copied, because they may change. Trees of other types may change too
+        and are not kept.
     count : int
-        Examples; a forest that was extended has more.
+        Number of examples; a forest that was extended has more.
     """
 
     source: list[str] | Forest
@@ -129,19 +129,19 @@ class ReusableTrees:
 
     @staticmethod
     def of(X: Any, forest: Forest, kernel: ExampleKernel, examples: ExampleSet) -> ReusableTrees | None:
-        """What can be kept of a fit on X; None where X may change unseen."""
+        """Keep the examples of a fit on X; None if X may change unseen."""
         if isinstance(X, Forest) or _is_list_of_text(X):
             source = X if isinstance(X, Forest) else list(X)
             return ReusableTrees(source, len(forest), forest, kernel, examples)
         return None
 
     def find_forest(self, X: Any) -> Forest:
-        """The forest of X: the kept one where X is the same as before."""
+        """Return the forest of X: the kept one if X is the same as before."""
         same = X is self.source or (_is_list_of_text(X) and list(X) == self.source)
         return self.forest if same else as_forest(X)
 
     def find_examples(self, forest: Forest, kernel: ExampleKernel) -> ExampleSet | None:
-        """What was counted in a forest by a kernel; None where one of them is another."""
+        """Return the kept examples if forest and kernel are the same, else None."""
         same = forest is self.forest and len(forest) == self.count and kernel == self.kernel
         return self.examples if same else None
 

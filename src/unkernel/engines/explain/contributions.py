@@ -1,4 +1,4 @@
-"""What each conjunction of a row adds to its scores, exactly, whichever engine answers."""
+"""The exact contribution of each conjunction of a row to its scores, for all engines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.models.numbering import encode
 from unkernel.models.pair_coefficients import PairCoefficients
 
 Model = KernelModel | LinearModel | ConjunctionModel
-_MOST_CONJUNCTIONS = 5_000_000
+_MAX_CONJUNCTIONS = 5_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +30,9 @@ class RowContributions:
     columns : (conjunctions, most features) int64
         The columns of each conjunction, padded with -1.
     values : (conjunctions, scores) float64
-        What each of them adds to each score.
+        Contribution of each conjunction to each score.
     intercept : (scores,) float64
-        What every row gets.
+        Contribution that every row gets.
     """
 
     columns: NDArray[np.int64]
@@ -41,16 +41,16 @@ class RowContributions:
 
 
 def compute_binary_contributions(model: Model, columns: NDArray[np.int64]) -> RowContributions:
-    """All conjunctions of a row that has the value 1 in these ascending columns."""
+    """Compute all conjunctions of a row that has the value 1 in these ascending columns."""
     return compute_contributions(model, columns, np.ones(len(columns)))
 
 
 def compute_contributions(
     model: Model, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """All conjunctions of a row, given by its ascending columns and their values, all not 0."""
+    """Compute all conjunctions of a row, given by its ascending columns and their non-zero values."""
     model = simplify(model)
-    with np.errstate(over="ignore", invalid="ignore"):  # said below, as for scores
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below, as for scores
         if isinstance(model, LinearModel):
             found = _split_linear_scores(model, columns, values)
         elif isinstance(model, ConjunctionModel):
@@ -74,7 +74,7 @@ def _split_linear_scores(
 def _split_kernel_scores(
     model: KernelModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> RowContributions:
-    """Expand the model over the row's own columns: no engine need have done so."""
+    """Expand the model over the columns of the row, whichever engine scores it."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
         weights = model.coefficients.transposed_product(model.vectors.select_columns(columns))
@@ -87,12 +87,12 @@ def _split_kernel_scores(
     ones = bool((values == 1.0).all())
     narrow = _keep_columns(model, columns)
     size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
-    if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MOST_CONJUNCTIONS:
+    if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
     if not ones:  # sets count with several powers of a value: monomials have one each
         narrow = _move_values(narrow, values)
     tables = builders.build_expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
-    listed = tables.heaviest_conjunctions(top=_MOST_CONJUNCTIONS)
+    listed = tables.heaviest_conjunctions(top=_MAX_CONJUNCTIONS)
     local = np.asarray(listed["columns"])
     return RowContributions(
         np.where(local >= 0, columns[np.maximum(local, 0)] if len(columns) else local, -1),
@@ -102,18 +102,18 @@ def _split_kernel_scores(
 
 
 def _keep_columns(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
-    """The model with the given columns alone, numbered from 0."""
+    """Return the model with the given columns only, numbered from 0."""
     return _replace_vectors(model, model.vectors.select_columns(columns))
 
 
 def _move_values(model: KernelModel, values: NDArray[np.float64]) -> KernelModel:
-    """The same products with a row of ones: values move from the row into the support vectors."""
+    """Move the values of a row into the support vectors, so that a row of ones has the same products."""
     vectors = model.vectors
     return _replace_vectors(model, replace(vectors, data=vectors.data * values[vectors.indices]))
 
 
 def _replace_vectors(model: KernelModel, vectors: CsrRows) -> KernelModel:
-    # Scores are all that is asked of it: how they become classes does not matter.
+    # Only the scores are used: the decision does not matter.
     return KernelModel(
         model.kernel,
         vectors,
@@ -132,7 +132,7 @@ def _split_conjunction_scores(
     ranks, x = _rank_row(model, columns, values)
     ones = bool((values == 1.0).all())  # then every set counts once
     size = len(ranks) + (0 if model.sets else model.degree)
-    if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MOST_CONJUNCTIONS:
+    if sum(math.comb(size, k) for k in range(1, model.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(ranks):,} features has too many conjunctions to be explained")
     found, parts = [], []
     for order in range(1, model.degree + 1):
@@ -152,7 +152,7 @@ def _split_conjunction_scores(
 def _rank_row(
     model: ConjunctionModel, columns: NDArray[np.int64], values: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The model's ranks of a row, descending, and their values."""
+    """Return the model's ranks of a row, descending, and their values."""
     order = np.argsort(model.columns)
     if not len(order):
         return np.empty(0, np.int64), np.empty(0)
@@ -164,14 +164,14 @@ def _rank_row(
 
 
 def _list_combinations(count: int, order: int, sets: bool) -> NDArray[np.int64]:
-    """All choices of `order` among `count` places, ascending; repeats where conjunctions are monomials."""
+    """List all choices of `order` among `count` places, ascending; monomials may repeat places."""
     choose = itertools.combinations if sets else itertools.combinations_with_replacement
     flat = np.fromiter(itertools.chain.from_iterable(choose(range(count), order)), np.int64)
     return flat.reshape(-1, order)
 
 
 def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How conjunctions of these values count: as their product or, for sets, the mean of their monomials."""
+    """Compute the factor of each conjunction: its product or, for sets, the mean of their monomials."""
     product: NDArray[np.float64] = x.prod(axis=1)
     if not model.sets:
         return product
@@ -190,5 +190,5 @@ def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray
 
 
 def _divide(part: np.float64, whole: np.float64) -> np.float64:
-    """The share of a monomial in its set; 0 where the whole set has the constant 0."""
+    """Return the share of a monomial in its set; 0 if the constant of the whole set is 0."""
     return part / whole if whole else np.float64(0.0)

@@ -1,4 +1,4 @@
-"""Why a row got its score, and which conjunctions weigh most in a model."""
+"""Explain the score of a row, and list the heaviest conjunctions of a model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from unkernel.models.numbering import decode
 
 AND = " and "  # between the names of the features of a conjunction
 
-# --- Records ------------------------------------------------------------------------------------------
+# --- Results ------------------------------------------------------------------------------------------
 
-_WEIGHTS_AT_ONCE = 1 << 24  # of a model with very many scores
+_MAX_WEIGHTS_AT_ONCE = 1 << 24  # of a model with very many scores
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,18 @@ class Contribution:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Which of a model's scores an explanation shows, and which classes they speak for.
+    """The scores that an explanation shows, and the classes that they support.
 
     Attributes
     ----------
     for_class : object
-        The class that the numbers speak for; None for rankings and regression.
+        The class that the numbers support; None for rankings and regression.
     against : object
-        The class it is compared with; None where a score stands for itself.
+        The class it is compared with, or None.
     columns : tuple of int
-        Which scores are shown: one, or those of both classes where each class has its own.
+        Indices of the shown scores: one, or those of both classes if each class has a score.
     sign : float
-        -1 where the model's score speaks for ``against``.
+        -1 if the model's score supports ``against``.
     """
 
     for_class: Any
@@ -128,12 +128,12 @@ class Comparison:
     sign: float = 1.0
 
     def numbers(self, value: float | list[float]) -> tuple[float, ...]:
-        """The shown ones of a value for each score."""
+        """Return those of one value per score that are shown."""
         values = value if isinstance(value, list) else [value]
         return tuple(self.sign * values[column] for column in self.columns)
 
     def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much each row of values changes what is compared."""
+        """Return by how much each row of values, (rows, scores), changes the comparison."""
         shown = values[:, list(self.columns)]
         difference: NDArray[np.float64] = shown[:, 0] - (shown[:, 1] if len(self.columns) > 1 else 0.0)
         return np.abs(difference)
@@ -230,7 +230,6 @@ class Explanation(HtmlRepr):
             return f"score {shown[0]}"
         if self.against is None:
             return f"score {shown[0]} for {self.for_class}"
-        # Whoever asked why the other class won should not have to think about signs.
         hint = f"; negative values speak for {self.against}" if shown[0].startswith("-") else ""
         return f"score {shown[0]} for {self.for_class} against {self.against}{hint}"
 
@@ -243,7 +242,7 @@ class Explanation(HtmlRepr):
 
 
 def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: Any = None) -> Explanation:
-    """The conjunctions of a row, the largest first; ``CompiledClassifier.explain`` says more."""
+    """List the conjunctions of a row, largest first; see ``CompiledClassifier.explain``."""
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 0):
         raise ValueError(f"top must be a number of conjunctions, or None for all, got {top!r}")
     columns, values = _read_row(row, model)
@@ -269,11 +268,11 @@ def explain(model: Model, row: Any, top: int | None, *, of: Any = None, names: A
 
 
 def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any = None) -> Comparison:
-    """What to show of a row's scores: the winner against the runner-up, or the score of the class `of`."""
+    """Choose the scores to show: winner and runner-up, or the score of the class `of`."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         if of is not None:
-            raise ValueError("of names a class, and the model's scores speak for none")
+            raise ValueError("of names a class, and the scores of this model support none")
         return Comparison(None, None, (0,))
     if decision.scheme == "calibrated" and decision.n_scores > scores_per_member(len(classes)):
         raise ValueError(
@@ -297,7 +296,7 @@ def choose_comparison(decision: Decision, scores: NDArray[np.float64], of: Any =
 
 
 def _rank_classes(decision: Decision, scores: NDArray[np.float64]) -> list[int]:
-    """The places of the classes: the one that is chosen, then the others by what speaks for them."""
+    """Return the indices of the classes, best first; the first is the predicted class."""
     merits = decision.merits(scores[None, :])[0]
     order: list[int] = np.argsort(-merits, kind="stable").tolist()
     return order
@@ -310,7 +309,7 @@ def find_class(classes: list[Any], label: Any) -> int:
 
 
 def get_feature_names(model: Any) -> Any:
-    """The names of columns that a model holds, or None."""
+    """Return the column names that a model holds, or None."""
     names = model.origin.get("feature_names")
     return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
@@ -337,7 +336,7 @@ def _name_feature(feature: int, names: Any) -> str:
 
 
 def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Columns that are not zero, ascending, and their values."""
+    """Return the non-zero columns, ascending, and their values."""
     if hasattr(row, "to_numpy"):  # pandas: always values, never columns
         row = np.atleast_2d(row.to_numpy())
     elif isinstance(row, Iterator):
@@ -355,7 +354,7 @@ def _read_row(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.flo
 
 
 def _is_listing(row: Any) -> bool:
-    """Whether a row is given by the columns it has, and not by all its values."""
+    """Whether a row is given by its non-zero columns instead of by all its values."""
     if is_sparse(row) or isinstance(row, str | bytes):
         return False
     if isinstance(row, np.ndarray):
@@ -392,7 +391,7 @@ def _read_dense(row: Any, model: Model) -> tuple[NDArray[np.int64], NDArray[np.f
 
 
 def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
-    """The largest weights over all scores; of the tables where these are not all of the model."""
+    """List the largest weights over all scores; with `tables`, those in the tables."""
     count = check_top(top)
     columns, weights = _find_heavy_rows(model, tables, count)
     sizes = np.abs(weights)
@@ -411,7 +410,7 @@ def list_heaviest(model: Model, tables: Tables | None, top: Any) -> list[Heavy]:
 
 
 def find_supported_class(decision: Decision, score: int, weight: float) -> tuple[Any, Any, float]:
-    """The class that a weight in a score speaks for, against which other, and the weight in its favour."""
+    """Return the class that a weight supports, the opposing class, and the weight in favour of the first."""
     classes = decision.classes.tolist()
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
@@ -428,7 +427,7 @@ def find_supported_class(decision: Decision, score: int, weight: float) -> tuple
 
 
 def check_top(top: Any) -> int:
-    """A number of entries to list."""
+    """Return the number of entries to list; a ``ValueError`` if it is not a positive integer."""
     if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
         raise ValueError(f"top must be a whole number from 1 on, got {top!r}")
     return int(top)
@@ -437,7 +436,7 @@ def check_top(top: Any) -> int:
 def _find_heavy_rows(
     model: Model, tables: Tables | None, top: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Columns (padded with -1) and weights of the conjunctions with the largest weights."""
+    """Return columns (padded with -1) and weights of the conjunctions with the largest weights."""
     if tables is not None and tables.layout == CONJUNCTIONS:
         listed = tables.heaviest_conjunctions(top)
         return np.asarray(listed["columns"]), np.asarray(listed["weights"])
@@ -461,9 +460,9 @@ def _find_heavy_rows(
 
 
 def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of a linear model of many pairs of classes: some columns at a time, as all weights may not fit."""
+    """Find the largest weights of a linear model of many pairs of classes, some columns at a time."""
     columns, weights = np.empty(0, np.int64), np.empty((0, model.n_scores))
-    step = max(1, _WEIGHTS_AT_ONCE // model.n_scores)
+    step = max(1, _MAX_WEIGHTS_AT_ONCE // model.n_scores)
     used = np.unique(model.vectors.indices).astype(np.int64)
     for begin in range(0, len(used), step):
         some = used[begin : begin + step]
@@ -475,7 +474,7 @@ def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64]
 
 
 def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.intp]:
-    """The rows with the largest weights, those of equal size in their order."""
+    """Return the rows with the largest weights; rows of equal size keep their order."""
     sizes = np.abs(weights).max(axis=1, initial=0.0)
     least = -np.partition(-sizes, top - 1)[top - 1] if top < len(sizes) else 0.0
     chosen = np.flatnonzero(sizes >= least)
@@ -483,7 +482,7 @@ def _choose_largest_rows(weights: NDArray[np.float64], top: int) -> NDArray[np.i
 
 
 def compute_linear_weights(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """(scores, columns) weights and (scores,) intercepts where a model is linear; None where it is not."""
+    """Return weights (scores, columns) and intercepts (scores,) of a linear model; None for others."""
     if isinstance(model, KernelModel | LinearModel):
         plain = simplify(model) if isinstance(model, LinearModel) or _has_known_kernel(model) else model
         return (plain.weights.T, plain.intercept) if isinstance(plain, LinearModel) else None

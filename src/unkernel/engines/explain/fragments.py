@@ -1,4 +1,4 @@
-"""Why a tree got its score: the fragments that decided."""
+"""Explain the score of a tree by its fragments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unkernel._core import ExampleMachine, ExampleSet, decisive_fragments, heavi
 from unkernel.data.frames import frame_of
 from unkernel.data.repr_html import HtmlRepr
 
-MOST_LOOKED_AT = 1_000_000
+MAX_FRAGMENTS_EXAMINED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -117,18 +117,18 @@ class TreeExplanation(HtmlRepr):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A model's trees, and where their fragments are looked for."""
+    """Searches the fragments of a model's trees."""
 
     machine: ExampleMachine
     channels: list[str]
     factor: float  # of the trees in a sum with vectors
 
     def heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """The fragments of the largest weight."""
+        """Return the fragments with the largest weights, and whether that is certain."""
         found: list[Fragment] = []
         complete = True
         for number, channel in enumerate(self.channels):
-            rows, proven = heaviest_fragments(self.machine, number, top, MOST_LOOKED_AT, score)
+            rows, proven = heaviest_fragments(self.machine, number, top, MAX_FRAGMENTS_EXAMINED, score)
             complete = complete and proven
             found += [
                 Fragment(text, self.factor * weight, self.factor * weight, 0.0, channel)
@@ -137,11 +137,13 @@ class Search:
         return _choose_largest(found, top), complete
 
     def decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
-        """The fragments with the largest part in the score of the first example."""
+        """Return the fragments that contribute most to the first example, and whether that is certain."""
         found: list[Fragment] = []
         complete = True
         for number, channel in enumerate(self.channels):
-            rows, proven = decisive_fragments(self.machine, examples, 0, number, top, MOST_LOOKED_AT, score)
+            rows, proven = decisive_fragments(
+                self.machine, examples, 0, number, top, MAX_FRAGMENTS_EXAMINED, score
+            )
             complete = complete and proven
             found += [
                 Fragment(text, self.factor * part, self.factor * weight, occurrences, channel)

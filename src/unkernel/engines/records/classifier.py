@@ -27,9 +27,9 @@ from unkernel.records.plan import Plan
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation, Heavy
 
-KIND = "records"  # of such files
-_PLAN = "plan."  # before the names of the plan's arrays in a file
-_ROWS = "rows."  # before the names of the classifier's arrays
+KIND = "records"  # in the metadata of files
+_PLAN = "plan."  # prefix of the plan's arrays in files
+_ROWS = "rows."  # prefix of the classifier's arrays
 _MAX_KEPT_SPLITS = 16
 
 
@@ -459,13 +459,13 @@ class RecordClassifier(CompiledEstimator):
 
 
 def _is_wide_enough(plan: Plan, model: Model) -> bool:
-    """Whether the rows of a plan are as wide as those that the model was trained on, as far as it knows."""
+    """Whether the plan's rows have the width of the training rows, as far as the model knows it."""
     known = model.n_features
     return plan.n_features == known if model.fixed_width else plan.n_features >= known
 
 
 def _remove_feature_names(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a classifier, without the names of its features: the plan has them."""
+    """Remove the feature names from the settings of a classifier, because the plan has them."""
     if "model" in settings:
         model = settings["model"]
         return settings | {"model": model | {"settings": _remove_feature_names(model["settings"])}}

@@ -1,4 +1,4 @@
-"""Linear models of products become models of conjunctions, so that the products need not be listed."""
+"""Fold products of features into the model, so that the plan need not list them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from unkernel.models.numbering import encode
 from unkernel.records.feature_products import without_products
 from unkernel.records.plan import Plan
 
-_MOST = 3  # features in a conjunction
+_MAX_CONJUNCTION_FEATURES = 3
 
 
 def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
-    """Plan and model, without products of 0/1 features at the end of the plan, where that is possible."""
+    """Move products of 0/1 features at the end of a plan into the model, if possible."""
     if not isinstance(model, LinearModel) or not _can_fold(model):
         return plan, model
-    shorter = without_products(plan, _MOST)
+    shorter = without_products(plan, _MAX_CONJUNCTION_FEATURES)
     if shorter is None:
         return plan, model
     rest, sets = shorter
@@ -27,7 +27,7 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
 
 
 def _can_fold(model: LinearModel) -> bool:
-    """Whether a model of conjunctions can answer as this one does."""
+    """Whether a model of conjunctions can give the same answers."""
     decision = model.decision
     return (
         decision.scheme in ("binary", "one_vs_rest")
@@ -38,7 +38,7 @@ def _can_fold(model: LinearModel) -> bool:
 
 
 def _make_conjunctions(model: LinearModel, sets: Any, n_features: int) -> ConjunctionModel:
-    """The model with one weight per set of features: products of the same set are added up."""
+    """Make a model with one weight per set of features; weights of the same set are added."""
     degree = max(1, int((sets >= 0).sum(axis=1).max(initial=1)))
     keys, places = np.unique(encode(sets, degree, sets=True), return_inverse=True)
     weights = np.zeros((len(keys), model.weights.shape[1]))

@@ -1,4 +1,4 @@
-"""Compares a compiled pipeline with the pipeline itself: a difference is an error."""
+"""Compare a compiled pipeline with the pipeline itself."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from unkernel.engines.records.classifier import RecordClassifier
 from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
 
-_CLOSE = 1e-9  # how far scores may be from the pipeline's own, relative to their size
-_GENERATED = 24  # records of known values, and as many with others
-_FEWEST = 4  # of them are compared in any case
-_SECONDS = 1.0  # of CPU time, after which no more of them are compared
+_TOLERANCE = 1e-9  # of scores, relative to their size
+_GENERATED_RECORDS = 24  # with known values, and as many with others
+_MIN_COMPARED_RECORDS = 4
+_MAX_CPU_SECONDS = 1.0  # then only the fewest records are compared
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 
 
 def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str = "of the sample") -> None:
-    """Compare with the pipeline's own answers; a difference is an error.
+    """Compare with the answers of the pipeline; raise a ``ValueError`` if they differ.
 
     Parameters
     ----------
     found : RecordClassifier
     pipeline : sklearn.pipeline.Pipeline
-        What it was compiled from.
+        The source of the compiled classifier.
     sample : records
-        As the pipeline takes them.
+        Input of the pipeline.
     what : str
-        Says in messages which records these are.
+        Describes the records in messages.
     """
     if not found.classifier.exact:
         return
     scores, own_scores = _compute_scores(found, pipeline, sample)
-    limit = _CLOSE * max(1.0, float(np.abs(own_scores).max(initial=0.0)))
+    limit = _TOLERANCE * max(1.0, float(np.abs(own_scores).max(initial=0.0)))
     sure = _have_no_tied_pair(found, sample, limit)
     if scores.shape != own_scores.shape or not np.allclose(
-        scores[sure], own_scores[sure], rtol=_CLOSE, atol=limit
+        scores[sure], own_scores[sure], rtol=_TOLERANCE, atol=limit
     ):
         raise ValueError(
             f"the scores of the compiled pipeline differ from the pipeline's own on records {what}: this is "
@@ -59,7 +59,7 @@ def check_answers(found: RecordClassifier, pipeline: Any, sample: Any, what: str
 
 
 def _compute_scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tuple[Any, Any]:
-    """Our scores and the pipeline's: probabilities, or values of a regression, where it has no others."""
+    """Return our scores and the pipeline's: probabilities or regression values if it has no others."""
     own = _copy(sample)
     if hasattr(pipeline, "decision_function"):
         return found.decision_function(sample), np.asarray(pipeline.decision_function(own))
@@ -78,12 +78,12 @@ def _have_no_tied_pair(found: RecordClassifier, sample: Any, limit: float) -> An
 
 
 def _copy(sample: Any) -> Any:
-    """A copy, as steps with ``copy=False`` change what they are given."""
+    """Copy the sample, because steps with ``copy=False`` change their input."""
     return sample.copy() if hasattr(sample, "copy") else sample
 
 
 def _is_sure(scores: Any, limit: float, *, by_pairs: bool) -> Any:
-    """Whether rounding cannot change the label: two orders of one sum may lie on either side of a tie.
+    """Whether rounding cannot change the label, because the scores are not nearly tied.
 
     `by_pairs`: each score is a vote for one of two classes, by its sign.
     """
@@ -99,15 +99,14 @@ def _is_sure(scores: Any, limit: float, *, by_pairs: bool) -> Any:
 
 
 def check_generated(found: RecordClassifier, pipeline: Any) -> int:
-    """Compare on records that are made from what the plan has learned.
+    """Compare on records that are generated from the values in the plan.
 
-    Records of unseen and of missing values are among them where the pipeline takes such. A pipeline that
-    needs much time is asked about fewer.
+    They include unseen and missing values if the pipeline accepts these. Slow pipelines get fewer records.
 
     Returns
     -------
     int
-        How many records were compared.
+        Number of records that were compared.
     """
     if not found.classifier.exact:
         return 0
@@ -117,8 +116,8 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
         warnings.simplefilter("ignore")
         for kinds in ({}, {"unseen": True, "missing": True}):
             records = _generate_accepted(found.plan, pipeline, kinds)
-            for first, last in ((0, _FEWEST), (_FEWEST, len(records))):
-                if records[first:last] and (first == 0 or time.process_time() - began < _SECONDS):
+            for first, last in ((0, _MIN_COMPARED_RECORDS), (_MIN_COMPARED_RECORDS, len(records))):
+                if records[first:last] and (first == 0 or time.process_time() - began < _MAX_CPU_SECONDS):
                     check_answers(
                         found, pipeline, _make_table(found.plan, pipeline, records[first:last]), "made for it"
                     )
@@ -126,25 +125,30 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
                     compared += len(records[first:last])
     if not compared:
         warnings.warn(
-            "the pipeline takes none of the records that were made to compare answers: give compile a sample",
+            "the pipeline accepts none of the generated records, so answers were not compared: give compile "
+            "a sample",
             stacklevel=4,
         )
     return compared
 
 
 def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
-    """Records that the pipeline takes: first of all these kinds of values, else of each kind alone."""
+    """Generate records that the pipeline accepts: with all kinds of values together, else with one kind."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
-        records = generate_records(plan, _GENERATED, **chosen)
-        if _accepts(pipeline, plan, records[:_FEWEST]) and _accepts(pipeline, plan, records):
+        records = generate_records(plan, _GENERATED_RECORDS, **chosen)
+        if _accepts(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _accepts(pipeline, plan, records):
             return records
     if kinds:
         return []
-    return [record for record in generate_records(plan, _FEWEST) if _accepts(pipeline, plan, [record])]
+    return [
+        record
+        for record in generate_records(plan, _MIN_COMPARED_RECORDS)
+        if _accepts(pipeline, plan, [record])
+    ]
 
 
 def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
-    """Whether the transformers take the records; the last step is not asked, as it may need much time."""
+    """Whether the transformers accept the records; the last step is not run, because it may be slow."""
     try:
         rows = _make_table(plan, pipeline, records)
         for _, step in pipeline.steps[:-1]:
@@ -159,10 +163,10 @@ def _check_single_records(found: RecordClassifier, pipeline: Any, records: list[
     if found.decision.scheme == "calibrated":
         return
     scores = np.asarray(found.decision_function(_make_table(found.plan, pipeline, records)))
-    limit = _CLOSE * max(1.0, float(np.abs(scores).max(initial=0.0)))
+    limit = _TOLERANCE * max(1.0, float(np.abs(scores).max(initial=0.0)))
     for record, own in zip(records, scores, strict=True):
         one = found.score_one(record[0] if found.plan.whole else record)
-        if not np.allclose(one, own, rtol=_CLOSE, atol=limit):
+        if not np.allclose(one, own, rtol=_TOLERANCE, atol=limit):
             raise ValueError(
                 "score_one differs from decision_function on a record made for it: this is a bug in "
                 "unkernel, please report it"
@@ -170,7 +174,7 @@ def _check_single_records(found: RecordClassifier, pipeline: Any, records: list[
 
 
 def _make_table(plan: Plan, pipeline: Any, records: list[list[Any]]) -> Any:
-    """Records as the pipeline takes them: texts or dicts, a frame, or an array."""
+    """Convert records to the input of the pipeline: texts, dicts, a frame or an array."""
     if plan.whole:
         return [record[0] for record in records]
     if not plan.required:

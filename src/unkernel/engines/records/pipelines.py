@@ -1,4 +1,4 @@
-"""``compile`` of pipelines: the transformers become a plan, and the last step is compiled as any model is."""
+"""Compile pipelines: the transformers become a plan, the last step a compiled classifier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unkernel.records.plan import Plan
 
 @dataclass(frozen=True)
 class PipelineOptions:
-    """What ``compile`` was given for a pipeline."""
+    """Options of ``compile`` for pipelines."""
 
     sample: Any = None
     trie: Any = None
@@ -27,7 +27,7 @@ class PipelineOptions:
 def compile_pipeline(
     pipeline: Any, given: PipelineOptions, compile_model: Callable[..., Any]
 ) -> RecordClassifier:
-    """A classifier of records from a fitted pipeline.
+    """Compile a fitted pipeline into a classifier of records.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def compile_pipeline(
         check_answers(found, pipeline, given.sample)
     else:
         check_generated(found, pipeline)
-    found.cache_clear()  # nobody asked for these
+    found.cache_clear()  # of the records that were compared
     return found
 
 
 def _set_unknown_keys(plan: Plan, given: PipelineOptions) -> Plan:
-    """The plan, doing with keys that it does not know what was asked for."""
+    """Return the plan that ignores or refuses unknown keys, as given."""
     if given.ignores_unknown_keys:
         return plan
     if plan.whole:
@@ -76,7 +76,7 @@ def _encode_rows(plan: Plan, records: Any) -> Any:
 
 
 def _name_features(classifier: CompiledClassifier, plan: Plan) -> CompiledClassifier:
-    """The classifier, with the names of the plan's features."""
+    """Return the classifier with the feature names of the plan."""
     model = classifier.model
     origin = dict(model.origin) | {"feature_names": plan.feature_names}
     named = replace(model, origin=origin)

@@ -1,4 +1,4 @@
-"""Remembered answers: how often they were found."""
+"""The cache of scores: its size and its counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from unkernel._core import Engine
 
-_MOST_ROWS = 1 << 26
+_MAX_CACHED_ROWS = 1 << 26
 
 
 class CacheInfo(NamedTuple):
@@ -47,13 +47,13 @@ class CacheInfo(NamedTuple):
 
 
 def check_cache(rows: int | None) -> None:
-    """Raise a ``ValueError`` unless this is a number of rows to remember, or None."""
+    """Raise a ``ValueError`` unless this is a number of rows to cache, or None."""
     whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
-    if rows is not None and not (whole and 1 <= rows <= _MOST_ROWS):
-        raise ValueError(f"cache must be a whole number of rows from 1 to {_MOST_ROWS:,}, got {rows!r}")
+    if rows is not None and not (whole and 1 <= rows <= _MAX_CACHED_ROWS):
+        raise ValueError(f"cache must be a whole number of rows from 1 to {_MAX_CACHED_ROWS:,}, got {rows!r}")
 
 
 def get_cache_info(engine: Engine) -> CacheInfo:
-    """The numbers of an engine's cache; zeros where it has none."""
+    """Return the counts of an engine's cache; zeros if it has none."""
     counts: Any = engine.cache_counts()
     return CacheInfo(0, 0, 0, 0) if counts is None else CacheInfo(*counts)

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
-ENGINE = "engine."  # before the names of the tables in a file
-_MANY_SCORES = 1000  # classes one against one: rows are then classified some at a time
-_SCORES_AT_ONCE = 1 << 24
+ENGINE = "engine."  # prefix of the tables in files
+_MANY_SCORES = 1000  # rows of models with more scores are predicted in batches
+_MAX_SCORES_PER_BATCH = 1 << 24
 
 
 def _check_probabilities(self: CompiledClassifier) -> None:
@@ -98,7 +98,7 @@ class CompiledClassifier(CompiledEstimator):
 
     model: Model
     _parameter_names = ("model", "tables", "candidates", "cache")
-    _unchecked_file: str | None = None  # where the model is from, until all of it was looked at
+    _unchecked_file: str | None = None  # the file of a model that is not fully checked yet
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class CompiledClassifier(CompiledEstimator):
 
     @cached_property
     def _default_engine(self) -> str:
-        """The engine of a classifier that ``compile`` did not make."""
+        """Name of the engine of a classifier that ``compile`` did not make."""
         if self.tables is not None:
             return INT16 if self.tables.layout == INT16 else "expanded"
         return INT16 if find_int16_obstacle(self.model) is None else "expanded"
@@ -148,7 +148,7 @@ class CompiledClassifier(CompiledEstimator):
 
     @cached_property
     def _tables(self) -> Tables:
-        """Tables that can list conjunctions; made when first needed: a fit that is only saved needs none."""
+        """Tables that can list conjunctions; made at first use: a fit that is only saved needs none."""
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
         from unkernel.engines.tables import builders
@@ -156,7 +156,7 @@ class CompiledClassifier(CompiledEstimator):
         if isinstance(self.model, LinearModel):
             return builders.build_linear(self.model)
         if isinstance(self.model, KernelModel):
-            raise ValueError("a model of support vectors is made ready by unkernel.compile")
+            raise ValueError("a model of support vectors must be compiled by unkernel.compile")
         return builders.build_conjunctions(self.model, head=builders.default_head(self.model))
 
     @property
@@ -183,13 +183,13 @@ class CompiledClassifier(CompiledEstimator):
         return PrefixTrie(self._engine, limit, self._check_rows) if limit else None
 
     def _make_once(self, name: str, make: Callable[[], _Made]) -> _Made:
-        """Make a value when it is first needed. Threads that ask at the same time all get the same one."""
+        """Make a value at its first use. Threads that ask at the same time get the same value."""
         made: dict[str, _Made] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
 
     @property
     def _validated_model(self) -> Model:
-        """The model, after a look at all of it where loading left that out; may raise a ``FormatError``."""
+        """The model, fully checked; may raise a ``FormatError`` if loading left that for later."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
             self._unchecked_file = None
@@ -304,8 +304,8 @@ class CompiledClassifier(CompiledEstimator):
         return self.decision.choose(self._raw_scores(X, n_jobs, until_decided=self.decision.chooses_largest))
 
     def _predict_in_batches(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
-        """The classes of rows whose scores would not fit into memory together."""
-        step = max(1, _SCORES_AT_ONCE // self.model.n_scores)
+        """Predict rows whose scores would not fit into memory together."""
+        step = max(1, _MAX_SCORES_PER_BATCH // self.model.n_scores)
         parts = [
             self.decision.choose(self.score_csr(rows[begin : begin + step], thread_count(n_jobs)))
             for begin in range(0, max(rows.shape[0], 1), step)
@@ -341,7 +341,7 @@ class CompiledClassifier(CompiledEstimator):
         return scores
 
     def _check_rows(self, X: ArrayLike) -> CsrRows:
-        """X as canonical rows, with the columns that the model's rows have."""
+        """Return X as canonical rows with the columns of the model."""
         self._check_names(X)
         rows = check_rows(X)
         check_width(rows, self.n_features_in_, self.model.fixed_width)
@@ -421,7 +421,7 @@ class CompiledClassifier(CompiledEstimator):
         """
         return OneRowScorer(self._engine, self.decision)
 
-    # --- Remembered answers ---------------------------------------------------------------------------
+    # --- The cache of scores --------------------------------------------------------------------------
 
     def with_cache(self, rows: int | None) -> CompiledClassifier:
         """Return the same classifier with another cache of scores.
@@ -602,7 +602,7 @@ class CompiledClassifier(CompiledEstimator):
         return self._validated_model
 
     def _add_trie(self, tables: Tables) -> Tables:
-        """The tables, with the present state of the trie."""
+        """Return the tables with the present state of the trie."""
         if self.trie is None:
             return tables
         return replace(tables, arrays=remove_trie(tables.arrays) | export_trie(self._engine, self.trie.limit))

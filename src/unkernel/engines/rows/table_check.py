@@ -1,7 +1,7 @@
-"""Whether compiled tables answer as the model beside them: a file holds both, and could hold two models.
+"""Check that the compiled tables and the model in a file belong together.
 
-Some rows are scored by the engine and by the model's own sum. numpy is all that this needs. The rows are
-drawn anew each time, so that nobody can write a file that is right on these rows alone.
+Some rows are scored by the engine and by the sum of the model, with numpy alone. The rows are drawn anew each
+time, so that a forged file cannot be right on just these rows.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from unkernel.models.pair_coefficients import PairCoefficients
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_CLOSE = 1e-9  # how far scores may be from the model's own, relative to the sizes of what is added up
-_ROWS = 16
-_CONJUNCTIONS = 4  # that a row is made of
-_VECTORS = 8  # rows that are made of support vectors
-_MOST_NUMBERS = 1 << 22  # that are looked at together
+_TOLERANCE = 1e-9  # of scores, relative to the sum of the absolute summands
+_CONJUNCTION_ROWS = 16
+_CONJUNCTIONS_PER_ROW = 4
+_VECTOR_ROWS = 8  # made of support vectors
+_MAX_NUMBERS_AT_ONCE = 1 << 22
 
 
 class Row(NamedTuple):
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """The scores of a row, and the sums of the sizes of what they are made of, which rounding depends on."""
+    """Scores of a row, and the sums of their absolute summands, which bound the rounding errors."""
 
     scores: NDArray[np.float64]
     sizes: NDArray[np.float64]
@@ -52,14 +52,14 @@ def check_answers(model: Model, engine: Any, file: str, generator: np.random.Gen
 
 
 def _answers_alike(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
-    """Whether the scores of a row, among many and alone, are those of the model."""
+    """Whether the engine scores a row as the model does, in a batch and alone."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
         many: Any = np.asarray(engine.score(rows, 1))[0]
         one: Any = engine.one_row.score_one(row.columns, row.values.tolist())
     except ValueError:  # a score that is not finite
         return False
-    limit = _CLOSE * expected.sizes
+    limit = _TOLERANCE * expected.sizes
     return all((np.abs(np.ravel(found) - expected.scores) <= limit).all() for found in (many, one))
 
 
@@ -68,12 +68,12 @@ def _answers_alike(engine: Any, row: Row, expected: Sum, n_features: int) -> boo
 
 def _draw_rows(model: Model, generator: np.random.Generator) -> list[Row]:
     if isinstance(model, ConjunctionModel):
-        return [_draw_conjunctions(model, generator) for _ in range(_ROWS)]
+        return [_draw_conjunctions(model, generator) for _ in range(_CONJUNCTION_ROWS)]
     if isinstance(model, LinearModel):
         return [_draw_columns(model, generator)]
     if not model.n_support:
         return [_make_binary_row(np.empty(0, np.int64))]
-    return [_draw_vector(model, generator, whole=number % 2 == 0) for number in range(_VECTORS)]
+    return [_draw_vector(model, generator, whole=number % 2 == 0) for number in range(_VECTOR_ROWS)]
 
 
 def _make_binary_row(columns: NDArray[np.int64]) -> Row:
@@ -81,24 +81,24 @@ def _make_binary_row(columns: NDArray[np.int64]) -> Row:
 
 
 def _draw_conjunctions(model: ConjunctionModel, generator: np.random.Generator) -> Row:
-    """A row that has all features of some conjunctions."""
+    """Draw a row that has all features of some conjunctions."""
     if not len(model.keys):
         return _make_binary_row(np.empty(0, np.int64))
-    chosen = model.keys[generator.integers(len(model.keys), size=_CONJUNCTIONS)]
+    chosen = model.keys[generator.integers(len(model.keys), size=_CONJUNCTIONS_PER_ROW)]
     ranks = decode(chosen, model.degree, model.sets)
     return _make_binary_row(np.unique(model.columns[ranks[ranks >= 0]]).astype(np.int64))
 
 
 def _draw_columns(model: LinearModel, generator: np.random.Generator) -> Row:
-    """A row of many columns: one weight that is another changes the score."""
-    most = max(1, _MOST_NUMBERS // model.n_scores)
+    """Draw a row of many columns, so that any wrong weight among them changes the score."""
+    most = max(1, _MAX_NUMBERS_AT_ONCE // model.n_scores)
     first = int(generator.integers(max(1, model.n_features - most + 1)))
     columns = np.arange(first, min(first + most, model.n_features), dtype=np.int64)
     return Row(columns, generator.uniform(1.0, 2.0, len(columns)))
 
 
 def _draw_vector(model: KernelModel, generator: np.random.Generator, *, whole: bool) -> Row:
-    """A support vector, or half of one."""
+    """Draw a support vector, or half of one."""
     place = generator.integers(model.n_support)
     begin, end = model.vectors.indptr[place : place + 2]
     kept = np.ones(end - begin, bool) if whole else generator.random(end - begin) < 0.5
@@ -121,7 +121,7 @@ def _sum_model(model: Model, row: Row) -> Sum:
 
 def _sum_vectors(model: KernelModel, row: Row) -> Sum:
     vectors = model.vectors
-    step = max(1, vectors.shape[0] * _MOST_NUMBERS // max(vectors.nnz, 1))
+    step = max(1, vectors.shape[0] * _MAX_NUMBERS_AT_ONCE // max(vectors.nnz, 1))
     parts = [
         _compute_kernel_values(model.kernel, vectors[begin : begin + step], row)
         for begin in range(0, max(vectors.shape[0], 1), step)
@@ -134,7 +134,7 @@ def _sum_vectors(model: KernelModel, row: Row) -> Sum:
 
 
 def _compute_kernel_values(kernel: Kernel, vectors: CsrRows, row: Row) -> tuple[Any, Any]:
-    """The kernel's value for each vector, and the size of what rounding may change of it."""
+    """Compute the kernel value for each vector, and the size of its possible rounding error."""
     count, of_entry = vectors.shape[0], vectors.row_of_entry()
     places = np.minimum(np.searchsorted(row.columns, vectors.indices), max(len(row.columns) - 1, 0))
     shared = row.columns[places] == vectors.indices if len(row.columns) else np.zeros(vectors.nnz, bool)

@@ -31,10 +31,11 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
 
-_NEAR, _LARGE = 4e6, 32e6  # sizes of the dense table where only one is tried
-_MOST_SORTED = 64e6  # of the dense table below a trie
+_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # of the dense table if only one is tried
+_MAX_BYTES_BELOW_TRIE = 64e6  # of the dense table
 _MANY_WEIGHTS = 1_000_000  # for trained models of more weights, groups are tried first
-_HOPELESS = 10  # with more conjunctions per row and support vector, engines of support vectors are faster
+# With more conjunctions per row and support vector, engines of support vectors are faster.
+_MAX_CONJUNCTIONS_PER_VECTOR = 10
 _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
 _WITH_TRIE = ("expanded", "split", "pruned")
 
@@ -59,7 +60,7 @@ def try_candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -
 
 
 def _try_engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
-    """The engines that were asked for."""
+    """Try the engines that the options ask for."""
     if isinstance(subject, Machine):
         return _try_vector_engines(subject, bench)
     return _try_weight_engines(subject, bench)
@@ -79,7 +80,7 @@ def _try_vector_engines(machine: Machine, bench: Bench) -> Iterable[Trial]:
     if engine == "bitsliced":
         return [_try_bitsliced(machine, bench)]
     if engine == "int16":
-        return [_try_int16(machine.model, bench)]  # which says why it cannot
+        return [_try_int16(machine.model, bench)]  # raises an error that says why not
     return [_try_expansion(machine, bench)]
 
 
@@ -92,9 +93,11 @@ def _try_bitsliced(machine: Machine, bench: Bench) -> Trial:
 
 
 def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """The most promising first: without measuring, the first that fits is taken."""
-    hopeless = machine.count_conjunctions(bench.sample) > _HOPELESS * machine.model.n_support
-    if machine.expandable and not hopeless:
+    """Try the most promising engine first; without measuring, the first that fits is taken."""
+    is_hopeless = (
+        machine.count_conjunctions(bench.sample) > _MAX_CONJUNCTIONS_PER_VECTOR * machine.model.n_support
+    )
+    if machine.expandable and not is_hopeless:
         search = LayoutSearch(bench, _make_expander(machine, bench))
         if is_large(machine):
             yield from _try_groups(machine, bench, search)
@@ -106,14 +109,14 @@ def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _measure_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """In the order in which the time of one helps to choose the next."""
+    """Measure engines in the order in which one time helps to choose the next."""
     yield _try_inverted(machine, bench)
     if machine.binary:
         yield _try_bitsliced(machine, bench)
     if not machine.expandable:
         return
     per_row = machine.count_conjunctions(bench.sample)
-    if per_row > _HOPELESS * machine.model.n_support:
+    if per_row > _MAX_CONJUNCTIONS_PER_VECTOR * machine.model.n_support:
         note = (
             f"not tried: a row has {per_row:,.0f} conjunctions, the model {machine.model.n_support:,} vectors"
         )
@@ -151,7 +154,7 @@ def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterator[Trial]:
-    """For large models: features are rare unless they are grouped or next to those."""
+    """Try groups for a large model: features are rare unless they are grouped or next to those."""
     ordered = np.sort(machine.frequencies)[::-1]
     for ranks in GROUPED_RANKS:
         if ranks < len(ordered) and not search.is_late():
@@ -160,11 +163,16 @@ def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterato
 
 
 def _try_expansion(machine: Machine, bench: Bench) -> Trial:
-    """The one expansion that was asked for by name."""
+    """Try the one expansion that was asked for by name."""
     engine, options = bench.options.engine, bench.options
     _check_expansion(machine, engine)
     below = machine.rare_below(options.rare) if engine == "split" else 0
-    head = Head(min(_LARGE if machine.occurrences() > _LARGE / 8 else _NEAR, bench.memory))
+    head = Head(
+        min(
+            _LARGE_TABLE_BYTES if machine.occurrences() > _LARGE_TABLE_BYTES / 8 else _SMALL_TABLE_BYTES,
+            bench.memory,
+        )
+    )
     if engine == "split" and is_large(machine):
         head = list_heads_beside_groups(machine, below, bench.memory)[0]
     candidate = Candidate(engine, below, float(head.nbytes), grouped=head.grouped, exact=engine != "pruned")
@@ -196,7 +204,7 @@ def _check_expansion(machine: Machine, engine: str) -> None:
 
 
 def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
-    """Note what the approximation costs: how many labels of the sample agree with the exact model."""
+    """Note the cost of the approximation: how many labels of the sample agree with the exact model."""
     if trial.tables is None:
         return trial
     if sample.shape[0] == 0:
@@ -218,7 +226,7 @@ def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
 
 
 def _try_weight_engines(model: Weights, bench: Bench) -> Iterable[Trial]:
-    """The weights are given; the engines differ in how they are laid out."""
+    """Try engines for a model of weights; they differ in the layout of the weights."""
     engine = bench.options.engine
     if engine not in ("auto", "expanded", "int16"):
         raise ValueError(
@@ -236,7 +244,7 @@ def _try_int16(model: KernelModel | Weights, bench: Bench) -> Trial:
 
 
 def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial]:
-    """With nothing to measure on, only the first layout that fits."""
+    """Try layouts of weights; without a sample to measure on, only the first that fits."""
 
     def make(_: int, head: Head) -> Tables:
         return builders.build_conjunctions(
@@ -273,9 +281,9 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
 def _try_tries(
     subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench
 ) -> Iterator[Trial]:
-    """Prefix tries around the fastest engine, or around an expansion where that engine can have none."""
+    """Try prefix tries around the fastest engine, or around an expansion if that engine can have none."""
     best = _choose_trie_base(subject, fastest, bench)
-    size = min(max(best.head_bytes, _NEAR), _MOST_SORTED, bench.memory)
+    size = min(max(best.head_bytes, _SMALL_TABLE_BYTES), _MAX_BYTES_BELOW_TRIE, bench.memory)
     base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
     bench.options.on_progress(f"{base.engine} by frequency")
     try:
@@ -291,7 +299,7 @@ def _try_tries(
 
 
 def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, bench: Bench) -> Candidate:
-    """The fastest candidate, or the one of the same model that can have a trie."""
+    """Return the fastest candidate, or the candidate of the same model that can have a trie."""
     if fastest is None:
         return Candidate("expanded")
     if fastest.engine in _WITH_TRIE:
@@ -302,7 +310,7 @@ def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, ben
 
 
 def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
-    """Tables whose ranks go by frequency, as a prefix trie needs them."""
+    """Build tables with ranks ordered by frequency, as a prefix trie needs them."""
     threads = bench.options.threads
     if isinstance(subject, ConjunctionModel) and subject.sets:
         return builders.build_conjunctions(subject, head=head, threads=threads)
@@ -323,7 +331,7 @@ def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate,
 
 
 def _try_trie_sizes(tables: Tables, base: Candidate, rows: Any, bench: Bench) -> Iterator[Trial]:
-    """One trie of the number of nodes that was asked for, or several: grown once, then pruned."""
+    """Try one trie of the given number of nodes, or several sizes: grown once, then pruned."""
     engine, options = tables.engine(), bench.options
     limit = options.trie_nodes or _TRIE_SIZES[0]
     options.on_progress(f"{describe(base)}, growing a trie")

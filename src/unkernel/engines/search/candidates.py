@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from unkernel.engines.search.options import CompileOptions
     from unkernel.engines.tables.compiled_tables import Tables
 
-_MEASURED_SECONDS = 0.02  # of scoring, per candidate and repetition
+_SECONDS_PER_REPETITION = 0.02
 _REPETITIONS = 5
-_WHILE_BUILT = 2.5  # times the memory of the tables may be in use while they are put together
-_SMALL = float(1 << 20)  # bytes that are not worth an estimate
-_NEWER = ("grouped", "trie_nodes")  # fields that the first files did not have
+_MAX_BUILD_RATIO = 2.5  # of the memory while tables are built to that of the tables
+_NEGLIGIBLE_BYTES = float(1 << 20)
+_ADDED_FIELDS = ("grouped", "trie_nodes")  # missing in the first files
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Candidate:
             If the JSON object is not a candidate.
         """
         types = {field.name: type(field.default) for field in fields(cls) if field.name != "engine"}
-        if not isinstance(stored, dict) or {*stored, *_NEWER} != {*types, "engine"}:
+        if not isinstance(stored, dict) or {*stored, *_ADDED_FIELDS} != {*types, "engine"}:
             raise ValueError("the table of candidate engines is damaged")
         for name, value in stored.items():
             kind = types.get(name, str)
@@ -135,7 +135,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Where candidates are built and measured.
+    """Builds and measures candidates.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ class Bench:
         """Build and measure a candidate, or note why that was not possible."""
         self.options.on_progress(describe(candidate))
         try:
-            with file_memory_limit.limit_tables(_WHILE_BUILT * self.memory + _SMALL):
+            with file_memory_limit.limit_tables(_MAX_BUILD_RATIO * self.memory + _NEGLIGIBLE_BYTES):
                 tables = make()
                 engine = tables.engine()
         except MemoryError:
@@ -175,12 +175,12 @@ class Bench:
 
 
 def describe(candidate: Candidate) -> str:
-    """A candidate in a few words."""
+    """Describe a candidate in a few words."""
     return ", ".join(filter(None, (candidate.engine, describe_layout(candidate))))
 
 
 def describe_layout(candidate: Candidate) -> str:
-    """How the engine of a candidate was laid out."""
+    """Describe the layout of a candidate's engine."""
     parts = [f"rare < {candidate.rare:,}"] if candidate.rare else []
     if candidate.head_bytes:
         parts.append(f"dense {candidate.head_bytes / 1e6:.3g} MB")
@@ -193,8 +193,8 @@ def describe_layout(candidate: Candidate) -> str:
     return ", ".join(parts)
 
 
-def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float:
-    """Microseconds per row on one thread: the best of a few runs, on as many rows as the time allows."""
+def measure(engine: Any, rows: Any, seconds: float = _SECONDS_PER_REPETITION) -> float:
+    """Measure microseconds per row on one thread: the best of a few runs, on as many rows as time allows."""
     if rows is None or rows.shape[0] == 0:
         return -1.0
     count = min(16, rows.shape[0])
@@ -210,7 +210,7 @@ def measure(engine: Any, rows: Any, seconds: float = _MEASURED_SECONDS) -> float
 
 
 def _time_scoring(engine: Any, rows: Any) -> float:
-    """Of all threads: many rows are scored on another one, while this one waits for signals."""
+    """Return the CPU time of all threads, because the core scores many rows on a thread of its own."""
     begin = time.process_time()
     engine.score(rows, 1)
     return time.process_time() - begin
@@ -218,14 +218,14 @@ def _time_scoring(engine: Any, rows: Any) -> float:
 
 @dataclass(frozen=True)
 class Choice:
-    """All trials, and the fastest of them; None where nothing fits into the memory."""
+    """All trials, and the fastest of them; None if nothing fits into the memory."""
 
     trials: list[Trial]
     fastest: Trial | None
 
 
 def choose(trials: Iterable[Trial], *, trie_required: bool = False) -> Choice:
-    """Take the fastest, the first of equally fast ones; only its tables are kept, since all may be large."""
+    """Choose the fastest trial, the first if several are equal; only its tables are kept, to save memory."""
     kept: list[Trial] = []
     best: int | None = None
     for trial in trials:

@@ -15,9 +15,9 @@ from unkernel.engines.tables.compiled_tables import Tables
 
 MakeTables = Callable[[int, Head], Tables]  # from the border of rare features, and the dense part
 
-_HEADS = (1e6, 10e6, 100e6)  # sizes of the dense table in bytes
-_RARE = (8, 32, 128)  # features of fewer support vectors than this are rare
-_FUSED = (4, 6)
+_DENSE_BYTES = (1e6, 10e6, 100e6)  # sizes of the dense table
+_RARE_BORDERS = (8, 32, 128)  # features of fewer support vectors are rare
+_FUSED_COUNTS = (4, 6)
 # By degree: the number of features to group and the bytes of their sums, the most promising first.
 _GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
 # How many ranks have weights of their own beside groups; the others are left to the support vectors.
@@ -38,12 +38,12 @@ class LayoutSearch:
         self._began = time.process_time()  # CPU time: other processes on the machine do not count
 
     def is_late(self) -> bool:
-        """Whether so much time has passed that the remaining gain is not worth waiting for."""
+        """Whether the remaining gain is not worth more time."""
         return self._bench.is_timed and time.process_time() - self._began > _PATIENCE_SECONDS
 
     def try_layouts(self, borders: list[int], fused: list[int]) -> Iterator[Trial]:
         """Vary the border of rare features; for the two fastest, the dense part; then the fused features."""
-        heads = [size for size in _HEADS if size <= self._bench.memory] or [self._bench.memory]
+        heads = [size for size in _DENSE_BYTES if size <= self._bench.memory] or [self._bench.memory]
         if self.is_late():  # a large model is fastest with a large dense part
             heads = heads[-1:]
         for border in borders:
@@ -56,7 +56,7 @@ class LayoutSearch:
                 yield from self.try_layout(border, Head(self.find_fastest_head(border).nbytes, count))
 
     def try_several(self, rare: int, heads: list[Head]) -> Iterator[Trial]:
-        """Try the first, and the others while there is time."""
+        """Try the first layout, and the others while there is time."""
         for tried, head in enumerate(heads):
             if not tried or not self.is_late():
                 yield from self.try_layout(rare, head)
@@ -76,23 +76,23 @@ class LayoutSearch:
         yield trial
 
     def find_fastest_borders(self, count: int) -> list[int]:
-        """The borders of the fastest trials, the fastest first."""
+        """Return the borders of the fastest trials, the fastest first."""
         order = sorted(self._seconds, key=lambda tried: (tried[1].grouped > 0, self._seconds[tried]))
         return list(dict.fromkeys(rare for rare, _ in order))[:count]
 
     def find_fastest_head(self, rare: int) -> Head:
-        """The dense part of the fastest trial with that border."""
+        """Return the dense part of the fastest trial with that border."""
         tried = [(seconds, head) for (border, head), seconds in self._seconds.items() if border == rare]
         return min(tried, key=lambda pair: pair[0])[1]
 
 
 def largest_head(memory: float) -> Head:
-    """The largest dense part that is tried within the memory."""
-    return Head(min(_HEADS[-1], memory))
+    """Return the largest dense part that is tried within the memory."""
+    return Head(min(_DENSE_BYTES[-1], memory))
 
 
 def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
-    """Groups of several sizes beside a dense table of `dense` bytes, the most promising first."""
+    """List groups of several sizes beside a dense table of `dense` bytes, the most promising first."""
     return [
         Head(min(dense, memory), grouped=features, sum_bytes=min(sum_bytes, memory / 2))
         for features, sum_bytes in _GROUPED[degree]
@@ -100,14 +100,14 @@ def list_grouped_heads(degree: int, dense: float, memory: float) -> list[Head]:
 
 
 def list_heads_beside_groups(machine: Machine, border: int, memory: float) -> list[Head]:
-    """Groups, and a dense table of the features that are not below the border."""
+    """List groups beside a dense table of the features that are not rare."""
     degree = machine.model.kernel.degree
     common = int((machine.frequencies >= border).sum())
     return list_grouped_heads(degree, dense_bytes(common, degree, machine.model.n_scores), memory)
 
 
 def dense_bytes(ranks: int, degree: int, scores: int) -> float:
-    """The size of a dense table of these ranks, at most of those that are used beside groups."""
+    """Return the size of a dense table of these ranks, at most of those that are used beside groups."""
     return 8.0 * scores * builders.count_dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 
@@ -118,15 +118,15 @@ def is_large(machine: Machine) -> bool:
 
 
 def list_fused_counts(fusable: bool, used: int) -> list[int]:
-    """The numbers of fused features to try."""
-    return [count for count in _FUSED if fusable and count < used]
+    """List the numbers of fused features to try."""
+    return [count for count in _FUSED_COUNTS if fusable and count < used]
 
 
 def list_rare_borders(machine: Machine, rare: float) -> list[int]:
-    """Numbers of support vectors below which a feature is not expanded; 0 expands all."""
+    """List the numbers of support vectors below which a feature is not expanded; 0 expands all."""
     if not machine.sets:
         return [0]
-    several = {below for below in (*_RARE, machine.rare_below(rare)) if below > 1}
+    several = {below for below in (*_RARE_BORDERS, machine.rare_below(rare)) if below > 1}
     least = int(machine.frequencies.min()) if len(machine.frequencies) else 0
     tried = sorted(below for below in several if below > least)
     return tried if tried and machine.occurrences() > _MOST_OCCURRENCES else [0, *tried]

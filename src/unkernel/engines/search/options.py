@@ -14,8 +14,8 @@ from unkernel.engines.tables.prefix_trie import check_limit
 ENGINES = ("auto", "inverted", "bitsliced", "expanded", "pruned", "split", "int16")
 WITHOUT_TRIE = ("inverted", "bitsliced", "int16")
 
-_SHARE_OF_MEMORY = 4  # by default, tables may take a quarter of the free memory
-_DEFAULT_MEMORY = 1e9  # where the system does not say how much is free
+_DEFAULT_MEMORY_SHARE = 0.25  # of the free memory
+_DEFAULT_MEMORY_BYTES = 1e9  # if the system does not say how much is free
 
 UNKNOWN_KEYS = ("ignore", "error")
 
@@ -24,7 +24,7 @@ OnProgress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """What the caller of ``compile`` asked for.
+    """Options of ``compile``.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class CompileOptions:
     memory : float
         Bytes that the tables may take.
     trie_nodes : int or None
-        The size of the trie to keep; None measures several sizes and keeps one only where it pays.
+        Number of nodes of the trie; None measures several sizes and keeps the fastest, if it pays.
     measure : bool
-        Whether the choice is by measured time; if not, it is by rules.
+        Whether to choose by measured time instead of by rules.
     cache : int or None
-        The number of rows whose answers are remembered.
+        Number of rows whose scores are cached.
     threads : int
         Threads for building.
     on_progress : callable
@@ -72,7 +72,7 @@ def check_options(engine: str, rare: float, threshold: float | None) -> None:
 
 
 def check_unknown_keys(unknown_keys: str, *, is_pipeline: bool) -> None:
-    """Raise a ``ValueError`` unless this is something to do with keys that a model does not know."""
+    """Raise a ``ValueError`` for an unknown value, or if the model has no keys."""
     if unknown_keys not in UNKNOWN_KEYS:
         raise ValueError(f"unknown_keys must be one of {', '.join(UNKNOWN_KEYS)}, got {unknown_keys!r}")
     if unknown_keys == "error" and not is_pipeline:
@@ -100,14 +100,14 @@ def check_tree_options(options: CompileOptions, sample: Any, trie: Any) -> None:
     if options.engine != "auto" or sample is not None or trie is not None:
         raise ValueError("models of trees have one engine: leave out engine, sample and trie")
     if options.cache is not None:
-        raise ValueError("models of trees remember no answers: leave out cache")
+        raise ValueError("models of trees have no cache: leave out cache")
 
 
 def parse_memory(memory: int | str | None) -> float:
-    """The number of bytes that tables may take."""
+    """Return the number of bytes that tables may take."""
     if memory is None:
         free = available_bytes()
-        return free / _SHARE_OF_MEMORY if free else _DEFAULT_MEMORY
+        return _DEFAULT_MEMORY_SHARE * free if free else _DEFAULT_MEMORY_BYTES
     if isinstance(memory, str):
         return parse_bytes(memory)
     if isinstance(memory, bool) or not memory > 0:

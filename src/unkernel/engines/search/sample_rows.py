@@ -13,20 +13,20 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel, model_ro
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_LEFT_OUT = 10  # of the rows for a trie, one in this many is measured on instead
+_HELD_OUT_STEP = 10  # one row in this many is measured instead of put into the trie
 _MOST_SAMPLE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
 class MeasuredRows:
-    """Canonical CSR rows: `sample` is scored by every candidate, `trie` is what tries grow from."""
+    """Canonical CSR rows: every candidate scores `sample`, tries grow from `trie`."""
 
     sample: Any = None
     trie: Any = None
 
 
 def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
-    """The rows that were given; without a sample, some of the rows for the trie, or the support vectors.
+    """Choose the given rows or, without a sample, some rows of the trie or the support vectors.
 
     Models of weights have no rows of their own: without any given, nothing is measured.
     """
@@ -47,23 +47,27 @@ def choose_rows(model: Model, sample: Any, trie: Any) -> MeasuredRows:
 
 
 def _read_rows(given: Any, model: Model) -> Any:
-    """The rows of an array, a matrix or a file, with the model's columns."""
+    """Return the rows of an array, a matrix or a file, with the model's columns."""
     if isinstance(given, str | os.PathLike):
         return canonical_rows(model_rows.read_for(model, given).X)
     return model_rows.check_model_rows(given, model.n_features, model.fixed_width)
 
 
 def _hold_out(given: Any) -> tuple[Any, Any]:
-    """Rows to grow a trie from, and others to measure it on."""
+    """Divide rows into those to grow a trie from and those to measure it on."""
     if given.shape[0] < 2:
-        raise ValueError("trie needs at least 2 rows, to grow from and to measure on; or give a sample")
+        raise ValueError("trie needs at least 2 rows, one to grow from and one to measure; or give a sample")
     places = np.arange(given.shape[0])
-    out = places % _LEFT_OUT == _LEFT_OUT // 2 if len(places) >= _LEFT_OUT else places == len(places) - 1
+    out = (
+        places % _HELD_OUT_STEP == _HELD_OUT_STEP // 2
+        if len(places) >= _HELD_OUT_STEP
+        else places == len(places) - 1
+    )
     return given[~out], given[out]
 
 
 def _thin_out(given: Any) -> Any:
-    """At most as many rows as are worth measuring, spread over all."""
+    """Return as many rows as are worth measuring, evenly spaced."""
     if given.shape[0] <= _MOST_SAMPLE_ROWS:
         return given
     chosen = np.linspace(0, given.shape[0] - 1, _MOST_SAMPLE_ROWS).astype(np.int64)

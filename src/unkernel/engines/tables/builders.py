@@ -32,25 +32,25 @@ Model = KernelModel | LinearModel | ConjunctionModel
 LARGEST_EXPANDED_DEGREE = 4
 # A feature that more than 1/32 of the support vectors have takes less memory as bits than as a list.
 _BITS_FROM_SHARE = 32
-# Above this value of gamma s^2, the rounding errors of the squares become visible in kernel values.
+# Above this value of gamma s^2, rounding errors of the squares are visible in kernel values.
 _FAR_FROM_ZERO = 1e3
-_NEAR_BYTES = 4_000_000  # a dense table up to this size is always worth its memory
-_WHOLE_PAIRS = 0.75  # features whose blocks have more of the pairs than this have one weight per pair
-_SPARSE_FOLD = 16.0  # the dense table may be this many times as large as the weights
+_SMALL_TABLE_BYTES = 4_000_000  # a dense table up to this size is always worth its memory
+_WHOLE_PAIRS_SHARE = 0.75  # features whose blocks cover a larger share of the pairs store all pairs
+_MAX_DENSE_RATIO = 16.0  # of the dense table to the weights
 
 
 def check_precomputed(model: Any) -> Any:
-    """The model; a ``ValueError`` if its kernel is precomputed, and so unknown."""
+    """Return the model; raise a ``ValueError`` if its kernel is precomputed and therefore unknown."""
     if isinstance(model, KernelModel) and model.kernel.name == "precomputed":
         raise ValueError(
-            "a model with a precomputed kernel cannot be compiled: the file does not say how kernel values "
-            "come about; train with one of the other kernels"
+            "a model with a precomputed kernel cannot be compiled, because the kernel is unknown; train with "
+            "one of the other kernels"
         )
     return model
 
 
 def simplify(model: Model) -> Model:
-    """A kernel model whose kernel is linear or constant as a ``LinearModel``; other models unchanged."""
+    """Convert a model with a linear or constant kernel to a ``LinearModel``; return others unchanged."""
     if not isinstance(model, KernelModel):
         return model
     kernel = check_precomputed(model).kernel
@@ -77,7 +77,7 @@ def simplify(model: Model) -> Model:
 
 
 def simplify_for_engine(model: Model, engine: str) -> Model:
-    """The simplified model, unless the engine asked for needs the support vectors."""
+    """Simplify the model, unless the engine needs the support vectors."""
     form: Model = simplify(model) if engine in ("auto", "expanded") else check_precomputed(model)
     return form
 
@@ -99,7 +99,7 @@ class Head:
         Ranks go by frequency, as a prefix trie wants it; nothing is fused or grouped then.
     """
 
-    nbytes: float = _NEAR_BYTES
+    nbytes: float = _SMALL_TABLE_BYTES
     fused: int = 0
     grouped: int = 0
     sum_bytes: float = 0.0
@@ -144,7 +144,7 @@ class Machine:
 
     @cached_property
     def by_class(self) -> Machine:
-        """The same machine; one against one, its vectors by class, where that saves zeros."""
+        """The machine with its vectors grouped by class, if it is one against one and that saves zeros."""
         model = self.model
         if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
             return self
@@ -168,11 +168,11 @@ class Machine:
         return kernel.name == "polynomial" and 1 <= kernel.degree <= LARGEST_EXPANDED_DEGREE
 
     def occurrences(self) -> float:
-        """The number of conjunctions in all support vectors; repeats count, so it is an upper bound."""
+        """Return an upper bound of the number of conjunctions in all support vectors; repeats count."""
         return float(self._count_conjunctions(np.diff(self.offsets)).sum())
 
     def count_conjunctions(self, rows: Any) -> float:
-        """The average number of conjunctions per row."""
+        """Return the average number of conjunctions per row."""
         return float(self._count_conjunctions(np.diff(rows.indptr)).mean()) if rows.shape[0] else 0.0
 
     def _count_conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
@@ -187,12 +187,12 @@ class Machine:
         return total
 
     def rare_below(self, rare: float) -> int:
-        """The number of support vectors that makes a feature common; `rare` is this number, or a share."""
+        """Return the least number of support vectors of a common feature; `rare` may be a share."""
         return int(np.ceil(rare * self.model.n_support)) if rare < 1 else int(min(rare, 2**32 - 1))
 
 
 def kernel_parameters(model: KernelModel) -> dict[str, Any]:
-    """The kernel parameters of engines that keep the support vectors."""
+    """Return the kernel parameters of engines that keep the support vectors."""
     kernel = model.kernel
     return {
         "kernel": kernel.name,
@@ -212,9 +212,9 @@ def build_expanded(
     threads: int = 1,
     sets: bool | None = None,
 ) -> Tables:
-    """Weights for all conjunctions (``expanded``), for common (``split``) or heavy ones (``pruned``).
+    """Build weights of all conjunctions (``expanded``), common ones (``split``) or heavy ones (``pruned``).
 
-    `sets` is what the machine says, unless only rows of ones will be asked about.
+    `sets` defaults to the machine's own; it may be set if only rows of ones will be scored.
     """
     model, kernel = machine.model, machine.model.kernel
     sets = machine.sets if sets is None else sets
@@ -242,7 +242,7 @@ def build_expanded(
 
 
 def build_inverted(machine: Machine) -> Tables:
-    """For each feature, the support vectors that have it."""
+    """Build, for each feature, the list of support vectors that have it."""
     machine = machine.by_class
     vectors = machine.model.n_support
     whole = _choose_whole_columns(machine)
@@ -266,7 +266,7 @@ def build_inverted(machine: Machine) -> Tables:
 
 
 def build_bitsliced(machine: Machine) -> Tables:
-    """For each frequent feature one bit per support vector, for the others lists of support vectors."""
+    """Build one bit per support vector for each frequent feature, and lists for the others."""
     if not machine.binary:
         raise ValueError(
             "the bitsliced engine needs support vectors whose values are all 1; use engine='inverted'"
@@ -298,13 +298,13 @@ def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
 
 
 def build_pairs(model: KernelModel) -> Tables:
-    """For each feature and class, the weights in the pairs of that class; for some features in all pairs."""
+    """Build, per feature and class, the weights in the pairs of that class; some features list all pairs."""
     coefficients = model.coefficients
     assert isinstance(coefficients, PairCoefficients)
     columns, classes, blocks = _compute_pair_blocks(model.vectors, coefficients)
     used, first, counts = np.unique(columns, return_index=True, return_counts=True)
     scores, others = coefficients.shape[1], coefficients.n_classes - 1
-    dense = counts * others >= _WHOLE_PAIRS * scores
+    dense = counts * others >= _WHOLE_PAIRS_SHARE * scores
     file_memory_limit.claim(8.0 * int(dense.sum()) * scores, "the weights of all pairs of classes")
     whole = np.zeros((int(dense.sum()), scores))
     for row, (begin, count) in enumerate(zip(first[dense], counts[dense], strict=True)):
@@ -326,7 +326,7 @@ def build_pairs(model: KernelModel) -> Tables:
 def _compute_pair_blocks(
     vectors: CsrRows, coefficients: PairCoefficients
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """The weights of each feature in the pairs of each class that has it: by feature, then by class."""
+    """Compute the weights of each feature in the pairs of each class, ordered by feature, then class."""
     columns, classes, blocks = [], [], []
     for code, own in coefficients.by_class():
         used = distinct(vectors[own].indices)
@@ -339,7 +339,7 @@ def _compute_pair_blocks(
 
 
 def _order_first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Ranks with the chosen columns first, and the order of the entries by rank, then support vector."""
+    """Return ranks with the chosen columns first, and the order of entries by rank, then support vector."""
     ranks = np.argsort(~chosen, kind="stable")
     rank_of = np.empty(len(ranks), np.int64)
     rank_of[ranks] = np.arange(len(ranks))
@@ -347,7 +347,7 @@ def _order_first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[n
 
 
 def _choose_whole_columns(machine: Machine) -> NDArray[np.bool_]:
-    """Columns that take less memory, or give more accurate distances, when their zeros are stored."""
+    """Choose columns that take less memory, or give more accurate distances, when zeros are stored."""
     vectors = machine.model.vectors
     if machine.binary:
         return np.zeros(len(machine.used), bool)
@@ -378,7 +378,7 @@ def _compute_begins(counts: NDArray[Any]) -> NDArray[np.uint32]:
 
 
 def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vectors: int) -> NDArray[np.uint64]:
-    """One row of bits per rank, padded to blocks of 512."""
+    """Pack one row of bits per rank, padded to blocks of 512."""
     words = (vectors + 511) // 512 * 8
     bits = np.zeros(frequent * words, np.uint64)
     place = ranks.astype(np.int64) * words + holders // 64
@@ -387,7 +387,7 @@ def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vector
 
 
 def build_linear(model: LinearModel) -> Tables:
-    """Weights of single features; those that are all zero are left out."""
+    """Build the weights of single features; those that are all zero are left out."""
     used = np.flatnonzero(model.weights.any(axis=1))
     # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
     return _arrange(
@@ -406,7 +406,7 @@ def build_linear(model: LinearModel) -> Tables:
 def build_conjunctions(
     model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1
 ) -> Tables:
-    """The weights of a trained model; groups of features are found from the rows of the sample."""
+    """Build tables of a trained model's weights; features are grouped by the rows of the sample."""
     return _arrange(
         _parameters(model),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
@@ -427,16 +427,16 @@ def _parameters(model: ConjunctionModel) -> dict[str, Any]:
 
 
 def default_head(model: ConjunctionModel) -> Head:
-    """All conjunctions in the dense table where it is not much larger than a sparse one, else a small table.
+    """Return a head for all conjunctions if it is not much larger than a sparse table, else a small one.
 
     A small model gets a small one: parsers have dozens of them.
     """
     sparse = float(len(model.keys)) * (12 + 8 * len(model.intercept))
-    return Head(nbytes=max(sparse, min(_NEAR_BYTES, _SPARSE_FOLD * sparse)))
+    return Head(nbytes=max(sparse, min(_SMALL_TABLE_BYTES, _MAX_DENSE_RATIO * sparse)))
 
 
 def count_dense_entries(ranks: int, degree: int) -> int:
-    """The number of sets of at most `degree` out of `ranks` features, including the empty set."""
+    """Count the sets of at most `degree` out of `ranks` features, including the empty set."""
     return sum(math.comb(ranks, size) for size in range(degree + 1))
 
 
@@ -453,7 +453,7 @@ class HeadLayout:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the core leaves out of an expansion: rare features, light conjunctions, too large tables."""
+    """Limits of an expansion: rare features, light conjunctions and too large tables are left out."""
 
     rare_below: int
     threshold: float
@@ -494,7 +494,7 @@ def _arrange(
 
 
 def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
-    """What :func:`arrange` takes: the dense table; and twice, while it is put together, the rest."""
+    """Estimate the memory of :func:`arrange`: the dense table, and twice the rest while it is built."""
     scores, used = len(weights.intercept), len(weights.columns)
     dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))
     return dense + 2.0 * (8 * scores * max(used - layout.ranks, 0) + len(weights.keys) * (24 + 8 * scores))

@@ -56,13 +56,13 @@ class ConjunctionWeights:
 
     @classmethod
     def of(cls, columns: Any, keys: Any, weights: Any, intercept: Any, n_features: int) -> ConjunctionWeights:
-        """With weights of any shape."""
+        """Make weights from arrays of any shape."""
         columns, keys, intercept = (np.ascontiguousarray(array) for array in (columns, keys, intercept))
         return cls(columns, keys, np.ascontiguousarray(weights).reshape(-1), intercept, int(n_features))
 
 
 def make_map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What makers of conjunction engines are given of the parameters in a file."""
+    """Make the arguments of conjunction engines from the parameters in a file."""
     feature_map = FeatureMap(
         degree=parameters["degree"],
         kind=parameters["map"],
@@ -89,7 +89,7 @@ def _make_int16_engine(arrays: dict[str, Any], **parameters: Any) -> Engine:
 
 
 def _estimate_int16_bytes(used: int, keys: int, scores: int) -> float:
-    """What the engine takes: the dense pairs, single features with their swings, the other pairs."""
+    """Estimate the memory of the engine: dense pairs, single features with their swings, other pairs."""
     few = (1 << 18) / (2 * max(scores, 1))
     dense = min(max(2.0 * keys, few), used * (used + 1) / 2)
     return 2.0 * scores * (dense + keys + used) + 8.0 * used + 32.0 * keys
@@ -122,11 +122,11 @@ class Tables:
     layout : str
         ``"conjunctions"``, ``"inverted"``, ``"bitsliced"``, ``"pairs"`` or ``"int16"``.
     parameters : dict
-        The kernel's, and how conjunctions are counted.
+        Parameters of the kernel and of conjunctions.
     numbers : dict
         Where zones of the arrays begin.
     arrays : dict of arrays
-        In memory, or mapped from a file.
+        In memory or mapped from a file.
     """
 
     layout: str
@@ -163,13 +163,13 @@ class Tables:
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
-        """The heaviest conjunctions in the tables, and how many there are of each size."""
+        """Return the heaviest conjunctions in the tables, and how many there are of each size."""
         return dict(
             list_heaviest({**self.arrays, **self.numbers}, **make_map_arguments(self.parameters), top=top)
         )
 
     def to_json(self) -> dict[str, Any]:
-        """All but the arrays."""
+        """Return everything but the arrays."""
         return {"layout": self.layout, "parameters": self.parameters, "numbers": self.numbers}
 
     @classmethod

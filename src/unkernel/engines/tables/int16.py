@@ -13,7 +13,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 
 def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
-    """Why the ``int16`` engine cannot hold a model, as the end of a sentence; None where it can."""
+    """Return why the ``int16`` engine cannot hold a model, as the end of a sentence; None if it can."""
     if isinstance(model, KernelModel):
         return "weights of pairs, and this model has support vectors"
     if isinstance(model, LinearModel):
@@ -30,9 +30,9 @@ def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> 
 
 
 def build_int16(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bool = False) -> Tables:
-    """What the ``int16`` engine reads; a ``ValueError`` where it cannot hold the model.
+    """Build the tables of the ``int16`` engine; a ``ValueError`` if it cannot hold the model.
 
-    Give ``fits=True`` where ``find_int16_obstacle`` has found none: looking at all weights takes time.
+    ``fits=True`` skips :func:`find_int16_obstacle`, which looks at all weights.
     """
     obstacle = None if fits else find_int16_obstacle(model)
     if obstacle is not None:

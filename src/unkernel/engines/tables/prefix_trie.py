@@ -20,13 +20,13 @@ SAVINGS = ("counted", "entries")
 _ARRAYS = ("first_child", "ranks", "counts", "sums")
 _PREFIX = "trie_"
 _LIMIT = _PREFIX + "limit"
-_MOST_NODES = (1 << 31) - 1
+_MAX_NODES = (1 << 31) - 1
 
-Check = Callable[[ArrayLike], Any]  # rows of any kind become CSR, or a ValueError
+Check = Callable[[ArrayLike], Any]  # converts rows of any kind to CSR, or raises a ValueError
 
 
 def export_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
-    """The arrays of an engine's trie, as tables hold them; none where it has no trie."""
+    """Return the arrays of an engine's trie, as tables hold them; empty if it has no trie."""
     trie: Any = engine.trie()
     if trie is None:
         return {}
@@ -35,7 +35,7 @@ def export_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
 
 
 def remove_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays of tables without those of the trie."""
+    """Return the arrays of tables without those of the trie."""
     return {name: array for name, array in arrays.items() if not name.startswith(_PREFIX)}
 
 
@@ -47,20 +47,20 @@ def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
 
 
 def read_limit(arrays: dict[str, NDArray[Any]]) -> int:
-    """The largest number of nodes that the stored trie may have; 0 where there is no trie."""
+    """Return the largest number of nodes that the stored trie may have; 0 if there is no trie."""
     limit = arrays.get(_LIMIT)
     if limit is None and not any(name.startswith(_PREFIX) for name in arrays):
         return 0
-    if limit is None or limit.dtype != np.uint64 or limit.shape != (1,) or not 0 < limit[0] <= _MOST_NODES:
+    if limit is None or limit.dtype != np.uint64 or limit.shape != (1,) or not 0 < limit[0] <= _MAX_NODES:
         raise ValueError("the limit of the prefix trie is missing or damaged")
     return int(limit[0])
 
 
 def check_limit(nodes: Any, name: str) -> int:
-    """The number of nodes as an int; a ``ValueError`` if a trie cannot have it."""
+    """Return the number of nodes as an int; a ``ValueError`` if a trie cannot have it."""
     whole = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
-    if not whole or not 1 <= nodes <= _MOST_NODES:
-        raise ValueError(f"{name} must be a whole number from 1 to {_MOST_NODES:,}, got {nodes!r}")
+    if not whole or not 1 <= nodes <= _MAX_NODES:
+        raise ValueError(f"{name} must be a whole number from 1 to {_MAX_NODES:,}, got {nodes!r}")
     return int(nodes)
 
 
@@ -73,7 +73,7 @@ _TRIES: weakref.WeakSet[PrefixTrie] = weakref.WeakSet()
 
 
 def _make_locks_anew() -> None:
-    """In the child of a fork: threads of the parent that held a lock are not there to release it."""
+    """Replace all locks in the child of a fork: the threads that held them do not exist there."""
     for trie in list(_TRIES):
         trie.make_locks()
 
@@ -123,12 +123,12 @@ class PrefixTrie:
         return sum(int(array.nbytes) for array in export_trie(self._engine, self.limit).values())
 
     def grow(self, rows: ArrayLike, *, saving: str = "counted", n_jobs: int | None = None) -> PrefixTrie:
-        """Learn from more rows, within the limit. Rows that are scored meanwhile use the trie as it was.
+        """Add the prefixes of more rows, within the limit. Rows that are scored meanwhile use the old trie.
 
         Parameters
         ----------
         rows : {array-like, sparse matrix}
-            As they will be asked about. Labels are not needed.
+            Typical rows; labels are not needed.
         saving : {"counted", "entries"}, default="counted"
             How the saving of a node is estimated: by the conjunctions of its last feature with those before
             it, or by the table entries read for them; in both cases times the rows that pass the node.
@@ -145,7 +145,8 @@ class PrefixTrie:
     def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
         """Grow from a share of the rows that are predicted from now on; 0 stops that.
 
-        Each time ``batch`` rows are there, a thread grows the trie in the background. Predictions never wait.
+        A thread grows the trie in the background each time ``batch`` rows have arrived. Predictions never
+        wait.
         """
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
             raise ValueError(f"share must be a number from 0 to 1, got {share!r}")
@@ -155,12 +156,12 @@ class PrefixTrie:
         return self
 
     def offer(self, rows: Any) -> None:
-        """Pass on CSR rows that were scored, of which the sampler keeps a share."""
+        """Pass on scored CSR rows; the sampler keeps a share of them."""
         if self._sampler is not None:
             self._sampler.offer(rows)
 
     def make_locks(self) -> None:
-        """Locks that nobody holds; what was waiting to be learnt is forgotten."""
+        """Make new locks, and forget the rows that were waiting."""
         self._growing = threading.Lock()
         self._engine.release_after_fork()
         if self._sampler is not None:
@@ -171,7 +172,7 @@ class PrefixTrie:
 
 
 class _Sampler:
-    """Keeps a share of the rows, and grows the trie each time a batch is complete."""
+    """Samples rows, and grows the trie each time a batch is complete."""
 
     def __init__(self, trie: PrefixTrie, share: float, batch: int) -> None:
         self._trie = trie
@@ -180,7 +181,7 @@ class _Sampler:
         self.begin()
 
     def begin(self) -> None:
-        """Nothing is waiting, and no thread grows the trie."""
+        """Start with no waiting rows and no thread."""
         self._lock = threading.Lock()
         self._due = 0.0
         self._waiting: list[Any] = []

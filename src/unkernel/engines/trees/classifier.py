@@ -22,7 +22,7 @@ from unkernel.models.tree import TreeModel
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Comparison, Heavy
 
-_MOST_DIFFERENCES = 4  # machines of two classes' difference that are kept
+_MAX_KEPT_DIFFERENCES = 4  # machines of the difference of two classes
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -169,7 +169,7 @@ class TreeClassifier(CompiledEstimator):
     # --- One tree -------------------------------------------------------------------------------------
 
     def score_one(self, tree: str) -> float | list[float]:
-        """Compute the decision function of one tree.
+        """Return the scores of one tree in brackets.
 
         Do not call this from two threads at once; use a :meth:`worker` for each thread.
 
@@ -268,7 +268,7 @@ class TreeClassifier(CompiledEstimator):
     def _find_decisive(
         self, examples: ExampleSet, shown: Comparison, top: int
     ) -> tuple[list[Fragment], bool]:
-        """The fragments with the largest part in what is compared."""
+        """Find the fragments that contribute most to the comparison."""
         if len(shown.columns) == 1:
             found, complete = self._make_search(self._machine).decisive(examples, top, shown.columns[0])
             sign = shown.sign
@@ -276,10 +276,10 @@ class TreeClassifier(CompiledEstimator):
         return self._make_search(self._get_difference_machine(shown)).decisive(examples, top, 0)
 
     def _get_difference_machine(self, shown: Comparison) -> ExampleMachine:
-        """A machine whose one score is the difference of two; the last few are kept."""
+        """Return a machine whose one score is the difference of two; the last few are kept."""
         kept: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
         if shown.columns not in kept:
-            while len(kept) >= _MOST_DIFFERENCES:
+            while len(kept) >= _MAX_KEPT_DIFFERENCES:
                 kept.pop(next(iter(kept)), None)
             kept[shown.columns] = self._make_machine(
                 _take_difference(shown, self.model.coefficients.T)[:, None]
@@ -290,7 +290,7 @@ class TreeClassifier(CompiledEstimator):
         kernel = self.model.kernel
         if kernel.combination not in ("trees", "sum"):
             raise ValueError(
-                f"the kernel is {kernel.words()}: its scores are no sums over fragments of trees"
+                f"the kernel is {kernel.words()}: its scores are not sums over fragments of trees"
             )
         channels = ["all"] if kernel.tree_pairing == "all" else list(self.model.support.trees)
         return Search(machine, channels, kernel.tree_weight if kernel.combination == "sum" else 1.0)
@@ -333,14 +333,14 @@ class TreeClassifier(CompiledEstimator):
 
 
 def _take_difference(shown: Comparison, values: Any) -> Any:
-    """Of one value per score: that of the class in question, less that of the class it is compared with."""
+    """Return the shown score's value, minus that of the score it is compared with."""
     first, *others = (values[column] for column in shown.columns)
     return shown.sign * (first - others[0] if others else first)
 
 
 @dataclass(frozen=True, eq=False)
-class _Shape:
-    """Turns raw scores into one number, or a list where there are several."""
+class _ScoreFormat:
+    """Converts raw scores to a float, or to a list if there are several."""
 
     intercept: list[float]
 
@@ -357,22 +357,22 @@ class _Shape:
 
 
 class OneTreeWorker:
-    """Scores single trees with memory of its own: one for each thread."""
+    """Scorer of single trees with its own buffers; use one per thread."""
 
     def __init__(self, classifier: TreeClassifier) -> None:
         model = classifier.model
         self._classifier = classifier
-        self._shape = _Shape(model.intercept.tolist())
+        self._format = _ScoreFormat(model.intercept.tolist())
         plain = model.kernel.combination == "trees" and len(model.support.trees) == 1
         self._scorer = OneTreeScorer(classifier._machine, model.kernel.normalize) if plain else None
 
     def score_one(self, tree: str) -> float | list[float]:
-        """The scores of one tree in brackets."""
+        """Return the scores of one tree in brackets."""
         if not isinstance(tree, str):
             raise TypeError(
-                f"score_one takes a tree in brackets, got {type(tree).__name__}; predict takes others"
+                f"score_one takes a tree in brackets, got {type(tree).__name__}; predict takes other forms"
             )
         if self._scorer is None:
             scores = self._classifier.raw_scores(Forest([tree]), 1)[0].tolist()
             return scores[0] if len(scores) == 1 else list(scores)
-        return self._shape(self._scorer.score(tree))
+        return self._format(self._scorer.score(tree))
