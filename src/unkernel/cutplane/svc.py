@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -30,6 +29,7 @@ from unkernel.cutplane.solver_run import (
     solve_by_cuts,
     solve_by_dual,
 )
+from unkernel.cutplane.targets import OneVsRestTargets, to_whole_labels
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.learners.progress import OnProgress
@@ -41,34 +41,6 @@ Starts = list[NDArray[np.float64] | None]  # weights, one vector per problem
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
 # Fewer rows take milliseconds anyway, and cuts do not depend on the order of rows.
 _ROWS_FOR_DUAL = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class OneVsRestTargets:
-    """The rows' targets in one of the one-versus-rest problems.
-
-    Attributes
-    ----------
-    codes : ndarray of int32
-        Each row's class.
-    costs : ndarray, or None
-        Each row's weight; None for ones.
-    place : (int, int)
-        Number of the problem, and the number of problems.
-    """
-
-    codes: NDArray[np.int32]
-    costs: NDArray[np.float64] | None
-    place: tuple[int, int]
-
-    def positive(self) -> NDArray[np.bool_]:
-        """Return whether each row is of the positive class."""
-        problem, problems = self.place
-        return np.asarray(self.codes == (1 if problems == 1 else problem))
-
-    def signed_costs(self) -> NDArray[np.float64]:
-        """Return the weight of each row, negative for rows of other classes."""
-        return np.where(self.positive(), 1.0, -1.0) * (1.0 if self.costs is None else self.costs)
 
 
 class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
@@ -536,9 +508,3 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             starts = [solution.weights for solution in solutions]
             fitted.append(copy._keep_solutions(rows, solutions, shifts))
         return fitted
-
-
-def to_whole_labels(labels: NDArray[np.float64]) -> NDArray[Any]:
-    """Convert the labels of a file to integers if all are whole numbers."""
-    whole = labels.astype(np.int64)
-    return whole if np.array_equal(whole, labels) else labels

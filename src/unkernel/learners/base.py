@@ -21,7 +21,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier, Explanation, Heavy, TreeClassifier, compile
 from unkernel.engines import load as load_classifier
 from unkernel.engines.compilation import choose_default_engine
-from unkernel.engines.explain.explanation import compute_linear_weights
+from unkernel.engines.explain.linear_weights import LinearWeights
 from unkernel.errors import FormatError, warn_caller
 from unkernel.learners.parameters import parameters_from_json, parameters_to_json
 from unkernel.learners.progress import OnProgress, ProgressPrinter
@@ -316,7 +316,7 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
             self.classes_ = model.decision.classes
 
 
-class RowLearner(Learner):
+class RowLearner(LinearWeights, Learner):
     """Learners whose examples are rows of numbers."""
 
     def __sklearn_tags__(self) -> Any:
@@ -369,23 +369,10 @@ class RowLearner(Learner):
         classifier = cast(CompiledClassifier, self._get_classifier())
         return classifier.explain(row, top, of=of, names=names)
 
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Weights of the features, one row per score; only for linear models."""
-        return self._linear_weights()[0]
-
-    @property
-    def intercept_(self) -> Any:
-        """Constants that are added to the scores; only for linear models."""
-        return self._linear_weights()[1]
-
-    def _linear_weights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _get_linear_model(self) -> Any:
         if not hasattr(self, "model_"):
             raise AttributeError(f"this {type(self).__name__} is not fitted, so it has no weights yet")
-        weights = compute_linear_weights(self.model_)
-        if weights is None:
-            raise AttributeError("the model is not linear, so it has no coef_; heaviest lists its weights")
-        return weights
+        return self.model_
 
     def _restore(self, model: Model) -> None:
         super()._restore(model)

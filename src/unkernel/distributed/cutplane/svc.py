@@ -15,7 +15,7 @@ from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
-from unkernel.cutplane.svc import OneVsRestTargets, to_whole_labels
+from unkernel.cutplane.targets import OneVsRestTargets, to_whole_labels
 from unkernel.distributed.base import ClassifierOnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels

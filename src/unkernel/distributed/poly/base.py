@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 
 from sklearn.utils.multiclass import check_classification_targets
 
-from unkernel.cutplane.svc import to_whole_labels
+from unkernel.cutplane.targets import to_whole_labels
 from unkernel.distributed.base import ClassifierOnCluster
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
