@@ -1,10 +1,11 @@
 """The command line: ``unkernel train``, ``compile``, ``predict`` and others.
 
-Rooms: ``commands`` (one file per command), ``options`` (names, types and help), ``inputs`` (files that are
-read), ``learners`` (what ``train`` and ``tune`` know of each kind of model), ``render`` (what is printed).
+Rooms: ``commands`` (one file per command), ``learners`` (training and tuning, one file per kind of model),
+``records`` (predictions of models of records), ``inputs`` (files that are read), ``render`` (printed text),
+``options`` (names, types and help), ``terminal`` (messages, progress and tables).
 
-Exit codes: 0 all is well; 1 nobody reads what is written (a broken pipe); 2 a wrong command line, a bad file
-or too little memory; 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug of ours.
+Exit codes: 0 success; 1 a broken pipe; 2 a wrong command line, a bad file or too little memory; 130 after
+Ctrl-C, 143 after SIGTERM, 129 after SIGHUP. A traceback is a bug.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and give its exit code."""
+    """Run a command and return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given == ["--version"]:  # nothing else has to be imported for this
+    if given == ["--version"]:  # needs no other import
         print(f"unkernel {__version__}")
         return 0
     from unkernel.cli.signals import Terminated, terminable
@@ -31,18 +32,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from unkernel.cli.app import run
 
             return run(given)
-    except KeyboardInterrupt:  # `run` reports those that come while a command runs
+    except KeyboardInterrupt:  # during the imports; `run` handles later ones
         print("unkernel: interrupted", file=sys.stderr)
         return 128 + signal.SIGINT
     except Terminated as ended:
         print(f"unkernel: ended by {ended.signal.name}", file=sys.stderr)
         return 128 + ended.signal
-    except ImportError:  # of what `pip install --no-deps unkernel` left out
-        if not (lacking := _list_missing_requirements()):
+    except ImportError:  # after `pip install --no-deps unkernel`
+        if not (missing := _list_missing_requirements()):
             raise
-        names = ", ".join(lacking)
-        verb = "is" if len(lacking) == 1 else "are"
-        remedy = f"pip install {' '.join(lacking)}"
+        names = ", ".join(missing)
+        verb = "is" if len(missing) == 1 else "are"
+        remedy = f"pip install {' '.join(missing)}"
         print(
             f"unkernel: error: the command line needs {names}, which {verb} not installed: {remedy}",
             file=sys.stderr,
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _list_missing_requirements() -> list[str]:
-    """List the packages that unkernel requires, extras apart, and that are not installed."""
+    """List the packages that unkernel requires, without extras, and that are not installed."""
     import re
     from importlib.metadata import PackageNotFoundError, requires, version
 

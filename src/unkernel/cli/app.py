@@ -1,4 +1,4 @@
-"""The application: the table of commands, of which only the one that is asked for is imported, and errors."""
+"""The application: it imports the command that is asked for, runs it, and reports errors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from unkernel.cli.options.help_text import reflow
 from unkernel.cli.removed_commands import new_spelling
 
 _NO_KIND = ("Missing command", "No such command")
-# Newer Typers have a copy of Click inside and older ones need Click itself: this is the base of
-# all their errors in either case.
+# The base of all errors of Click, which newer versions of Typer contain and older ones import.
 _CommandLineError: Any = typer.BadParameter.__mro__[2]
 
 
@@ -77,7 +76,7 @@ def unkernel(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command, turn what a user can cause into one line on stderr, and give the exit code."""
+    """Run a command, report errors that a user can cause in one line on stderr, and return the exit code."""
     _buffer_stdout()
     try:
         if spelled := new_spelling(arguments):
@@ -119,7 +118,7 @@ def _run_command(arguments: Sequence[str]) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Warnings of the library are lines as all others, without the place in its code."""
+    """Print a warning of the library in one line, without its place in the code."""
     from unkernel.cli.terminal.console import warn
 
     warn(str(message))
@@ -132,7 +131,7 @@ def _report(reason: str) -> None:
 
 
 def _describe_usage_error(error: Any) -> str:
-    """What is wrong with a command line; of ``train`` and ``tune`` without a kind, which kinds there are."""
+    """Describe a wrong command line; for ``train`` and ``tune`` without a kind, list the kinds."""
     words = str(error.format_message())
     context = getattr(error, "ctx", None)
     if context is None or context.command_path == "unkernel" or not words.startswith(_NO_KIND):
@@ -158,25 +157,25 @@ def _describe_error(error: OSError | ValueError) -> str:
 
 
 def _describe_file_error(file: str, error: OSError) -> str:
-    """What the system says of a file, with a remedy where there is one."""
+    """Describe an error of the system about a file, with a remedy if there is one."""
     if isinstance(error, IsADirectoryError) and error.strerror == os.strerror(errno.EISDIR):
         return f"{file}: is a folder; name a file in it"
     if isinstance(error, PermissionError) and error.strerror == os.strerror(error.errno or 0):
         if os.path.exists(file):  # noqa: PTH110 (Path.exists may itself be refused)
-            return f"{file}: no permission to open it; allow that (chmod), or name another file"
+            return f"{file}: no permission to open it; change its permissions, or name another file"
         folder = Path(file).parent
         return f"{file}: the folder {folder} does not allow this; change its permissions, or use another one"
     return f"{file}: {error.strerror}"
 
 
 def _buffer_stdout() -> None:
-    """Make all that is written arrive, or fail.
+    """Make sure that stdout has a buffer.
 
-    Without buffers (PYTHONUNBUFFERED, as in many containers), Python forgets what a write has left over, as
-    writes to a disk that is nearly full do.
+    Without one (PYTHONUNBUFFERED, as in many containers), Python silently drops the rest of a partial write,
+    such as one to a disk that is nearly full.
     """
     if isinstance(getattr(sys.stdout, "buffer", None), io.RawIOBase):
-        sys.stdout = open(  # noqa: SIM115 (open until the end, as the former one)
+        sys.stdout = open(  # noqa: SIM115 (open until the process ends)
             sys.stdout.fileno(),
             "w",
             buffering=1,
@@ -187,7 +186,7 @@ def _buffer_stdout() -> None:
 
 
 def _flush(stream: TextIO) -> None:
-    """Write what can still be written; what cannot must not fail once more at exit."""
+    """Flush a stream; if that fails, make sure that it does not fail again at exit."""
     try:
         stream.flush()
     except OSError:
@@ -195,5 +194,5 @@ def _flush(stream: TextIO) -> None:
 
 
 def _discard(stream: TextIO) -> None:
-    """Nobody reads any more; what is still in the buffer must not fail once more at exit."""
+    """Discard the buffer of a stream that nobody reads, so that it does not fail again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

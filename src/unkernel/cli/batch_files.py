@@ -1,7 +1,7 @@
-"""Several files, each answered on its own: the answers to part-7.csv go to a file of that name in a folder.
+"""Several files, processed one by one: the answers to part-7.csv go to a file of that name in a folder.
 
-The folder has a journal of what is done. A run that was stopped continues where it was; since answers appear
-only when they are whole, none are lost, and none are written twice.
+The folder has a journal of finished files, so that an interrupted run can resume. Answers appear only when
+they are complete: none are lost, and none are written twice.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
 from unkernel.records.files.formats import COMPRESSIONS
 
-_JOURNAL = ".journal"  # which no name of a file of answers ends in
+_JOURNAL_SUFFIX = ".journal"  # no file of answers has it
 
 
 @dataclass(frozen=True)
 class Part:
-    """A file, and where its answers go."""
+    """A file, and the file for its answers."""
 
     data: str
     output: str
 
     @property
     def stamp(self) -> list[int]:
-        """Tells whether the file has changed."""
+        """The size and time of the file, which tell whether it has changed."""
         status = Path(self.data).stat()
         return [status.st_size, status.st_mtime_ns]
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where parts are answered: by the workers of a Dask scheduler, or here if `address` is None."""
+    """The workers of a Dask scheduler, or this process if `address` is None."""
 
     address: str | None
     workers: int
@@ -57,21 +57,21 @@ class Cluster:
 
     @property
     def threads_per_part(self) -> int:
-        """Workers have one thread each; here, one part has all threads."""
+        """Workers have one thread each; in this process, a part gets all threads."""
         return 1 if self.address else self.workers
 
     def path_on_worker(self, path: str | Path) -> str:
-        """What a file is called where parts are answered: workers may be in another folder."""
+        """Return the path of a file for workers, which may run in another folder."""
         return str(path) if self.address is None else os.path.abspath(path)  # noqa: PTH100 (a pattern is no path)
 
 
 def is_pattern(data: str) -> bool:
-    """Whether an argument names several files."""
+    """Tell whether an argument names several files."""
     return glob.has_magic(data) and not Path(data).exists()
 
 
 def check_pattern(names: Sequence[str], address: str | None) -> bool:
-    """Whether the only argument is a pattern; a ``ValueError`` if it must be, for --dask, and is not."""
+    """Tell whether the only argument is a pattern; raise ``ValueError`` if --dask needs one."""
     only = names[0] if len(names) == 1 else None
     if only is not None and Path(only).is_dir():
         raise ValueError(
@@ -80,12 +80,12 @@ def check_pattern(names: Sequence[str], address: str | None) -> bool:
         )
     several = only is not None and is_pattern(only)
     if not several and address is not None:
-        raise ValueError("--dask answers several files: give a pattern in quotes, such as 'part-*.csv'")
+        raise ValueError("--dask takes several files: give a pattern in quotes, such as 'part-*.csv'")
     return several
 
 
 def check_folder(pattern: str, output: str | None) -> Path:
-    """The folder that several files are answered in; it need not exist yet."""
+    """Check and return the folder for the answers to several files; it need not exist yet."""
     if output is None or output == STANDARD_STREAM or Path(output).is_file():
         raise ValueError(f"{pattern}: the answers to several files need a folder: name it with --output")
     folder = Path(output)
@@ -95,7 +95,7 @@ def check_folder(pattern: str, output: str | None) -> Path:
 
 
 def list_parts(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> list[Part]:
-    """The files that a pattern names, in order, each with a place of its own for its answers."""
+    """List the files that a pattern names, in order, each with the file for its answers."""
     places: dict[str, str] = {}
     for path in source_paths(pattern):
         name = path.name
@@ -104,18 +104,18 @@ def list_parts(pattern: str, folder: Path, suffix_of: Callable[[str], str]) -> l
         place = Path(name).stem + suffix_of(name)
         if place in places:
             raise ValueError(
-                f"{path} and {places[place]}: both would be answered in {folder / place}; give one of them "
-                "another name, or name them by two patterns and two folders"
+                f"{path} and {places[place]}: the answers to both would go to {folder / place}; rename one "
+                "of them, or give two patterns and two folders"
             )
         if path.parent.resolve() == folder.resolve():
-            raise ValueError(f"{folder}: has files that {pattern} names; name another folder for the answers")
+            raise ValueError(f"{folder}: contains files of {pattern}; name another folder for the answers")
         places[place] = str(path)
     return [Part(path, str(folder / place)) for place, path in places.items()]
 
 
 @dataclass(frozen=True)
 class PartResult:
-    """What became of a part: what there was of each kind in it, and what people should know."""
+    """The counts of a part, such as its rows, and warnings for the user."""
 
     counts: dict[str, int]
     warnings: Sequence[str] = ()
@@ -123,30 +123,30 @@ class PartResult:
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with each part.
+    """The work on each part.
 
     Attributes
     ----------
-    ask : callable
-        A function that workers can import, or one with some of its arguments.
+    run : callable
+        A function that workers can import, or a partial of one.
     verb : str
-        For the display.
+        The verb that the display shows.
     """
 
-    ask: Callable[[Part], PartResult]
+    run: Callable[[Part], PartResult]
     verb: str
 
 
 def answer_parts(
     parts: Sequence[Part], work: Work, journal: Journal, cluster: Cluster, display: Display
 ) -> Counter[str]:
-    """Answer what is not answered yet; the sums of what was counted, and numbers of parts."""
+    """Process all parts that are not done yet; return the sums of their counts, and the numbers of parts."""
     stamps = {part: part.stamp for part in parts}  # before they are read
     left = [part for part in parts if not journal.has(part, stamps[part])]
     journal.begin(left)
     counts = Counter({"parts": len(parts), "done_before": len(parts) - len(left)})
-    with display.show_count(work.verb, len(left), "part") as count, _open_runner(work.ask, cluster) as asking:
-        for part, result in asking(left):
+    with display.show_count(work.verb, len(left), "part") as count, _open_runner(work.run, cluster) as run:
+        for part, result in run(left):
             journal.add(part, stamps[part])
             counts.update(result.counts)
             for words in result.warnings:
@@ -155,20 +155,20 @@ def answer_parts(
     return counts
 
 
-Asking = Callable[[Sequence[Part]], Iterator[tuple[Part, PartResult]]]
+Runner = Callable[[Sequence[Part]], Iterator[tuple[Part, PartResult]]]
 
 
 @contextlib.contextmanager
-def _open_runner(ask: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Asking]:
-    """A function that gives parts with their results as they come."""
+def _open_runner(run: Callable[[Part], PartResult], cluster: Cluster) -> Iterator[Runner]:
+    """Yield a function that processes parts, and yields each with its result as it is finished."""
     if cluster.address is None:
-        yield lambda parts: ((part, ask(part)) for part in parts)
+        yield lambda parts: ((part, run(part)) for part in parts)
         return
     with connect(cluster.address, cluster.workers) as client:
 
-        def asked(parts: Sequence[Part]) -> Iterator[tuple[Part, PartResult]]:
+        def run_on_workers(parts: Sequence[Part]) -> Iterator[tuple[Part, PartResult]]:
             distributed = importlib.import_module("distributed")
-            futures = {client.submit(ask, part, pure=False): part for part in parts}
+            futures = {client.submit(run, part, pure=False): part for part in parts}
             try:
                 for future in distributed.as_completed(futures):
                     with _translate_worker_errors(cluster, futures[future], distributed):
@@ -178,52 +178,52 @@ def _open_runner(ask: Callable[[Part], PartResult], cluster: Cluster) -> Iterato
                 if client.status == "running":
                     client.cancel(list(futures))
 
-        yield asked
+        yield run_on_workers
 
 
 @contextlib.contextmanager
 def _translate_worker_errors(cluster: Cluster, part: Part, distributed: Any) -> Iterator[None]:
-    """Errors of a scheduler that is lost, and of a part that workers do not survive, in plain words."""
+    """Explain the loss of the scheduler, or of the workers that processed a part."""
     try:
         yield
     except (concurrent.futures.CancelledError, distributed.comm.CommClosedError):
         raise ValueError(
-            f"--dask {cluster.address}: the scheduler was lost. What is done is noted: the same command, "
-            "with the address of another scheduler, goes on from there"
+            f"--dask {cluster.address}: the scheduler was lost. To resume, run the same command with the "
+            "address of another scheduler"
         ) from None
     except distributed.KilledWorker:
         raise ValueError(
-            f"{part.data}: several workers were lost while they answered it, perhaps for want of memory; "
-            "other files stay answered"
+            f"{part.data}: several workers were lost while they processed it, perhaps for lack of memory; "
+            "finished files are kept"
         ) from None
 
 
 class Journal:
-    """What is done of a run. Its first line says what the run is, and all others what became of parts.
+    """A file that lists the finished parts of a run, one per line; its first line identifies the run.
 
     Parameters
     ----------
     folder : Path
-        Made if it does not exist.
+        Folder of the answers; it is created if it does not exist.
     command : str
-        The journal is called after it.
+        Name of the command, and of the journal.
     model : Path
-        The model that answers.
+        Model file.
     options : dict
-        What else decides about the answers.
+        Options that change the answers.
     force : bool
-        Whether files that this run did not write may be replaced.
+        Whether files of other runs may be replaced.
     """
 
     def __init__(
         self, folder: Path, command: str, model: Path, options: dict[str, Any], *, force: bool
     ) -> None:
-        self._path, self._force = folder / (command + _JOURNAL), force
+        self._path, self._force = folder / (command + _JOURNAL_SUFFIX), force
         with model.open("rb") as file:
             run = options | {"model": file_digest(file, "sha256").hexdigest()}
         folder.mkdir(exist_ok=True)
         before, self._stamps = _read_journal(self._path)
-        if before not in (None, run) and not force and not self._came_to_nothing(before):
+        if before not in (None, run) and not force and not self._has_no_answers(before):
             raise ValueError(
                 f"{folder}: has answers of another model or with other options; name another folder, or "
                 "replace them with --force"
@@ -232,17 +232,17 @@ class Journal:
             self._stamps = {}
             self._path.write_text(json.dumps(run), encoding="utf-8")
 
-    def _came_to_nothing(self, run: Any) -> bool:
-        """Whether a journal of ours names no answers that are there: of a model that was a mistake, say."""
+    def _has_no_answers(self, run: Any) -> bool:
+        """Tell whether none of the answers of another run exist, after a run that failed at once, say."""
         names = (self._path.with_name(Path(name).name) for name in self._stamps)
         return isinstance(run, dict) and "model" in run and not any(path.exists() for path in names)
 
     def has(self, part: Part, stamp: list[int]) -> bool:
-        """Whether a part is done, and the file is the one that was answered."""
+        """Tell whether a part is done, and its file has not changed since."""
         return self._stamps.get(Path(part.output).name) == stamp and Path(part.output).exists()
 
     def begin(self, parts: Sequence[Part]) -> None:
-        """Note parts that will be answered. What stands in their places must be of this run."""
+        """Note parts that will be processed; refuse to replace files of another run."""
         for part in parts:
             if not self._force and Path(part.output).name not in self._stamps:
                 check_output(Path(part.output), force=False)
@@ -250,19 +250,19 @@ class Journal:
             self._note(part, None)
 
     def add(self, part: Part, stamp: list[int]) -> None:
-        """Note a part that is done."""
+        """Note a finished part."""
         self._note(part, stamp)
 
     def _note(self, part: Part, stamp: list[int] | None) -> None:
         name = Path(part.output).name
         self._stamps[name] = stamp
         with self._path.open("a", encoding="utf-8") as file:
-            # What stands before may have been cut off.
+            # The line before may be incomplete, so begin a new one.
             file.write("\n" + json.dumps({"part": name, "stamp": stamp, "data": part.data}))
 
 
 def _read_journal(path: Path) -> tuple[Any, dict[str, Any]]:
-    """The run, and the stamps of its parts, None for those that have only begun; odd lines do not count."""
+    """Read the run and the stamps of its parts, None for unfinished ones; skip damaged lines."""
     if not path.exists():
         return None, {}
     lines = []

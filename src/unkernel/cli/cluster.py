@@ -1,4 +1,4 @@
-"""Work on a Dask cluster. Dask is optional: nothing of it is imported until somebody asks for it."""
+"""Clients of a Dask cluster. Dask is optional, and imported only for --dask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECONDS_TO_CONNECT = 10
 
 @contextlib.contextmanager
 def move_to_cluster(estimator: Any, address: str | None, workers: int) -> Iterator[Any]:
-    """The estimator, or its counterpart on the cluster at `address` with the same parameters."""
+    """Yield the estimator, or its counterpart on the cluster at `address` with the same parameters."""
     if address is None:
         yield estimator
         return
@@ -35,7 +35,7 @@ def _counterpart(name: str) -> Any:
 
 
 def check_address(address: str) -> None:
-    """Before anything is started."""
+    """Refuse an address that is not one of a scheduler."""
     if address != _LOCAL and not re.fullmatch(r"\S+:\d+/?", address):
         words = "local or the address of a scheduler, such as tcp://host:8786"
         raise ValueError(f"--dask must be {words}, got {address!r}")
@@ -43,7 +43,7 @@ def check_address(address: str) -> None:
 
 @contextlib.contextmanager
 def connect(address: str, workers: int) -> Iterator[Any]:
-    """A client; for ``local``, of as many workers of one thread as are asked for."""
+    """Yield a client of a scheduler; ``local`` starts one with single-threaded workers."""
     try:
         distributed = importlib.import_module("unkernel.distributed") and importlib.import_module(
             "distributed"
@@ -51,7 +51,7 @@ def connect(address: str, workers: int) -> Iterator[Any]:
     except ImportError as error:
         raise ValueError(f"--dask: {error}") from None
     for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what fails is said once, and by us
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported by the command
     with contextlib.ExitStack() as stack:
         place: Any = address
         if address == _LOCAL:
@@ -64,5 +64,5 @@ def connect(address: str, workers: int) -> Iterator[Any]:
         try:
             client = distributed.Client(place, timeout=_SECONDS_TO_CONNECT)
         except OSError as error:
-            raise ValueError(f"--dask {address}: no scheduler answers there ({error})") from error
+            raise ValueError(f"--dask {address}: no scheduler answers ({error})") from error
         yield stack.enter_context(client)

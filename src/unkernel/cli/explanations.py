@@ -1,4 +1,4 @@
-"""Explanations of rows and records as descriptions, which ``--json`` prints and tables are rendered from."""
+"""Explanations of rows and records, for JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.models import Decision
 def describe_explanation(
     found: Explanation, decision: Decision, features_of: Callable[[Contribution], dict[str, Any]]
 ) -> dict[str, Any]:
-    """What a score is made of; `features_of` says what features a contribution has."""
+    """Describe the parts of a score; `features_of` describes the features of a contribution."""
     return {
         "for_class": found.for_class,
         "against": found.against,

@@ -1,8 +1,8 @@
-"""Where commands write. No command replaces a file that it does not recognise as one of its own kind.
+"""Checks of output files: no command replaces a file that it does not recognise as one of its own kind.
 
-A model may replace a model of unkernel. Anything else that a command writes (labels, parses, plots, pictures)
-has no mark of ours, and replaces no file at all. ``--force`` lifts both rules. What is empty, a device or a
-pipe has nothing to lose. An output that is an input of the same command is refused in any case.
+A model may replace a model of unkernel. Other outputs (labels, parses, plots, pictures) replace no file,
+unless it is empty, a device or a pipe. ``--force`` lifts both rules. An output that is also an input of the
+command is always refused.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from unkernel.models import container
 
 
 def check_model_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
-    """Fail now, and not after an hour of training, if a model cannot or must not be written to `output`."""
+    """Raise ``ValueError`` before an hour of training if a model must not be written to `output`."""
     check_place(output, *inputs)
-    if output.exists() and not output.is_file():  # it takes its place whole, by renaming
-        raise ValueError(f"{output}: is not an ordinary file; a model cannot be written to it")
+    if output.exists() and not output.is_file():  # models are written by renaming
+        raise ValueError(f"{output}: is not a regular file; a model cannot be written to it")
     if not force and not is_replaceable(output) and not is_model(output):
         raise ValueError(
             f"{output}: exists and is not a model of unkernel; name another file, or replace it with --force"
@@ -29,7 +29,7 @@ def check_model_output(output: Path, *inputs: str | Path | None, force: bool) ->
 
 
 def check_different(*outputs: str | Path | None) -> None:
-    """Fail if two outputs of a command have the same place."""
+    """Raise ``ValueError`` if two outputs of a command are the same file."""
     places = [Path(output) for output in outputs if output is not None and output != "-"]
     for number, output in enumerate(places):
         if any(os.path.realpath(output) == os.path.realpath(other) for other in places[:number]):
@@ -37,14 +37,14 @@ def check_different(*outputs: str | Path | None) -> None:
 
 
 def check_output(output: Path, *inputs: str | Path | None, force: bool) -> None:
-    """Fail now if what a command writes, other than a model, cannot or must not go to `output`."""
+    """Raise ``ValueError`` if a command must not write anything but a model to `output`."""
     check_place(output, *inputs)
     if not force and not is_replaceable(output):
         raise ValueError(f"{output}: exists; name another file, or replace it with --force")
 
 
 def check_place(output: Path, *inputs: str | Path | None) -> None:
-    """Fail if `output` cannot become a file, or is one of the inputs."""
+    """Raise ``ValueError`` if `output` cannot become a file, or is one of the inputs."""
     if str(output) == "-":
         raise ValueError("-: this cannot be written to standard output; name a file")
     folder = output.parent
@@ -58,11 +58,11 @@ def check_place(output: Path, *inputs: str | Path | None) -> None:
             "its permissions"
         )
     if output.is_file() and any(output.samefile(given) for given in _list_existing(inputs)):
-        raise ValueError(f"{output}: is an input, too; give the output another name")
+        raise ValueError(f"{output}: is also an input; give the output another name")
 
 
 def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
-    """The files that inputs name, alone, by a pattern such as ``part-*.svm``, or by ``-`` as stdin."""
+    """Yield the files that inputs name: paths, patterns such as ``part-*.svm``, and ``-`` for stdin."""
     for given in inputs:
         if str(given) == "-":
             yield from ["/dev/stdin"] if Path("/dev/stdin").exists() else []
@@ -71,12 +71,12 @@ def _list_existing(inputs: Sequence[str | Path | None]) -> Iterator[str]:
 
 
 def is_replaceable(output: Path) -> bool:
-    """Whether there is nothing to lose: no file, an empty one, or a device that keeps nothing."""
+    """Tell whether nothing can be lost: there is no file, an empty one, or a device."""
     return not output.exists() or not output.is_file() or output.stat().st_size == 0
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file is one of ours, of any kind; of a newer version, too."""
+    """Tell whether a file is a model of unkernel, of any kind and version."""
     try:
         container.read(path)
     except FormatError as error:
@@ -87,7 +87,7 @@ def is_model(path: Path) -> bool:
 
 
 def require_output(output: Path | None, command: str, inputs: Sequence[object]) -> Path:
-    """The output that was asked for; without one, how to ask for it."""
+    """Return the output; without one, raise ``ValueError`` that shows how to name it."""
     if output is not None:
         return output
     words = [str(word) for word in inputs]

@@ -1,4 +1,4 @@
-"""Former spellings of commands: each is refused in words that say the new one, and nothing is written."""
+"""Former spellings of commands, which are refused with a message that shows the new one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TASKS = {task: kind for kind, (task, _) in PARSERS.items()}
 
 
 def new_spelling(arguments: Sequence[str]) -> str | None:
-    """Why a command line is one of former versions, and how it is written now; None where it is not."""
+    """Return how a command line of former versions is written now; None for others."""
     words = list(arguments)
     if words[:1] in (["train"], ["tune"]) and len(words) > 1:
         return _respell_train(words[0], words[1:])
@@ -39,7 +39,7 @@ def _respell_train(command: str, words: list[str]) -> str | None:
 
 
 def _is_file_like(word: str) -> bool:
-    """Whether a word is a file, or looks like the name of one, and not like a kind of model."""
+    """Tell whether a word is, or looks like, the name of a file."""
     return word == "-" or (not word.startswith("-") and ("." in word or "*" in word or Path(word).exists()))
 
 
@@ -58,7 +58,7 @@ def _respell_parse(former: str, words: list[str]) -> str:
 
 
 def _take_option(words: list[str], option: str) -> tuple[str | None, list[str]]:
-    """The value of an option, and the words without both."""
+    """Return the value of an option, and the words without the option and its value."""
     for place, word in enumerate(words):
         if word == option and place + 1 < len(words):
             return words[place + 1], words[:place] + words[place + 2 :]
@@ -68,18 +68,18 @@ def _take_option(words: list[str], option: str) -> tuple[str | None, list[str]]:
 
 
 def _leading_arguments(words: list[str]) -> list[str]:
-    """The arguments in front of all options."""
+    """Return the arguments before the first option."""
     count = next((place for place, word in enumerate(words) if word.startswith("-") and word != "-"), None)
     return words[:count]
 
 
 def _move_output(places: list[str], words: list[str]) -> list[str]:
-    """The last of several places was the output."""
+    """Turn the last of several places, which was the output, into an option."""
     if len(places) < 2:
         return words
     return [*places[:-1], "-o", places[-1], *words[len(places) :]]
 
 
 def _format_message(former: str, words: list[str]) -> str:
-    what = "say which kind of model" if former.endswith("DATA") else f"{former} has another name now"
-    return f"{what}, and outputs are options: {shlex.join(words)}"
+    change = "say which kind of model" if former.endswith("DATA") else f"{former} has another name now"
+    return f"{change}, and outputs are options: {shlex.join(words)}"

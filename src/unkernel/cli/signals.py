@@ -1,4 +1,4 @@
-"""Signals that ask a process to end: what a command has begun is cleaned up, as after Ctrl-C."""
+"""Signals that terminate a process: commands clean up as after Ctrl-C."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-_ENDING = ("SIGTERM", "SIGHUP")
+_TERMINATING_SIGNALS = ("SIGTERM", "SIGHUP")
 
 
 class Terminated(BaseException):
@@ -21,14 +21,14 @@ class Terminated(BaseException):
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Signals that would end the process at once raise :class:`Terminated` instead.
+    """Raise :class:`Terminated` on signals that would end the process at once.
 
-    Those that somebody handles, or ignores (``nohup``), stay as they are.
+    Signals that are handled or ignored (``nohup``) stay as they are.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in _TERMINATING_SIGNALS if hasattr(signal, name)]
     taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in taken:
         signal.signal(number, _terminate)

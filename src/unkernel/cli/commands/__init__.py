@@ -1,15 +1,15 @@
-"""The commands, one file each. A module is imported when its command is asked for."""
+"""The commands, one file each, which is imported when its command is asked for."""
 
-# Each module has a function ``register(app, arguments)`` that adds its command to the application.
+# Each module has a function with the name of the command, or ``register(app, arguments)``.
 COMMANDS = {
     "train": "Train a model, or a parser of text, on a file.",
     "tune": "Choose parameters of a model by cross-validation.",
     "predict": "Predict the labels of the rows, records or trees in a file.",
-    "evaluate": "Measure the quality of a model or a parser on a file with the right answers.",
+    "evaluate": "Measure the quality of a model or a parser on a file with labels.",
     "report": "Write an HTML report about a model, or about several models side by side.",
     "compile": "Compile a model, of unkernel or another program, for speed.",
     "inspect": "Show what is in a model file, of unkernel or of another program.",
-    "verify": "Check that model files are whole, by the digests inside.",
+    "verify": "Check that model files are undamaged, by the digests inside.",
     "explain": "Explain a score: list the contribution of each conjunction, or tree fragment.",
     "bench": "Measure the speed of a model on the rows, records or trees of a file.",
     "parse": "Parse text, or sentences, from files or a stream.",

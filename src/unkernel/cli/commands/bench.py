@@ -1,4 +1,4 @@
-"""``unkernel bench``: how fast a model answers."""
+"""``unkernel bench``: the speed of a model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from typing import Any
 import typer
 
 from unkernel.cli.inputs.labelled_files import match_width
-from unkernel.cli.inputs.model_kinds import is_records
+from unkernel.cli.inputs.model_kinds import ROWS_NOT_RECORDS, is_records, refuse_options
 from unkernel.cli.inputs.models import Opened, OpenedTrees, describe_trie, open_model
 from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
-    check_options_of_rows,
     open_record_model,
 )
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
@@ -34,9 +33,9 @@ from unkernel.data.rows.csr import canonical_rows, stack_rows
 from unkernel.engines import CompiledClassifier, TreeClassifier
 
 _REPETITIONS = 5
-_FEWEST_ROWS = 4096  # fewer are repeated: starting threads must not be what is measured
-_MOST_SINGLE_ROWS = 2000
-_MOST_RECORDS = 1 << 16
+_MIN_BATCH_ROWS = 4096  # fewer rows are repeated, so that the start of threads does not dominate
+_MAX_SINGLE_ROWS = 2000
+_MAX_RECORDS = 1 << 16
 _LOADS = 3
 
 
@@ -72,7 +71,7 @@ def bench(
         with display.show_work("loading"):
             opened, load_seconds = _load(model)
         if isinstance(opened, OpenedRecords):
-            check_options_of_rows(model, {"--zero-based": zero_based}, "a model of records")
+            refuse_options(model, {"--zero-based": zero_based}, ROWS_NOT_RECORDS)
             about, work = _prepare_records(opened, data, display)
         elif isinstance(opened, OpenedTrees):
             about, work = _prepare_trees(opened, data, display, zero_based)
@@ -89,7 +88,7 @@ def bench(
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What is measured: a batch of so many examples on some threads, and calls for single ones."""
+    """The work to measure: a batch of examples on some threads, and calls for single ones."""
 
     count: int
     batch: Callable[[int], object]
@@ -105,22 +104,22 @@ def _prepare_rows(
     classifier = opened.ready(display, threads=threads)
     rows = read_question_rows(opened, data, display, zero_based, threads)
     X = canonical_rows(match_width(opened.model, rows.X, data))
-    some, many = X[:_MOST_SINGLE_ROWS], _repeat_rows(X)
+    some, many = X[:_MAX_SINGLE_ROWS], _repeat_rows(X)
     calls = [_list_features(some, row) for row in range(some.shape[0])]
     work = _Work(many.shape[0], lambda n: classifier.score_csr(many, n), classifier.score_one, calls)
     return _describe(opened, classifier, X), work
 
 
 def _prepare_records(opened: OpenedRecords, data: str, display: Display) -> tuple[dict[str, Any], _Work]:
-    """From dicts to labels one by one; from columns to labels in batches."""
+    """Prepare predictions of single dicts, and of columns in batches."""
     from unkernel.cli.records.compilation import read_first_records
 
     classifier = opened.classifier
-    records = read_first_records(opened, data, _MOST_RECORDS, display)
+    records = read_first_records(opened, data, _MAX_RECORDS, display)
     many = {name: [one.get(name) for one in records] for name in opened.types}
-    copies = -(-_FEWEST_ROWS // len(records))
+    copies = -(-_MIN_BATCH_ROWS // len(records))
     many = {name: values * copies for name, values in many.items()}
-    calls = [(record,) for record in records[:_MOST_SINGLE_ROWS]]
+    calls = [(record,) for record in records[:_MAX_SINGLE_ROWS]]
     work = _Work(
         len(records) * copies, lambda n: classifier.predict(many, n_jobs=n), classifier.predict_one, calls
     )
@@ -143,8 +142,8 @@ def _prepare_trees(
 ) -> tuple[dict[str, Any], _Work]:
     check_rows_only([data], zero_based)
     forest = read_for_model(opened.model, opened.path, data, display).data.X
-    one, calls = _prepare_single_trees(opened.classifier, forest[:_MOST_SINGLE_ROWS])
-    # Few trees are not repeated: a subtree that occurs twice costs nothing the second time.
+    one, calls = _prepare_single_trees(opened.classifier, forest[:_MAX_SINGLE_ROWS])
+    # A few trees are not repeated: a subtree costs nothing the second time.
     work = _Work(len(forest), lambda n: opened.classifier.raw_scores(forest, n), one, calls)
     return _describe_trees(opened, forest), work
 
@@ -152,11 +151,11 @@ def _prepare_trees(
 def _prepare_single_trees(
     classifier: TreeClassifier, forest: Forest
 ) -> tuple[Callable[..., object], list[tuple[Any, ...]]]:
-    """Trees as text, where a text says all there is to an example; else forests of one."""
+    """Prepare calls with a tree as text, if the text says everything; else with forests of one tree."""
     model = classifier.model
     if model.kernel.combination == "trees" and len(forest.trees) == len(model.support.trees) == 1:
         texts = [(text,) for text in forest.brackets() if text]
-        with contextlib.suppress(ValueError):  # a label may be one that brackets cannot have
+        with contextlib.suppress(ValueError):  # brackets cannot express all labels
             for text in texts:
                 classifier.score_one(*text)
             return classifier.score_one, texts
@@ -164,13 +163,13 @@ def _prepare_single_trees(
 
 
 def _load(path: Path) -> tuple[Opened | OpenedTrees | OpenedRecords, float]:
-    """The model, and the seconds that reading it took: the best of a few where that is quick."""
+    """Load the model; return it with the seconds that this took, the best of a few if that is quick."""
     best = math.inf
     for _ in range(_LOADS):
         began = time.perf_counter()
         opened = open_record_model(path) if is_records(path) else open_model(path, "bench")
         if isinstance(opened, OpenedTrees):
-            _ = opened.classifier.nbytes  # is known when all is ready to score
+            _ = opened.classifier.nbytes  # waits until the classifier is ready
         best = min(best, time.perf_counter() - began)
         if best > 1.0 or not path.is_file():  # a pipe can be read only once
             break
@@ -220,12 +219,12 @@ def _measure(work: _Work, duration: float, threads: int) -> dict[str, Any]:
 
 
 def _repeat_rows(X: Any) -> Any:
-    copies = -(-_FEWEST_ROWS // X.shape[0])
+    copies = -(-_MIN_BATCH_ROWS // X.shape[0])
     return X if copies == 1 else stack_rows([X] * copies)
 
 
 def _time_batch(work: Callable[[], object], duration: float) -> float:
-    """The shortest time of a few runs, or of as many as there is time for; the first one is a warm-up."""
+    """Return the shortest time of several runs after a warm-up."""
     return min(_time_passes(work, duration))
 
 
@@ -243,7 +242,7 @@ def _time_passes(work: Callable[[], object], duration: float) -> list[float]:
 
 
 def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
-    """Median and best, over passes through some of the rows, of the mean time of a call."""
+    """Return the median and the best of the mean time of a call, over passes through the calls."""
     one, calls = work.one, work.calls
 
     def all_calls() -> None:
@@ -255,7 +254,7 @@ def _time_single_calls(work: _Work, duration: float) -> tuple[float, float]:
 
 
 def _list_features(X: Any, row: int) -> tuple[list[Any], ...]:
-    """Columns as a list and, where some are not 1, values."""
+    """List the columns of a row and, if some are not 1, their values."""
     part = slice(X.indptr[row], X.indptr[row + 1])
     values = X.data[part]
     ids = X.indices[part].tolist()

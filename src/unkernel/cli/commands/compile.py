@@ -1,4 +1,4 @@
-"""``unkernel compile``: a model of any program becomes one that answers in microseconds."""
+"""``unkernel compile``: compile a model of any program for speed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from unkernel.engines import compile as compile_model
 from unkernel.engines.search.options import check_trie
 from unkernel.report import search_plot
 
-# The function's defaults are the command's.
+# The command has the defaults of the function.
 _DEFAULT: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(compile_model).parameters.items()
 }
@@ -92,7 +92,7 @@ def compile(
     model = require_output(output, "compile", source)
     (path, *others) = source
     if others:
-        raise ValueError(f"{others[0]}: one model is compiled at a time")
+        raise ValueError(f"{others[0]}: a second model; compile one at a time")
     _check_options(engine, memory, threshold)
     nodes = _parse_nodes(engine, trie, trie_nodes)
     _check_places(model, plot, [path, sample, trie], force=force)
@@ -107,7 +107,7 @@ def compile(
                 name: encode_file(records, file, threads, display) for name, file in given_rows.items()
             }
         elif unknown_keys is not None:
-            raise ValueError(f"{path}: --unknown-keys is for models of records, and this one has no keys")
+            raise ValueError(f"{path}: --unknown-keys is for models of records, and this is another model")
         read = time.perf_counter()
         if isinstance(opened, OpenedTrees):
             given = {"--memory": memory, "--sample": sample, "--trie": trie, "--plot": plot}
@@ -129,7 +129,7 @@ def compile(
                 n_jobs=shared_options.count_threads(jobs),
                 on_progress=on_progress,
             )
-        assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # as no file holds a pipeline
+        assert isinstance(classifier, CompiledClassifier | TreeClassifier)  # no file holds a pipeline
         compiled = time.perf_counter()
         with display.show_work("writing"):
             if records is None:
@@ -148,7 +148,7 @@ def compile(
 
 
 def _check_options(engine: shared_options.EngineName, memory: str | None, threshold: float | None) -> None:
-    """Before anything is read."""
+    """Refuse options that do not fit each other, before anything is read."""
     if engine == shared_options.EngineName.pruned and threshold is None:
         raise ValueError("--engine pruned needs a --threshold: conjunctions of smaller weight are dropped")
     if engine != shared_options.EngineName.pruned and threshold is not None:
@@ -159,7 +159,7 @@ def _check_options(engine: shared_options.EngineName, memory: str | None, thresh
 
 
 def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str | None) -> int | None:
-    """The limit of a trie, if it can have one."""
+    """Parse the size limit of the trie, and check that it can have one."""
     if trie is None and nodes is not None:
         raise ValueError("--trie-nodes needs rows to grow a trie from: give them with --trie")
     count = shared_options.parse_nodes(nodes)
@@ -169,7 +169,7 @@ def _parse_nodes(engine: shared_options.EngineName, trie: str | None, nodes: str
 
 
 def _check_for_trees(opened: OpenedTrees, engine: shared_options.EngineName, given: dict[str, Any]) -> None:
-    """Models of trees have one engine: there is nothing to choose, and nothing to measure."""
+    """Refuse options that choose or measure engines: models of trees have only one."""
     chosen = [name for name, value in given.items() if value is not None]
     if engine != shared_options.EngineName.auto:
         chosen.append("--engine")
@@ -211,7 +211,7 @@ def _draw(plot: Path | None, classifier: CompiledClassifier | TreeClassifier, so
     if plot is None or isinstance(classifier, TreeClassifier):
         return None
     if not search_plot.drawable(classifier.candidates):
-        warn(f"{plot}: not drawn, as nothing was measured: give rows to measure on with --sample")
+        warn(f"{plot}: not drawn, because nothing was measured: give rows to measure on with --sample")
         return None
     search_plot.draw(plot, classifier.candidates, source.name)
     return str(plot)

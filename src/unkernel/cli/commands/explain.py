@@ -1,4 +1,4 @@
-"""``unkernel explain``: which conjunctions made a row's score, or which fragments a tree's."""
+"""``unkernel explain``: contributions of conjunctions to a row's score, or of fragments to a tree's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ import typer
 from unkernel.cli.explanations import describe_explanation
 from unkernel.cli.inputs.feature_names import read_names
 from unkernel.cli.inputs.labelled_files import class_labels
-from unkernel.cli.inputs.model_kinds import is_parser, is_records
+from unkernel.cli.inputs.model_kinds import (
+    ROWS_NOT_PARSERS,
+    ROWS_NOT_RECORDS,
+    ROWS_NOT_TREES,
+    is_parser,
+    is_records,
+    refuse_options,
+)
 from unkernel.cli.inputs.models import (
     Model,
     Opened,
@@ -36,7 +43,7 @@ from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
-_TOP, _TOP_OF_DECISIONS = 10, 3
+_TOP, _TOP_PER_DECISION = 10, 3
 Numbers = float | list[float]
 
 
@@ -77,21 +84,22 @@ def explain(
     """  # noqa: D301 (Click keeps the lines after a backspace as they are)
     if is_parser(model):
         from unkernel.cli.inputs.decisions import explain_sentence
-        from unkernel.cli.inputs.sentences import check_options_of_rows
 
-        check_options_of_rows(model, {"--of": of, "--features": features, "--zero-based": zero_based})
-        found = explain_sentence(model, data, row, _TOP_OF_DECISIONS if top is None else top, quiet=json)
+        of_rows = {"--of": of, "--features": features, "--zero-based": zero_based}
+        refuse_options(model, of_rows, ROWS_NOT_PARSERS)
+        found = explain_sentence(model, data, row, _TOP_PER_DECISION if top is None else top, quiet=json)
     elif is_records(model):
-        from unkernel.cli.inputs.records import check_options_of_rows as check_not_given
         from unkernel.cli.records.explanation import explain_record
 
-        check_not_given(model, {"--features": features, "--zero-based": zero_based}, "a model of records")
+        of_rows = {"--features": features, "--zero-based": zero_based}
+        refuse_options(model, of_rows, ROWS_NOT_RECORDS)
         found = explain_record(model, data, row, _TOP if top is None else top, of, quiet=json)
     else:
         opened, top = open_model(model, "explain"), _TOP if top is None else top
         check_no_records(data, model)
         if isinstance(opened, OpenedTrees):
-            _check_for_trees(opened, features, zero_based)
+            check_rows_only([], zero_based)
+            refuse_options(model, {"--features": features}, ROWS_NOT_TREES)
             found = _explain_tree(opened, data, row, top, of, quiet=json)
         else:
             rows = _read_rows(opened, data, zero_based, quiet=json)
@@ -104,12 +112,6 @@ def explain(
         print_json(found)
     else:
         print_explanation(found)
-
-
-def _check_for_trees(opened: OpenedTrees, features: str | None, zero_based: bool | None) -> None:
-    check_rows_only([], zero_based)
-    if features is not None:
-        raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
 
 
 def _explain_tree(
@@ -142,7 +144,7 @@ def _explain_tree(
 
 
 def _find_class(model: Model | TreeModel, label: str | None) -> Any:
-    """The class that an option names; texts and numbers look alike there."""
+    """Return the class that an option names."""
     if label is None:
         return None
     for known in model.classes.tolist():
@@ -163,7 +165,7 @@ def _fragment_to_json(fragment: Fragment) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _name_model_in_errors(path: Path) -> Iterator[None]:
-    """Why a model cannot be explained, with its name."""
+    """Add the model's name to errors."""
     try:
         yield
     except ValueError as error:
@@ -179,9 +181,9 @@ def _read_rows(opened: Opened, data: str, zero_based: bool | None, *, quiet: boo
 def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str | None) -> dict[str, Any]:
     if row >= rows.X.shape[0]:
         raise ValueError(f"the file has {many(rows.X.shape[0], 'row')}, so there is no row {row:,}")
-    # What is explained is the model, whichever engine answers for it.
+    # Explain the exact model, whichever engine the file has.
     classifier = CompiledClassifier(opened.model)
-    chosen = rows.X[row]  # a file's row says what it has, not how wide it is
+    chosen = rows.X[row]
     listed = dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True))
     called = _find_class(opened.model, of)
     with _name_model_in_errors(opened.path):
@@ -190,7 +192,7 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
 
 
 def _describe_row(opened: Opened, found: Explanation, rows: SvmlightData, row: int) -> dict[str, Any]:
-    """What is shown is the score that the explanation compares: that of a class, or the first two of many."""
+    """Describe the explanation of a row, for JSON."""
     decision, first = opened.model.decision, first_index(opened.model, rows.zero_based)
     answer = decision.choose(np.array([_as_list(found.score)])).tolist()[0]
     return {
@@ -211,7 +213,7 @@ def _describe_row(opened: Opened, found: Explanation, rows: SvmlightData, row: i
 
 
 def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[str, Any]:
-    """Contributions by the names of their features, or by the numbers that they are shown with."""
+    """Add the names of features to contributions, or their numbers in files."""
 
     def name(column: int, number: int) -> str:
         return names.get(column, str(number))
@@ -224,7 +226,7 @@ def _name_features(parts: list[dict[str, Any]], names: dict[int, str]) -> dict[s
 
 
 def _has_sets(opened: Opened, row: Any) -> bool:
-    """Whether a feature counts once in a conjunction, however often the kernel multiplies it."""
+    """Tell whether a feature counts once in a conjunction, even where the kernel multiplies it."""
     if isinstance(opened.model, ConjunctionModel):
         return opened.model.sets
     return not isinstance(opened.model, KernelModel) or (opened.model.binary and bool((row.data == 1).all()))

@@ -1,4 +1,4 @@
-"""``unkernel inspect``: what is in a model file."""
+"""``unkernel inspect``: the content of a model file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any
 import typer
 
 from unkernel.cli.inputs.feature_names import name_columns, read_names
-from unkernel.cli.inputs.model_kinds import is_parser, is_records
+from unkernel.cli.inputs.model_kinds import (
+    ROWS_NOT_RECORDS,
+    ROWS_NOT_TREES,
+    is_parser,
+    is_records,
+    refuse_options,
+)
 from unkernel.cli.inputs.models import (
     Opened,
     OpenedTrees,
@@ -83,8 +89,7 @@ def inspect(
 
 
 def _inspect_trees(opened: OpenedTrees, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    if features is not None:
-        raise ValueError(f"{opened.path}: --features names the features of rows, and this model is of trees")
+    refuse_options(opened.path, {"--features": features}, ROWS_NOT_TREES)
     found = _describe_file(opened.path) | describe_trees(opened.model)
     found |= {
         "engine": opened.classifier.engine,
@@ -100,7 +105,7 @@ def _describe_file(path: Path) -> dict[str, Any]:
 
 
 def _list_heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> list[dict[str, Any]]:
-    """The largest weights over all classes."""
+    """List the fragments with the largest weights over all classes."""
     with Display(quiet=quiet) as display, display.show_work("looking for fragments"):
         try:
             found = opened.classifier.heaviest(top)
@@ -124,12 +129,11 @@ def _list_heaviest_fragments(opened: OpenedTrees, top: int, *, quiet: bool) -> l
 def _inspect_records(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
     from unkernel.cli.records.explanation import open_as_rows
 
-    if features is not None:
-        raise ValueError(f"{path}: --features names the features of rows; a model of records knows them")
+    refuse_options(path, {"--features": features}, ROWS_NOT_RECORDS)
     records, opened = open_as_rows(path)
     names = dict(enumerate(records.classifier.plan.feature_names)) if top else {}
     found = _inspect_rows(opened, top, names, quiet=quiet)
-    # There may be millions of names, and the plan makes them.
+    # There may be millions of names, which the plan can make.
     found["origin"] = {key: value for key, value in found["origin"].items() if key != "feature_names"}
     return found | {"records": True, "target": records.target, "columns": records.columns()}
 
@@ -177,7 +181,7 @@ def _list_heaviest(opened: Opened, top: int, names: dict[int, str], quiet: bool)
 
 
 def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifier, str | None]:
-    """A classifier that has a table of conjunctions, and what is missing there."""
+    """Return a classifier that has a table of conjunctions, and a note on missing ones."""
     classifier = opened.classifier
     if classifier is not None and classifier._tables.layout == CONJUNCTIONS:
         return classifier, _missing_note(classifier)
@@ -200,5 +204,5 @@ def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifie
 
 def _missing_note(classifier: CompiledClassifier) -> str | None:
     if classifier.engine == "split":
-        return "conjunctions of rare features are not in the tables of engine split, and not listed"
+        return "conjunctions of rare features are missing: the tables of engine split do not contain them"
     return None if classifier.exact else "conjunctions of small weight were dropped (engine pruned)"

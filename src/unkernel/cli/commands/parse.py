@@ -1,4 +1,4 @@
-"""``unkernel parse``: text or sentences in, sentences with answers out."""
+"""``unkernel parse``: parse text or sentences."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ from unkernel.measures.number_format import many
 from unkernel.parsing import Parsed, parse_stream
 
 _COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
-_FROM_TEXT = ("text", "tokens")  # tasks that write CoNLL-U, and do not read it
-_MOST_WARNINGS = 20  # of one file among several
-_SINKS = {own.ShownName.json: write_objects, own.ShownName.svg: write_page}
+_TEXT_TASKS = ("text", "tokens")  # they write CoNLL-U, but do not read it
+_MAX_WARNINGS_PER_FILE = 20
+_WRITERS = {own.ShownName.json: write_objects, own.ShownName.svg: write_page}
 
 
 def register(app: typer.Typer, _: Sequence[str]) -> None:
@@ -94,9 +94,9 @@ def parse(
     begins with a comment, # newdoc id = FILE. A file that cannot be read ends
     the run or, with --on-error skip, is left out with a warning.
 
-    One FILE may be a pattern, in quotes, such as 'letters/*.txt': then --output is a folder, and each file
-    has a file of answers there. A run that was stopped continues where it was when it is started again. With
-    --dask, several workers parse at the same time; they need to see the files under the same names.
+    FILE may be a pattern in quotes, such as 'letters/*.txt': then --output is a folder with one file of
+    results for each file. To resume an interrupted run, start it again. With --dask, several workers parse
+    at the same time; all of them need access to the files under the same names.
 
     \b
     [dim]$[/dim] unkernel parse en.uk notes.txt > notes.conllu
@@ -128,14 +128,14 @@ def parse(
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked of a parser, whichever files it is about."""
+    """A parser and its options, for any file."""
 
     model: Path
     format: own.ShownName | None
     draw: bool
     given: own.GivenName | None
     beam: int | None
-    skip: bool  # what cannot be read
+    skip: bool  # invalid sentences
 
 
 def _answer(
@@ -147,10 +147,10 @@ def _answer(
     threads: int,
     counts: _Counts,
 ) -> None:
-    """Write the answers to files into one file, and arcs to another place."""
+    """Parse files into one file, and draw arcs in another place."""
     documents = _Documents(files, skip=request.skip)
-    task, told = find_task(parser), parse_given(parser, request.given)
-    raw = told.get("given") == "text" or task.name == "tokens"
+    task, options = find_task(parser), parse_given(parser, request.given)
+    raw = options.get("given") == "text" or task.name == "tokens"
     documents.check(task, raw=raw)
     _check_format(task, request.format)
     sinks = _open_sinks(task, places, request.format)
@@ -160,13 +160,13 @@ def _answer(
         format="conllx" if request.format == own.ShownName.conllx else "conllu",
         on_error="skip" if request.skip else "raise",
         n_jobs=threads,
-        **told,
+        **options,
     )
     counts.raw = raw
     _copy_stream(documents.answers(stream_of, raw=raw, on_unread=counts.warn), sinks, counts)
 
 
-# --- Several files, each answered on its own -------------------------------------------------------------
+# --- Several files, each parsed on its own --------------------------------------------------------------
 
 
 def _parse_parts(
@@ -200,7 +200,7 @@ def _parse_parts(
 
 
 def _answer_part(request: _Request, threads: int, part: Part) -> PartResult:
-    """What a worker does."""
+    """Parse one part, on a worker."""
     warnings: list[str] = []
     counts = _Counts(warnings.append)
     stamp = request.model.stat()
@@ -208,12 +208,12 @@ def _answer_part(request: _Request, threads: int, part: Part) -> PartResult:
     places = _choose_places(part.output, None, request)
     _answer(request, parser, [part.data], places, threads=threads, counts=counts)
     summary = [f"{part.data}: {counts.describe_skipped()}"] if counts.skipped else []
-    return PartResult(counts.found, [*warnings[:_MOST_WARNINGS], *summary])
+    return PartResult(counts.found, [*warnings[:_MAX_WARNINGS_PER_FILE], *summary])
 
 
 @lru_cache(maxsize=1)
 def _load_parser(model: Path, beam: int | None, _stamp: tuple[int, int]) -> Parser:
-    """The parser of a process. One part follows the other, and loading takes time."""
+    """Load the parser once per process."""
     return open_parser(model, "parse", beam)
 
 
@@ -230,18 +230,18 @@ def _choose_suffix(task: Task, request: _Request) -> str:
 
 @dataclass(frozen=True)
 class _Documents:
-    """The files that are answered, one after another."""
+    """Files to parse one after another."""
 
     files: list[str]
-    skip: bool  # what cannot be read
+    skip: bool  # files that cannot be read
 
     def check(self, task: Task, *, raw: bool) -> None:
-        """Fail before anything is read where that would be in vain."""
+        """Refuse files that cannot be parsed, before anything is read."""
         if self.files.count(STANDARD_STREAM) > 1:
             raise ValueError("-: stdin can be read only once")
         for file in self.files:
             if file != STANDARD_STREAM and not self._may_be_missing:
-                os.stat(file)  # noqa: PTH116 (messages have the name as it was given)
+                os.stat(file)  # noqa: PTH116 (its messages have the name as it was given)
             check_input(file, task, raw=raw)
 
     @property
@@ -255,8 +255,8 @@ class _Documents:
         raw: bool,
         on_unread: Callable[[str], object],
     ) -> Iterator[Parsed]:
-        """The answers to all files, with what has to stand between them."""
-        written = b""  # its end
+        """Parse all files, and separate their results."""
+        written = b""  # the last bytes
         for file in self.files:
             begin = _complete_ending(written)
             if raw and len(self.files) > 1:
@@ -277,18 +277,18 @@ class _Documents:
             if not self._may_be_missing:
                 raise
             reason = f"{file}: {error.strerror}" if isinstance(error, OSError) else str(error)
-            on_unread(f"{reason}; what follows there is left out")
+            on_unread(f"{reason}; the rest of the file is left out")
 
 
 def _complete_ending(written: bytes) -> bytes:
-    """The line ends that the last sentence lacks, so that others can follow."""
+    """Return the missing line ends of the last sentence, so that others can follow."""
     if not written or written.endswith((b"\n\n", b"\n\r\n")):
         return b""
     return b"\n" if written.endswith(b"\n") else b"\n\n"
 
 
 class _Counts:
-    """What went through, and who is told of what was skipped."""
+    """Counts of parsed and skipped sentences; `warn` gets the errors of skipped ones."""
 
     def __init__(self, warn: Callable[[str], object]) -> None:
         self.found: Counter[str] = Counter(sentences=0, words=0)
@@ -305,7 +305,7 @@ class _Counts:
 
     def describe_skipped(self) -> str:
         what = ("paragraph", "left out") if self.raw else ("sentence", "passed through without answers")
-        return f"{many(self.skipped, what[0])} {what[1]}, as the lines above say"
+        return f"{many(self.skipped, what[0])} {what[1]}; see the lines above"
 
     def in_words(self, task: Task) -> str:
         return _describe_speed(self.found, task, time.perf_counter() - self._began)
@@ -329,7 +329,7 @@ def _copy_stream(
 
 
 class _Places(NamedTuple):
-    """Where columns or drawings go, where arcs go, and whether to draw."""
+    """The file of columns or drawings, the place of arcs, and whether to draw."""
 
     output: str | None
     svg: Path | None
@@ -337,7 +337,7 @@ class _Places(NamedTuple):
 
 
 def _choose_places(output: str | None, svg: Path | None, request: _Request) -> _Places:
-    """As --format says, or the others."""
+    """Choose the outputs by --format, or by --draw and --svg."""
     format, draw = request.format, request.draw
     if format is None or format in _COLUMNS:
         return _Places(output, svg, draw)
@@ -349,26 +349,26 @@ def _choose_places(output: str | None, svg: Path | None, request: _Request) -> _
 
 
 def _check_format(task: Task, format: own.ShownName | None) -> None:
-    """Refuse what a parser does not read or write."""
-    if format == own.ShownName.conllu and task.name in _FROM_TEXT:
+    """Refuse a format that the parser does not read or write."""
+    if format == own.ShownName.conllu and task.name in _TEXT_TASKS:
         return
     if format is not None and format in _COLUMNS:
         choose_reader(task, format.value)
     elif format == own.ShownName.json and task.name in ("chunks", "bunsetsu"):
-        raise ValueError(f"--format json is for text and dependency trees, and not for {task.words}")
+        raise ValueError(f"--format json is for text and dependency trees, not for {task.words}")
 
 
 def _open_sinks(
     task: Task, places: _Places, format: own.ShownName | None
 ) -> list[AbstractContextManager[Sink]]:
-    """Where answers go: pictures take the place of columns, unless these are asked for as well."""
+    """Return the writers of results: pictures replace columns, unless both are asked for."""
     output, svg, draw = places
     if task.name == "chunks" and (svg is not None or format == own.ShownName.svg):
         raise ValueError("--svg draws dependencies, and chunks have none; --draw shows them in brackets")
     sinks = [] if svg is None else [write_arcs(svg)]
     if svg is None or output is not None or draw:
         place = output or STANDARD_STREAM
-        shown = write_columns if format is None else _SINKS.get(format, write_columns)
+        shown = write_columns if format is None else _WRITERS.get(format, write_columns)
         sinks.append((write_drawings if draw else shown)(place))
     return sinks
 

@@ -1,4 +1,4 @@
-"""``unkernel report``: a page of HTML about one model, or about several side by side."""
+"""``unkernel report``: an HTML page about one model, or about several side by side."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def report(
 def _check_places(
     models: Sequence[Path], test: str | None, output: Path | None, *, force: bool
 ) -> tuple[str, Path]:
-    """The data and the page, after a look at where they are."""
+    """Return the data and the page, after a check of their places."""
     if test is None:
         raise ValueError(
-            f"say what the models are asked about: unkernel report {models[0]} --test FILE -o report.html"
+            f"name the examples to test on: unkernel report {models[0]} --test FILE -o report.html"
         )
     if output is None:
-        raise ValueError(f"say where the page goes: unkernel report {models[0]} --test {test} -o report.html")
+        raise ValueError(f"name the page to write: unkernel report {models[0]} --test {test} -o report.html")
     check_output(output, *models, test, force=force)
     return test, output
 

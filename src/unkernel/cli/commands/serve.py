@@ -1,4 +1,4 @@
-"""``unkernel serve``: models over HTTP."""
+"""``unkernel serve``: serve models over HTTP."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unkernel.serve.server import serve as run
 from unkernel.serve.settings import Limits, Settings, parse_model_files, read_tokens
 
 _default = Settings({})
-_MOST_WORKERS = 256
+_MAX_WORKERS = 256
 
 
 def _limit(*names: str, **options: Any) -> Any:
@@ -29,14 +29,14 @@ ModelFiles = Annotated[
     typer.Argument(
         metavar="MODEL...",
         show_default=False,
-        help=".uk files. Named after the file, or NAME=FILE.",
+        help=".uk files, served under the name of the file, or NAME=FILE.",
     ),
 ]
 Host = Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 listens on all interfaces.")]
 Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")]
 Workers = Annotated[
     int,
-    typer.Option(min=1, max=_MOST_WORKERS, help="Number of processes; they share the memory of the models."),
+    typer.Option(min=1, max=_MAX_WORKERS, help="Number of processes; they share the memory of the models."),
 ]
 TokenFile = Annotated[
     Path | None,
@@ -129,12 +129,12 @@ def serve(
         ),
     )
 
-    def tell(address: str) -> None:
+    def announce(address: str) -> None:
         if not quiet:
-            with contextlib.suppress(OSError):  # a full disk for the log is no reason not to serve
-                note(f"{', '.join(settings.models)} at {address} (Ctrl-C ends)")
+            with contextlib.suppress(OSError):  # a full disk for the log must not stop the server
+                note(f"{', '.join(settings.models)} at {address} (Ctrl-C stops)")
 
     try:
-        run(settings, tell)
+        run(settings, announce)
     except ImportError as error:
         raise ValueError(f'serve needs {error.name}: pip install "unkernel[serve]"') from None

@@ -1,4 +1,4 @@
-"""``unkernel train KIND``: a file of rows, records, trees or sentences becomes a model."""
+"""``unkernel train KIND``: train a model on rows, records, trees or sentences."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def register(app: typer.Typer, arguments: Sequence[str]) -> None:
 
 
 def learner_at(where: str) -> Any:
-    """The learner's class; only now is its estimator imported."""
+    """Import the learner's class, and with it its estimator."""
     module, _, name = where.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -94,7 +94,7 @@ def _learner_parts(learner: Any) -> Parts:
 
 
 def data_argument(learner: Any, *, large_data: bool) -> Any:
-    """DATA of a learner; whether it may be several files."""
+    """Return the argument DATA of a learner."""
     if learner.unit != "row":
         return train_options.TreeFile if learner.unit == "tree" else train_options.SentenceFile
     if learner.takes_records and not large_data:
@@ -103,7 +103,7 @@ def data_argument(learner: Any, *, large_data: bool) -> Any:
 
 
 def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
-    """Options of learners that also learn from records."""
+    """Return the options of learners that also take records."""
     if not learner.takes_records:
         return {}
     from unkernel.cli.learners.record_training import encoder_options
@@ -118,7 +118,7 @@ def record_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
 
 
 def measure_parts(learner: Any) -> dict[str, tuple[Any, Any]]:
-    """Options of ``train`` and ``tune`` alike."""
+    """Return the options that ``train`` and ``tune`` share."""
     parts: dict[str, tuple[Any, Any]] = {"jobs": (shared_options.Jobs, None)}
     if "ndcg" in learner.criteria:
         parts["ndcg_at"] = (train_options.NdcgDepth, None)
@@ -147,8 +147,8 @@ def _train(learner_type: Any, given: dict[str, Any]) -> None:
     check_no_bare_trees(given["data"][0])
     if not learner_type.takes_records and is_record_file(given["data"][0]):
         raise ValueError(
-            f"{given['data'][0]}: holds records, and train {learner_type.name} learns from "
-            f"{learner_type.unit}s; train poly, train logistic and train linear learn from records"
+            f"{given['data'][0]}: holds records, and train {learner_type.name} takes "
+            f"{learner_type.unit}s; train poly, train logistic and train linear take records"
         )
     options = given_options(
         {name: value for name, value in given.items() if value != []}, learner_type.options()

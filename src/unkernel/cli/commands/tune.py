@@ -1,4 +1,4 @@
-"""``unkernel tune KIND``: parameters are chosen by cross-validation, or on other sentences."""
+"""``unkernel tune KIND``: choose parameters by cross-validation, or on other sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from unkernel.cli.options.estimator_options import make_choices
 from unkernel.cli.options.help_text import reflow
 from unkernel.cli.options.value_grids import grid_parts
 
-_OTHER_NAMES = {"auc": "roc_area", "roc_auc": "roc_area"}  # of measures
+_MEASURE_ALIASES = {"auc": "roc_area", "roc_auc": "roc_area"}
 _HELP = """Choose parameters of a model by cross-validation.
 
     Each kind has its own options: see unkernel tune KIND --help.
@@ -35,14 +35,14 @@ _HELP = """Choose parameters of a model by cross-validation.
     [dim]$[/dim] unkernel tune chunker conll2000.txt.gz --C 0.1:10 --cv 5
     """
 
-# What the help of several kinds says.
+# Sentences in the help of several kinds.
 _SENTENCES = {
     "options": """Options take several values: a list such as 1,2,3, or a range such as 0.001:10, whose values
-    have equal ratios: powers of ten, or as many as a third number says (0.001:10:9). All combinations are
-    tried.""",
-    "classes": "The folds have about the same share of each class.",
-    "paths": """Settings that differ in C alone are trained one after the other, each from the solution of the
-    one before where the learner can; folds and other settings run in parallel.""",
+    have equal ratios: powers of ten, or as many values as a third number says (0.001:10:9). All combinations
+    are tried.""",
+    "classes": "Each fold has about the same share of each class.",
+    "paths": """Settings that differ only in C are trained one after the other, with warm starts if the
+    learner supports them; folds and other settings run in parallel.""",
     "costs": "Without any list or range, C is tried from 0.01 to 100.",
     "sentences": """Every setting is trained on DATA and measured on the sentences of --dev; without --dev,
     folds of the sentences of DATA are held out in turn (--cv).""",
@@ -70,7 +70,7 @@ def _parser_learner(kind: str) -> Any:
 
 
 def _parts(learner: Any) -> Parts:
-    others = [other for other, name in _OTHER_NAMES.items() if name in learner.criteria]
+    others = [other for other, name in _MEASURE_ALIASES.items() if name in learner.criteria]
     criteria: Any = make_choices("criteria", [*learner.criteria, *others])
     by = typer.Option("--by", help="Measure to optimise.", show_default=learner.criteria[0])
     plot = typer.Option(
@@ -123,7 +123,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
     search = Search.of(learner, options)
     _check_places(given)
     if given["by"] is not None:
-        given["by"] = _OTHER_NAMES.get(given["by"].value, given["by"].value)
+        given["by"] = _MEASURE_ALIASES.get(given["by"].value, given["by"].value)
     with Display(quiet=given["quiet"] or given["json"], verbose=given["verbose"]) as display:
         result = tune(search, given["data"], given, shared_options.count_threads(given["jobs"]), display)
     result["plot"] = _draw(given["plot"], result)
@@ -133,7 +133,7 @@ def _tune(learner: Any, given: dict[str, Any]) -> None:
 def _check_places(given: dict[str, Any]) -> None:
     from unkernel.cli.output_files import check_different, check_model_output, check_output
 
-    lists = [given.get(option) or "" for option in ("templates", "clusters")]  # of names of ours, and files
+    lists = [given.get(option) or "" for option in ("templates", "clusters")]  # built-in names, or files
     listed = [name for names in lists for name in names.split(",") if name]
     inputs = [*given["data"], given.get("dev"), given.get("schema"), *listed]
     check_different(given["output"], given["plot"])

@@ -1,4 +1,4 @@
-"""``unkernel verify``: compares model files with the digests inside."""
+"""``unkernel verify``: compare model files with the digests inside."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def verify(
 
 
 def _verify_file(path: Path, key: Any) -> dict[str, Any]:
-    """What was found of a file, for JSON."""
+    """Verify a file; return the result for JSON."""
     found: dict[str, Any] = {
         "file": str(path),
         "problem": None,
@@ -101,7 +101,7 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
             found["problem"] = "has no digests: load it and save it again"
         else:
             check_loaded(load(path, verify=False), str(path))
-        if _file_identity(path) != before:  # else one file has the digests, and another one the signature
+        if _file_identity(path) != before:  # digests and signature may be of different files
             found["problem"] = "was replaced while it was verified: verify it again"
     except FormatError as error:
         found |= {"problem": error.reason, "damaged": True}
@@ -112,7 +112,7 @@ def _verify_file(path: Path, key: Any) -> dict[str, Any]:
 
 
 def _file_identity(path: Path) -> tuple[int, ...]:
-    """What tells a file from another one of the same name."""
+    """Return the properties that distinguish a file from another one of the same name."""
     facts = path.stat()
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
 
@@ -120,15 +120,15 @@ def _file_identity(path: Path) -> tuple[int, ...]:
 def _format_line(result: dict[str, Any]) -> str:
     if result["problem"]:
         return f"{result['file']}: {result['problem']}"
-    signed = ", signature fits" if result.get("signed") else ""
-    return f"{result['file']}: whole, {result['arrays']} arrays, {result['bytes']:,} bytes{signed}"
+    signed = ", signature matches" if result.get("signed") else ""
+    return f"{result['file']}: undamaged, {result['arrays']} arrays, {result['bytes']:,} bytes{signed}"
 
 
 # --- Signatures ---------------------------------------------------------------------------------------
 
 
 def read_key(path: Path) -> Any:
-    """A public key of Ed25519."""
+    """Read a public key of Ed25519."""
     try:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -139,12 +139,12 @@ def read_key(path: Path) -> Any:
     except ValueError:
         key = None
     if not isinstance(key, Ed25519PublicKey):
-        raise ValueError(f"{path}: not a public key of Ed25519 in PEM")
+        raise ValueError(f"{path}: not an Ed25519 public key in PEM format")
     return key
 
 
 def check_signature(path: Path, key: Any) -> None:
-    """Whether the signature beside a file is that of the file."""
+    """Raise ``FormatError`` unless the signature beside a file matches it."""
     from cryptography.exceptions import InvalidSignature
 
     signature = path.with_name(path.name + ".sig")
@@ -153,4 +153,4 @@ def check_signature(path: Path, key: Any) -> None:
     try:
         key.verify(signature.read_bytes(), path.read_bytes())
     except InvalidSignature:
-        raise FormatError(str(path), 0, 0, f"does not fit its signature {signature.name}") from None
+        raise FormatError(str(path), 0, 0, f"does not match its signature {signature.name}") from None

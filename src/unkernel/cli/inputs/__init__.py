@@ -1,1 +1,1 @@
-"""What commands read: rows, trees, sentences, models."""
+"""The files that commands read: rows, records, trees, sentences and models."""

@@ -1,4 +1,4 @@
-"""What parsers decide by, for ``unkernel explain`` and ``unkernel inspect``."""
+"""Explanations of parsers, for ``unkernel explain`` and ``unkernel inspect``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from unkernel.cli.inputs.file_contents import detect_sentences, read_beginning
+from unkernel.cli.inputs.model_kinds import ROWS_NOT_PARSERS, refuse_options
 from unkernel.cli.inputs.parsers import describe_parser, open_explainable, open_parser
-from unkernel.cli.inputs.sentences import Input, check_options_of_rows, find_task
+from unkernel.cli.inputs.sentences import Input, find_task
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import read_chunks
 from unkernel.data.files import read_text
@@ -19,14 +20,14 @@ from unkernel.parsing import ChunkModel, ExplainedDecision, TextParserModel
 from unkernel.parsing.chunks.model import mark_tag_column
 from unkernel.parsing.parser_model import ParserModel
 
-_NOT_LISTED = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"
+_NOT_LISTED = "conjunctions of rare features or of small weight are missing: the tables do not contain them"
 
 
 # --- One sentence -------------------------------------------------------------------------------------
 
 
 def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) -> dict[str, Any]:
-    """Every decision on a sentence of a file, for JSON."""
+    """Explain every decision on a sentence of a file, for JSON."""
     with Display(quiet=quiet) as display:
         parser = open_explainable(path, "explain")
         corpus = _read(parser, data, display)
@@ -43,7 +44,7 @@ def explain_sentence(path: Path, data: str, row: int, top: int, *, quiet: bool) 
 def _read(parser: ParserModel | TextParserModel, data: str, display: Display) -> Any:
     if isinstance(parser, TextParserModel) and detect_sentences(read_beginning(data)) is None:
         return Input(data).read(lambda file: parser.tokenizer.tokenize(read_text(file)), display)
-    if isinstance(parser, ChunkModel):  # whose texts may have no tags
+    if isinstance(parser, ChunkModel):  # the file may have no tags
         columns = parser.columns
         return Input(data).read(
             lambda file: mark_tag_column(read_chunks(file, tagged=False)._text, columns), display
@@ -64,16 +65,16 @@ def _to_json(one: ExplainedDecision) -> dict[str, Any]:
     fields = dataclasses.asdict(one)
     for name in ("intercept", "rest"):
         fields[name].pop("features")
-    told = {name: value for name, value in fields.items() if name != "sentence"}
-    return {"question": one.question} | told
+    del fields["sentence"]
+    return {"question": one.question} | fields
 
 
 # --- A whole parser -----------------------------------------------------------------------------------
 
 
 def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -> dict[str, Any]:
-    """What a parser is and, with `top`, what it decides by, for JSON."""
-    check_options_of_rows(path, {"--features": features})
+    """Describe a parser and, with `top`, list its heaviest conjunctions, for JSON."""
+    refuse_options(path, {"--features": features}, ROWS_NOT_PARSERS)
     parser = open_parser(path, "inspect")
     found: dict[str, Any] = {"file": str(path), "file_bytes": path.stat().st_size}
     found |= {"digests": container.has_digests(path)} | describe_parser(parser)
@@ -88,7 +89,7 @@ def inspect_parser(path: Path, top: int, features: str | None, *, quiet: bool) -
 def list_heaviest(
     parser: ParserModel | TextParserModel, top: int, *, quiet: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """What ``heaviest`` of a parser lists, for each kind of decisions, for JSON."""
+    """List the heaviest conjunctions for each kind of decision, for JSON."""
     if isinstance(parser, TextParserModel):
         found = {"tagger": parser.tagger, "parser": parser.parser}
         return {

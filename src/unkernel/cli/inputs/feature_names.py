@@ -1,4 +1,4 @@
-"""Names for features, from a text file."""
+"""Names of features, from a text file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.errors import FormatError
 
 
 def read_names(path: str | None, first_index: int) -> dict[int, str]:
-    """The name of each column: one per line, or lines ``number<TAB>name`` that count as data files do."""
+    """Read the name of each column: one per line, or ``number<TAB>name`` with the numbers of data files."""
     if path is None:
         return {}
     check_no_model(path, "names of features")
@@ -54,5 +54,5 @@ def _is_number(text: str) -> bool:
 
 
 def name_columns(columns: Iterable[int], names: Mapping[int, str], first_index: int) -> list[str]:
-    """Columns as a user knows them: by name, or by the number that data files have for them."""
+    """Return the name of each column, or its number in data files."""
     return [names.get(column, str(column + first_index)) for column in columns]

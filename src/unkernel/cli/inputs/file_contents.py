@@ -1,4 +1,4 @@
-"""What a file holds, by its first bytes, for messages about files that were mixed up."""
+"""Detection of the content of a file from its first bytes, for messages about mixed-up files."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from unkernel.models.container import begins_as_model
 from unkernel.records.files import format_of
 
 _SNIFFED_BYTES = 1 << 16
-_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # what begins a tree, a vector or a string
-_BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # with its label, without marks
-_SHOWN_TREE = 60  # characters of a tree in a message
+_TREE = re.compile(rb"\|B[TVS](:[^|\s]*)?\|")  # the begin of a tree, a vector or a string
+_BARE_TREE = re.compile(rb"([^\s(|]+)\s+(\([^\s()]*\s.*\))\s*")  # a label and a tree without marks
+_MAX_TREE_CHARACTERS = 60  # in a message
 _NUMBER = rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?"
 _ROW = re.compile(_NUMBER + rb"(\s+qid:\d+)?(\s+\d+:\S+)*\s*(#.*)?")
 _LINES_OF_ROWS = 5  # that tell
 _BUNSETSU = re.compile(rb"\* \d+ -?\d+[A-Z]")
 _WORD = re.compile(rb"\d+([-.]\d+)?\t")
 _TAG = re.compile(rb"O|[BIES](-.*)?")
-_TREE_COLUMNS = 10
-# How models of other programs begin.
+_CONLLU_COLUMNS = 10
+# The first bytes of models of other programs.
 _OTHER_MODELS = (b"svm_type ", b"kernel_type ", b"solver_type ", b"SVM-light ", b"TinySVM Version", b"opal #")
 
-# What commands read as a model, and how they are written.
+# Commands that read a model, and their arguments.
 _MODEL_FIRST = {
     "predict": "unkernel predict MODEL DATA",
     "evaluate": "unkernel evaluate MODEL FILE",
@@ -47,7 +47,7 @@ _TRAINED_BY = {
 
 
 def read_beginning(file: str | Path | IO[bytes]) -> bytes:
-    """The first bytes of a file, decompressed; none of what cannot be read, or can be read only once."""
+    """Read the first bytes of a file, decompressed; none if it cannot be read, or only once (a pipe)."""
     if isinstance(file, str | Path) and not Path(file).is_file():
         return b""
     try:
@@ -62,7 +62,7 @@ def read_beginning(file: str | Path | IO[bytes]) -> bytes:
 
 
 def check_no_model(file: str, expected: str) -> None:
-    """Where rows, trees or sentences are expected."""
+    """Refuse a model where data is expected."""
     begin = read_beginning(file)
     if begins_as_model(begin):
         whose = "unkernel"
@@ -82,12 +82,12 @@ def check_no_bare_trees(file: str) -> None:
     label, tree = (part.decode(errors="replace") for part in first.groups())
     raise ValueError(
         f"{file}: has a label and a tree on each line; put the trees between |BT| and |ET|, as in: "
-        f"{label} |BT| {tree if len(tree) <= _SHOWN_TREE else '(S (NP dogs) (VP bark))'} |ET|"
+        f"{label} |BT| {tree if len(tree) <= _MAX_TREE_CHARACTERS else '(S (NP dogs) (VP bark))'} |ET|"
     )
 
 
 def check_holds_sentences(file: str) -> None:
-    """Where sentences are expected: neither a model nor rows, as far as the first bytes tell."""
+    """Refuse a model, or rows, where sentences are expected, as far as the first bytes tell."""
     check_no_model(file, "sentences")
     if has_rows(read_beginning(file)):
         raise ValueError(f"{file} holds rows, not sentences; name the file with the sentences")
@@ -98,7 +98,7 @@ def check_holds_sentences(file: str) -> None:
 
 @contextlib.contextmanager
 def explain_wrong_file(path: Path, command: str) -> Iterator[None]:
-    """Who gives a file of rows, records, trees or sentences as a model is told how `command` is written."""
+    """Turn the error of a data file given as a model into one that shows the arguments of `command`."""
     try:
         yield
     except FormatError as error:
@@ -117,33 +117,33 @@ def _remedy(path: Path, command: str, held: str) -> str:
 
 
 def detect_content(begin: bytes) -> str | None:
-    """Whether a file that begins so holds ``"rows"``, ``"trees"`` or sentences, and of which kind."""
+    """Return the content of a file that begins so: ``"rows"``, ``"trees"`` or a kind of sentences."""
     if has_trees(begin):
         return "trees"
     return "rows" if has_rows(begin) else detect_sentences(begin)
 
 
 def has_rows(begin: bytes) -> bool:
-    """Whether the first lines are labels with features."""
+    """Tell whether the first lines are labels with features."""
     lines = [line.strip() for line in split_lines(begin)[:-1]]  # the last line may be cut
     rows = [line for line in lines if line and not line.startswith(b"#")][:_LINES_OF_ROWS]
     return any(b":" in line for line in rows) and all(map(_ROW.fullmatch, rows))
 
 
 def has_trees(begin: bytes) -> bool:
-    """Whether the first line that is no comment has a tree."""
+    """Tell whether the first line that is no comment has a tree."""
     lines = (line.strip() for line in split_lines(begin))
     first = next((line for line in lines if line and not line.startswith(b"#")), b"")
     return first.startswith(b"(") or _TREE.search(first.partition(b"#")[0]) is not None
 
 
 def detect_sentences(begin: bytes) -> str | None:
-    """``"dependency trees"``, ``"bunsetsu"`` or ``"chunks"``, whichever sentences a file begins with."""
+    """Return the kind of sentences: ``"dependency trees"``, ``"bunsetsu"``, ``"chunks"`` or None."""
     lines = split_lines(begin)
     if any(line == b"EOS" or _BUNSETSU.match(line) for line in lines):
         return "bunsetsu"
     first = next((line for line in lines if line.strip() and not line.startswith(b"#")), b"")
-    if _WORD.match(first) and first.count(b"\t") == _TREE_COLUMNS - 1:
+    if _WORD.match(first) and first.count(b"\t") == _CONLLU_COLUMNS - 1:
         return "dependency trees"
     words = [line.split() for line in lines[:-1] if line.strip()]  # the last line may be cut
     tags = sum(_TAG.fullmatch(fields[-1]) is not None for fields in words)
@@ -153,12 +153,12 @@ def detect_sentences(begin: bytes) -> str | None:
 
 
 def has_no_columns(begin: bytes) -> bool:
-    """Whether no line has a tab, and there are lines that are no comments."""
+    """Tell whether there is text, and no line of it has a tab."""
     return b"\t" not in begin and any(
         line.strip() and not line.startswith(b"#") for line in split_lines(begin)
     )
 
 
 def split_lines(begin: bytes) -> list[bytes]:
-    """Lines without their ends."""
+    """Split bytes into lines without their ends."""
     return [line.rstrip(b"\r") for line in begin.removeprefix(b"\xef\xbb\xbf").split(b"\n")]

@@ -1,4 +1,4 @@
-"""What commands read: labels and rows, as a model sees them."""
+"""Labels and rows of files, as a model takes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_EXACT_INTEGER = 2**53
 
 
 def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
-    """Labels as integers if all are, so that they read -1 and not -1.0."""
+    """Return labels as integers if all are, so that they read -1 and not -1.0."""
     if labels.dtype.kind != "f" or not np.all(np.abs(labels) <= _LARGEST_EXACT_INTEGER):
         return labels
     whole = labels.astype(np.int64)
@@ -22,7 +22,7 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def match_width(model: Any, X: Any, name: str) -> Any:
-    """Rows that a model can be asked about: exactly its columns where it has a width, else at least those."""
+    """Give rows exactly the columns of a model of fixed width, or at least those of another one."""
     if model.fixed_width:
         return drop_unknown_features(X, model.n_features, name)
     from scipy import sparse
@@ -32,14 +32,14 @@ def match_width(model: Any, X: Any, name: str) -> Any:
 
 
 def drop_unknown_features(X: Any, n_features: int, name: str) -> Any:
-    """Rows with exactly the model's columns. Features it never saw carry no weight and are left out."""
+    """Give rows exactly the model's columns: features without a weight are dropped, with a warning."""
     from scipy import sparse
 
     known = X[:, :n_features] if X.shape[1] > n_features else X
     if ignored := X.nnz - known.nnz:
         rows = int(np.count_nonzero(np.diff(X.indptr) != np.diff(known.indptr)))
         warn(
-            f"{name}: ignored {many(ignored, 'value')} in {many(rows, 'row')} of features that the model, "
-            f"which has {n_features:,}, does not know"
+            f"{name}: ignored {many(ignored, 'value')} in {many(rows, 'row')} of features that the model "
+            f"does not know; it has {n_features:,}"
         )
     return sparse.csr_matrix((known.data, known.indices, known.indptr), shape=(X.shape[0], n_features))

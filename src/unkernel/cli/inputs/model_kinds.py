@@ -1,8 +1,10 @@
-"""Which command a model file is for, by the kind that its header names."""
+"""The kind of a model file, from its header, and the commands that take it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import unkernel._loading  # noqa: F401 (registers the kinds)
 from unkernel.errors import FormatError
@@ -10,15 +12,17 @@ from unkernel.models import container, registry
 
 RECORDS = "records"
 CLUSTERS = "word_clusters"
-UNEXPLAINED = ("tokenizer",)  # kinds of parsers whose decisions cannot be shown
+UNEXPLAINED = ("tokenizer",)  # kinds of parsers whose decisions cannot be explained
+# The models that an option is for, and the one that it was given with.
+ROWS_NOT_RECORDS = ("models of rows", "a model of records")
+ROWS_NOT_TREES = ("models of rows", "a model of trees")
+ROWS_NOT_PARSERS = ("models of rows or trees", "a parser")
+PARSERS_ONLY = ("parsers", "a model of rows, records or trees")
 MODEL_KINDS = frozenset({"compiled", "conjunctions", "kernel", "linear", "tree", RECORDS})
 
 
 def describe_parser_file(path: Path) -> str | None:
-    """What a file of a parser holds, in words; None for models of rows, records and trees, and other files.
-
-    What comes from a pipe can be read only once, and is none.
-    """
+    """Describe the parser in a file; None for any other file, and for a pipe, which can be read only once."""
     if not path.is_file():
         return None
     try:
@@ -30,7 +34,7 @@ def describe_parser_file(path: Path) -> str | None:
 
 
 def list_commands(path: Path) -> str:
-    """Which commands take a file of a parser, in words."""
+    """List the commands that take a file of a parser, in words."""
     kind = container.read(path)[0]
     if kind == CLUSTERS:
         return "unkernel train text --clusters takes it"
@@ -40,15 +44,23 @@ def list_commands(path: Path) -> str:
 
 
 def is_parser(path: Path) -> bool:
-    """Whether a file holds a parser."""
+    """Tell whether a file holds a parser."""
     return describe_parser_file(path) is not None
 
 
 def is_records(path: Path) -> bool:
-    """Whether a file holds a model of records."""
+    """Tell whether a file holds a model of records."""
     if not path.is_file():
         return False
     try:
         return container.read(path)[0] == RECORDS
     except FormatError:
         return False
+
+
+def refuse_options(path: Path, given: Mapping[str, Any], kinds: tuple[str, str]) -> None:
+    """Raise ``ValueError`` if an option was given that has no meaning for a model."""
+    wanted, actual = kinds
+    for option, value in given.items():
+        if value is not None:
+            raise ValueError(f"{path}: {option} is for {wanted}, and this is {actual}")

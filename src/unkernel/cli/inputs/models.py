@@ -1,4 +1,4 @@
-"""Model files of every kind: reading them, making them ready, and saying what they are."""
+"""Model files of rows and trees: reading, compiling and describing them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Model = KernelModel | LinearModel | ConjunctionModel
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """A model that was read; with a classifier, unless it is of support vectors that nobody has compiled."""
+    """A model that was read, with a classifier unless it has support vectors that are not compiled yet."""
 
     path: Path
     model: Model
@@ -44,7 +44,7 @@ class Opened:
     stored_tables: bool = False
 
     def ready(self, display: Display, *, threads: int, quiet: bool = False) -> CompiledClassifier:
-        """The classifier; support vectors are compiled for this once, and the user is told."""
+        """Return the classifier; compile support vectors for this run, with a note."""
         if self.classifier is not None:
             return self.classifier
         with display.show_attempts("compiling") as on_progress, _name_file_in_errors(self.path):
@@ -52,8 +52,8 @@ class Opened:
         assert isinstance(classifier, CompiledClassifier)  # as the model is not of trees
         if not quiet:
             note(
-                f"{self.path}: compiled for this once (engine {classifier.engine}, "
-                f"{format_size(classifier.nbytes)}); `unkernel compile` keeps the result in a file"
+                f"{self.path}: compiled for this run (engine {classifier.engine}, "
+                f"{format_size(classifier.nbytes)}); `unkernel compile` saves the result in a file"
             )
         return classifier
 
@@ -70,12 +70,12 @@ class OpenedTrees:
 def open_model(path: Path, command: str) -> Opened | OpenedTrees:
     """Read the model of a command: a ``.uk`` file of any kind, or a model of another program.
 
-    Anything else is a ``FormatError``; of a file of rows, trees or sentences, it says how `command` is
-    written.
+    Anything else is a ``FormatError``; for a file of rows, trees or sentences, it shows the arguments of
+    `command`.
     """
     _check_no_parser(path)
     with explain_wrong_file(path, command), _name_file_in_errors(path):
-        if path.is_file() and is_compiled(path):  # what comes from a pipe can be read only once
+        if path.is_file() and is_compiled(path):  # a pipe can be read only once
             classifier = load(path)
             if isinstance(classifier, TreeClassifier):
                 return OpenedTrees(path, classifier.model, classifier)
@@ -97,7 +97,7 @@ def _check_no_parser(path: Path) -> None:
 
 @contextlib.contextmanager
 def _name_file_in_errors(path: Path) -> Iterator[None]:
-    """What is wrong with a model is said with the file's name."""
+    """Add the file's name to errors about a model."""
     try:
         yield
     except FormatError:
@@ -107,28 +107,28 @@ def _name_file_in_errors(path: Path) -> Iterator[None]:
 
 
 def first_index(model: Model, rows_zero_based: bool = True) -> int:
-    """The number that column 0 is shown with: 0, unless a file counts from 1.
+    """Return the number of column 0 in files: 0 or 1.
 
-    That is the file that the model was trained on or read from; where the model does not know one, the file
-    of the rows that it is asked about.
+    The file is the one that the model was trained on or read from; if unknown, the one with the rows to
+    predict.
     """
     noted = model.origin.get("zero_based")
     return 0 if (noted if isinstance(noted, bool) else rows_zero_based) else 1
 
 
 def stored_feature_names(model: Model) -> dict[int, str]:
-    """The names of columns that a model holds: those of a data frame that it was trained on."""
+    """Return the names of columns stored in a model: those of the data frame that it was trained on."""
     names = model.origin.get("feature_names")
     return dict(enumerate(map(str, names))) if isinstance(names, list) else {}
 
 
 def is_ranking(model: Model) -> bool:
-    """Whether the scores of a model were trained to order rows."""
+    """Tell whether the scores of a model were trained to order rows."""
     return model.decision.ranking
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """What a model is, for JSON."""
+    """Describe a model, for JSON."""
     about: dict[str, Any] = {
         "kind": model.kind,
         "ranking": is_ranking(model),
@@ -164,7 +164,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def describe_trees(model: TreeModel) -> dict[str, Any]:
-    """What a model of trees is, for JSON; parameters that have no effect are null."""
+    """Describe a model of trees, for JSON; parameters without effect are null."""
     kernel, support = model.kernel, model.support
     uses_trees, uses_vectors = kernel.combination != "vectors", kernel.combination != "trees"
     return {
@@ -195,7 +195,7 @@ def describe_trees(model: TreeModel) -> dict[str, Any]:
 
 
 def _kernel_to_json(kernel: Kernel) -> dict[str, Any]:
-    """What a kernel has no use for is null."""
+    """Describe a kernel, for JSON; parameters without effect are null."""
     return {
         "kernel": kernel.name,
         "degree": kernel.degree if kernel.name == "polynomial" else None,
@@ -210,7 +210,7 @@ def _source_format(model: Model | TreeModel) -> str:
 
 
 def count_zones(tables: Tables) -> dict[str, int]:
-    """How many features lie in which part of the tables."""
+    """Count the features in each part of the tables."""
     numbers, used = tables.numbers, len(tables.arrays["columns"])
     if tables.layout == CONJUNCTIONS:
         first_rare = numbers["rare"]
@@ -228,13 +228,13 @@ def count_zones(tables: Tables) -> dict[str, int]:
 
 
 def _count_grouped(tables: Tables) -> int:
-    """The features whose conjunctions are looked up by the states of groups."""
+    """Count the features whose conjunctions are looked up by the states of groups."""
     begins = tables.arrays.get("group_begins")
     return 0 if begins is None or not len(begins) else int(begins[-1])
 
 
 def describe_trie(classifier: CompiledClassifier) -> dict[str, int] | None:
-    """The prefix trie of a compiled model, for JSON."""
+    """Describe the prefix trie of a compiled model, for JSON."""
     trie = classifier.trie
     if trie is None:
         return None
@@ -242,7 +242,7 @@ def describe_trie(classifier: CompiledClassifier) -> dict[str, int] | None:
 
 
 def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
-    """What was not built or measured is null."""
+    """Describe the engines that were tried, for JSON; null means not built or not measured."""
     return [
         candidate.to_json()
         | {
@@ -255,7 +255,7 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
 
 
 def score_names(decision: Decision) -> list[str]:
-    """What each score of a row is about."""
+    """Name the scores of a row: by class, by pair of classes, or as the only one."""
     classes = decision.classes.tolist()
     if decision.scheme == "one_vs_rest":
         return [str(label) for label in classes]
@@ -265,14 +265,14 @@ def score_names(decision: Decision) -> list[str]:
 
 
 def decision_names(decision: Decision) -> list[str]:
-    """What each number of ``decision_function`` is about: not the scores where it sums them up by class."""
+    """Name the numbers of ``decision_function``: scores, or their sums by class."""
     if decision.decides_by_scores:
         return score_names(decision)
     return [str(label) for label in decision.classes.tolist()]
 
 
 def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
-    """The weight that is largest in size, and what it speaks for."""
+    """Return the weight of largest magnitude, and the class that it supports."""
     place = max(range(len(weights)), key=lambda i: abs(weights[i]))
     return weights[place], _supported_class(decision, place, weights[place] > 0)
 

@@ -1,4 +1,4 @@
-"""Files of parsers: opening them, and saying what they are."""
+"""Files of parsers: opening and describing them, and their results."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.parsing.text.result import TITLES, TextResult
 
-_LIFTED = "↑"  # marks the relations of lifted arcs, which are put back before anyone sees them
+_LIFTED = "↑"  # marks the relations of lifted arcs, which never appear in results
 Parser = SavedModel
 _DERIVED = ("sentences_per_second", "words_per_second")
 _DERIVED_OF_TYPES = ("f1", "precision", "recall")
 
 
 def open_parser(path: Path, command: str, beam: int | None = None) -> Parser:
-    """Read the parser of a command, with another beam if one is given; a ``FormatError`` if it is none."""
+    """Read the parser of a command, with another beam if one is given; raise ``FormatError`` for others."""
     parser = _load_parser(path, command)
     if beam is None:
         return parser
@@ -46,9 +46,9 @@ def _load_parser(path: Path, command: str) -> Parser:
         return loaded
     words = describe_parser_file(path)
     if words is not None:  # clusters of words
-        raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: {list_commands(path)}")
+        raise FormatError(os.fspath(path), 0, 0, f"{words}, not a parser: {list_commands(path)}")
     words = f"a model of {_example_kind(loaded)}"
-    raise FormatError(os.fspath(path), 0, 0, f"{words}, and no parser: unkernel predict answers with it")
+    raise FormatError(os.fspath(path), 0, 0, f"{words}, not a parser: unkernel predict takes it")
 
 
 def _example_kind(model: Any) -> str:
@@ -58,15 +58,15 @@ def _example_kind(model: Any) -> str:
 
 
 def open_explainable(path: Path, command: str) -> ParserModel | TextParserModel:
-    """Read a parser that can say what decided; a ``FormatError`` if it cannot."""
+    """Read a parser that can explain its decisions; raise ``FormatError`` for others."""
     parser = open_parser(path, command)
     if isinstance(parser, ParserModel | TextParserModel):
         return parser
-    raise FormatError(os.fspath(path), 0, 0, f"a {parser.noun}, whose decisions cannot be shown")
+    raise FormatError(os.fspath(path), 0, 0, f"a {parser.noun}, whose decisions cannot be explained")
 
 
 def describe_parser(parser: Parser) -> dict[str, Any]:
-    """What a parser is, for JSON."""
+    """Describe a parser, for JSON."""
     return {
         "kind": parser.kind,
         "parser": parser.estimator,
@@ -102,9 +102,9 @@ def _describe_part(name: str, part: CompiledClassifier) -> dict[str, Any]:
 
 
 def describe_result(result: Any) -> dict[str, Any]:
-    """All numbers of what a parser's ``evaluate`` found, for JSON."""
+    """Return all measures of a parser's ``evaluate``, for JSON."""
     if isinstance(result, TextResult):
-        result = dataclasses.replace(result, answer=None)  # a treebank, no number
+        result = dataclasses.replace(result, answer=None)  # a treebank, not a number
     found = dataclasses.asdict(result)
     found |= {name: getattr(result, name) for name in _DERIVED if hasattr(result, name)}
     if isinstance(result, TextResult):

@@ -1,4 +1,4 @@
-"""Rows that a model is asked about."""
+"""Rows to predict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.models.model_rows import read_for
 
 
 def expect_rows(opened: Opened, file: str) -> None:
-    """Refuse trees, or a model, that a model of rows is asked about, before it is made ready."""
+    """Refuse trees, or a model, before a model of rows is compiled."""
     check_holds_rows(file, _remedy(opened))
 
 
@@ -21,6 +21,6 @@ def _remedy(opened: Opened) -> str:
 def read_question_rows(
     opened: Opened, file: str, display: Display, zero_based: bool | None, jobs: int | None = None
 ) -> SvmlightData:
-    """Read what a model is asked about."""
+    """Read the rows to predict."""
     with display.show_reading(file) as stream, explain_trees(_remedy(opened)):
         return read_for(opened.model, stream, zero_based, jobs)

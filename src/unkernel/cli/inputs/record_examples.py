@@ -1,4 +1,4 @@
-"""Records to train and to test on, as rows that an encoder makes of them."""
+"""Records to train and to test on, encoded as rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unkernel.records.files import TrainingTable
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RecordExamples:
-    """Records of a file, as rows of an encoder."""
+    """Records of a file and the rows that an encoder made of them."""
 
     file: str
     table: TrainingTable
@@ -29,7 +29,7 @@ class RecordExamples:
 
     @staticmethod
     def fit(file: str, table: TrainingTable, encoder: Any, seconds: float = 0.0) -> RecordExamples:
-        """Records that the encoder learns from."""
+        """Fit the encoder to records, and encode them."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", MixedColumnWarning)  # reading has named the line
@@ -39,7 +39,7 @@ class RecordExamples:
         return RecordExamples(file, table, encoder, rows, seconds)
 
     def transform(self, file: str, table: TrainingTable, seconds: float = 0.0) -> RecordExamples:
-        """Other records, as rows of the same encoder."""
+        """Encode other records with the same encoder."""
         try:
             rows = self.encoder.transform(table.columns)
         except (ValueError, TypeError) as error:
@@ -56,7 +56,7 @@ class RecordExamples:
 
     @property
     def source(self) -> Any:
-        """What ``fit`` takes."""
+        """The rows, for ``fit``."""
         return self.X
 
     @property
@@ -65,10 +65,10 @@ class RecordExamples:
         return class_labels(self.table.labels)
 
     def targets(self) -> tuple[NDArray[Any], None]:
-        """Labels to compare with; records are not ranked."""
+        """Return the labels to compare with; records have no queries."""
         return self.labels, None
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """One row of scores per record."""
+        """Return one row of scores per record."""
         scores: NDArray[np.float64] = estimator.decision_function(self.X)
         return scores.reshape(self.count, -1)

@@ -1,4 +1,4 @@
-"""Models of records, and the files that they are asked about."""
+"""Models of records, and the files of records that they predict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from unkernel.records.files import Block, RecordFile, format_of, open_records
 from unkernel.records.files.columns import column_kinds, column_types, columns_read, features_of_columns
 from unkernel.records.plan import Plan
 
-ORIGIN = "records"  # under which a model's origin tells of its columns
+ORIGIN = "records"  # the entry of a model's origin that describes its columns
 _STDIN = "stdin"
 _ASK_BLOCK_BYTES = 1 << 22
 
@@ -45,13 +45,13 @@ class OpenedRecords:
 
     @property
     def target(self) -> str | None:
-        """The column that the model learned to tell, where it was trained on a file."""
+        """The column to predict, if the model was trained on a file."""
         noted = self._origin.get("target")
         return noted if isinstance(noted, str) else None
 
     @cached_property
     def types(self) -> dict[str, str]:
-        """How cells of text files are read: as in training."""
+        """The types of columns in text files, as in training."""
         found, noted = column_types(self.classifier.plan), self._origin.get("types")
         if isinstance(noted, dict):
             found |= {name: kind for name, kind in noted.items() if name in found}
@@ -59,24 +59,24 @@ class OpenedRecords:
 
     @cached_property
     def plan_of_files(self) -> Plan:
-        """The plan, for which a missing value is NaN where it knows that and not None: files have no NaN."""
+        """The plan, with None as NaN where it knows only NaN: files have no NaN."""
         return self.classifier.plan.with_none_as_nan()
 
     @property
     def target_type(self) -> str:
-        """How labels in text files are read."""
+        """The type of labels in text files."""
         noted = self._origin.get("types", {})
         return str(noted.get(self.target, "string")) if isinstance(noted, dict) else "string"
 
     def columns(self) -> list[dict[str, Any]]:
-        """Each column that the model reads, its kind and how many features it has, for JSON."""
+        """Describe each column that the model reads by its kind and number of features, for JSON."""
         plan = self.classifier.plan
         kinds, counts = column_kinds(plan), features_of_columns(plan)
         return [{"column": name, "kind": kinds[name], "features": counts[name]} for name in kinds]
 
 
 def open_record_model(path: Path) -> OpenedRecords:
-    """Read a model of records; a ``FormatError`` if it is damaged."""
+    """Read a model of records; raise ``FormatError`` if it is damaged."""
     loaded = load(path)
     if not isinstance(loaded, RecordClassifier):
         raise FormatError(os.fspath(path), 0, 0, "not a model of records")
@@ -84,53 +84,45 @@ def open_record_model(path: Path) -> OpenedRecords:
 
 
 def check_records(opened: OpenedRecords, *, probability: bool = False) -> None:
-    """What commands cannot do with some models."""
+    """Refuse models that a command cannot use."""
     if opened.classifier.plan.whole:
         raise ValueError(
-            f"{opened.path}: answers for texts, and not for records with columns: ask it in Python, with "
-            "unkernel.load"
+            f"{opened.path}: takes texts, not records with columns: use it from Python, with unkernel.load"
         )
     if probability and opened.classifier.decision.probability is None:
         raise ValueError(
-            f"{opened.path}: the model has no probabilities; train it anew with --calibrate 3, or leave out "
+            f"{opened.path}: the model has no probabilities; train it again with --calibrate 3, or leave out "
             "--probability"
         )
 
 
 def is_record_file(file: str) -> bool:
-    """Whether a file's name says that it holds records."""
+    """Tell whether a file holds records, by its name."""
     return format_of(file) is not None
 
 
 def check_no_records(file: str, path: Path) -> None:
-    """Where a model of rows or trees is asked."""
+    """Refuse records where the model takes rows or trees."""
     check_no_bare_trees(file)
     if is_record_file(file):
         raise ValueError(
-            f"{file}: holds records, and the model {path} does not read them; train one that does: "
+            f"{file}: holds records, which the model {path} does not take; train one that does: "
             f"unkernel train poly {file} --target COLUMN -o model.uk"
         )
 
 
-def check_options_of_rows(path: Path, given: dict[str, Any], words: str) -> None:
-    """Options that say nothing to a model of records."""
-    for option, value in given.items():
-        if value is not None:
-            raise ValueError(f"{path}: {option} is for models of rows, and this is {words}")
-
-
 @contextlib.contextmanager
 def open_record_file(file: str, display: Display, *, wait: bool = True) -> Iterator[RecordFile]:
-    """A file of records, open for reading, with a bar of how much of it has been read; ``-`` is stdin.
+    """Open a file of records, and show the progress of reading; ``-`` is stdin.
 
-    With ``wait=False``, what has come through stdin does not wait for what has not.
+    With ``wait=False``, records that have arrived on stdin do not wait for more.
     """
     check_no_model(file, "records")
     if file != STANDARD_STREAM and format_of(file) == "parquet":
         with display.show_work(f"reading {Path(file).name}"):
             yield open_records(file)
         return
-    if not wait:  # a bar would wait for whole blocks
+    if not wait:  # a progress bar would wait for whole blocks
         with stdin_path().open("rb", buffering=0) as pipe:
             yield open_records(pipe, name=_STDIN, wait=False, size=_ASK_BLOCK_BYTES)
         return
@@ -142,7 +134,7 @@ def open_record_file(file: str, display: Display, *, wait: bool = True) -> Itera
 def read_blocks(
     opened: OpenedRecords, file: RecordFile, threads: int, *, with_target: bool = True
 ) -> Iterator[Block]:
-    """The records that a model is asked about: the columns that it reads and the target, if it is there."""
+    """Read blocks of records to predict: the columns of the model, and the target if it is there."""
     types = dict(opened.types)
     if opened.target is not None and with_target:
         types[opened.target] = opened.target_type
@@ -153,36 +145,36 @@ def read_blocks(
 
 
 def encode_block(opened: OpenedRecords, block: Block, threads: int = 1) -> CsrRows:
-    """The rows of some records; the target, which no model reads, may be among their columns."""
+    """Encode records as rows, without the target."""
     if opened.target is not None and not opened.classifier.plan.ignores_unknown_keys:
         block = block.without(opened.target)
     return block.encode(opened.plan_of_files, threads)
 
 
 def drop_target(opened: OpenedRecords, record: dict[str, Any]) -> dict[str, Any]:
-    """A record as the model is asked about it."""
+    """Return a record without the target."""
     return {name: value for name, value in record.items() if name != opened.target}
 
 
 def _check_columns(opened: OpenedRecords, file: RecordFile) -> None:
-    """A table must have all columns; a record in JSON may lack some, which are then missing values."""
+    """Refuse a table without all columns; columns that a JSON record does not have are missing values."""
     there = file.columns or []
     missing = [name for name in columns_read(opened.classifier.plan) if name not in there]
     if not missing:
         return
     if has_rows(read_beginning(file.file)):
-        raise ValueError(f"{file.file}: holds rows of features, and the model {opened.path} reads records")
+        raise ValueError(f"{file.file}: holds rows of features, and the model {opened.path} takes records")
     near = get_close_matches(missing[0], there, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     if len(missing) > 1:
-        hint = f", nor {many(len(missing) - 1, 'other')} that it reads{hint}"
+        hint = f", nor {many(len(missing) - 1, 'other')} that it needs{hint}"
     raise ValueError(
-        f"{file.file}: there is no column {missing[0]!r}, which the model {opened.path} reads{hint}"
+        f"{file.file}: there is no column {missing[0]!r}, which the model {opened.path} needs{hint}"
     )
 
 
 def _check_unknown(opened: OpenedRecords, there: list[str], file: str) -> None:
-    """A table must have no other columns where the model was compiled so; readers would leave them out."""
+    """Refuse unknown columns of a table, which readers leave out, if the model was compiled to do so."""
     plan = opened.classifier.plan
     unknown = [name for name in there if name not in plan.columns and name != opened.target]
     if unknown and not plan.ignores_unknown_keys:
@@ -190,7 +182,7 @@ def _check_unknown(opened: OpenedRecords, there: list[str], file: str) -> None:
 
 
 def read_labels(block: Block, target: str | None) -> np.ndarray[Any, Any] | None:
-    """The labels of a block, where all its records have one."""
+    """Return the labels of a block; None if a record has none."""
     values = None if target is None else block.values(target)
     if values is None or any(value is None for value in values):
         return None
@@ -198,7 +190,7 @@ def read_labels(block: Block, target: str | None) -> np.ndarray[Any, Any] | None
 
 
 def to_labels(values: list[Any]) -> np.ndarray[Any, Any]:
-    """Labels as numbers where all are, else as texts."""
+    """Convert labels to numbers if all are numbers, else to texts."""
     if all(isinstance(value, (int, float)) for value in values):
         return class_labels(np.array(values))
     return np.array([str(value) for value in values])

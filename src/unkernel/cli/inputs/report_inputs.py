@@ -1,4 +1,4 @@
-"""What ``unkernel report`` asks models about."""
+"""The examples of ``unkernel report``, and the predictions of its models."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from typing import Any
 import numpy as np
 
 from unkernel.cli.inputs.labelled_files import class_labels, match_width
-from unkernel.cli.inputs.model_kinds import is_parser, is_records
+from unkernel.cli.inputs.model_kinds import (
+    PARSERS_ONLY,
+    ROWS_NOT_PARSERS,
+    ROWS_NOT_RECORDS,
+    is_parser,
+    is_records,
+    refuse_options,
+)
 from unkernel.cli.inputs.models import Opened, OpenedTrees, open_model
 from unkernel.cli.inputs.parsers import open_parser
 from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import (
     OpenedRecords,
     check_no_records,
-    check_options_of_rows,
     check_records,
     drop_target,
     encode_block,
@@ -29,7 +35,6 @@ from unkernel.cli.inputs.records import (
     to_labels,
 )
 from unkernel.cli.inputs.sentences import Input, choose_reader, find_task, parse_given
-from unkernel.cli.inputs.sentences import check_options_of_rows as check_rows_options
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
@@ -43,18 +48,18 @@ from unkernel.report.options import Choices
 
 @dataclass(frozen=True)
 class Question:
-    """A file that models are asked about, and how."""
+    """A file to predict, and how to read it."""
 
     file: str
     display: Display
     zero_based: bool | None
     threads: int
-    given: Any = None  # of parsers of raw text: what is taken from the file
-    format: Any = None  # of treebanks
+    given: Any = None  # the part of the file that parsers of raw text get
+    format: Any = None  # the format of a treebank
 
 
 def report_on(models: Sequence[Path], asked: Question, choices: Choices, train: str | None = None) -> Report:
-    """Ask all models about a file; with `train`, compare the first with a linear model of that file."""
+    """Make the report of models on a file; with `train`, compare the first with a linear model of that file."""
     if asked.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
@@ -71,9 +76,9 @@ def report_on(models: Sequence[Path], asked: Question, choices: Choices, train: 
 
 
 def _report_parsers(models: Sequence[Path], asked: Question, choices: Choices) -> Report:
-    from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
+    from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers
 
-    check_rows_options(models[0], {"--zero-based": asked.zero_based})
+    refuse_options(models[0], {"--zero-based": asked.zero_based}, ROWS_NOT_PARSERS)
     opened = {
         name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
     }
@@ -86,13 +91,9 @@ def _report_parsers(models: Sequence[Path], asked: Question, choices: Choices) -
 
 
 def _score(path: Path, name: str, asked: Question) -> Answered:
-    for option, given in (("--from", asked.given), ("--format", asked.format)):
-        if given is not None:
-            raise ValueError(
-                f"{path}: {option} is for parsers, and this is a model of rows, records or trees"
-            )
+    refuse_options(path, {"--from": asked.given, "--format": asked.format}, PARSERS_ONLY)
     if is_records(path):
-        check_options_of_rows(path, {"--zero-based": asked.zero_based}, "a model of records")
+        refuse_options(path, {"--zero-based": asked.zero_based}, ROWS_NOT_RECORDS)
         return _score_records(open_record_model(path), name, asked)
     opened = open_model(path, "report")
     check_no_records(asked.file, path)
@@ -104,12 +105,12 @@ def _score(path: Path, name: str, asked: Question) -> Answered:
 
 
 def name_models(models: Sequence[Path]) -> list[str]:
-    """The names of files, with their folders where two are the same."""
+    """Name models by their files, with folders if two names are the same."""
     short = [path.name for path in models]
     names = short if len(set(short)) == len(short) else [str(path) for path in models]
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{double}: is given twice; a model is compared with others")
+        raise ValueError(f"{double}: is given twice; a report compares different models")
     return names
 
 
@@ -117,8 +118,8 @@ def _score_records(opened: OpenedRecords, name: str, asked: Question) -> Answere
     check_records(opened)
     if opened.target is None:
         raise ValueError(
-            f"{opened.path}: does not know which column has the right answers, as it was not trained on a "
-            "file; make its report in Python, with unkernel.load and its method report"
+            f"{opened.path}: was not trained on a file, so the column with the labels is unknown; make its "
+            "report in Python, with unkernel.load and the method report"
         )
     with open_record_file(asked.file, asked.display) as source:
         blocks = list(read_blocks(opened, source, asked.threads))
@@ -136,7 +137,7 @@ def _score_records(opened: OpenedRecords, name: str, asked: Question) -> Answere
 
 
 class _ShownRecords:
-    """Records of blocks, by their numbers in the file."""
+    """Records of blocks by their index in the file."""
 
     def __init__(self, opened: OpenedRecords, blocks: Sequence[Block]) -> None:
         self._opened = opened

@@ -1,4 +1,4 @@
-"""Rows to train and to test on: in memory, or in a file that is streamed."""
+"""Rows to train and to test on: in memory, in a packed file, or on a cluster."""
 
 from __future__ import annotations
 
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from unkernel.cutplane.solver_run import TrainingRows
     from unkernel.data.rows.row_files import RowFile
 
-# Labels, groups, scores and their order, with what the oracles add; and weights beside the cuts.
-_BYTES_PER_ROW = 90
-_VECTORS_BESIDE_CUTS = 4
+_BYTES_PER_ROW = 90  # labels, groups, scores, their order, and the buffers of the oracles
+_WEIGHT_VECTORS_BESIDE_CUTS = 4
 _WITH_TREES = "train on trees with unkernel train tree"
 
 
@@ -56,7 +55,7 @@ class MemoryRows:
 
     @property
     def source(self) -> Any:
-        """What ``fit`` takes."""
+        """The rows, for ``fit``."""
         return self.data.X
 
     @property
@@ -70,18 +69,18 @@ class MemoryRows:
         return self.data.qid
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Labels and query numbers, to compare with."""
+        """Return labels and query numbers to compare with."""
         return self.data.y, self.data.qid
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """One row of scores per row."""
+        """Return one row of scores per row."""
         scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
         return scores.reshape(self.count, -1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PackedRows:
-    """Rows of files, in a packed copy. What takes memory is read when it is asked for, and not kept."""
+    """Rows of files, in a packed copy. Large arrays are read when they are needed, and not kept."""
 
     file: str
     source: str | list[str]  # a path or a pattern, or several paths
@@ -91,16 +90,16 @@ class PackedRows:
     n_features: int
     zero_based: bool
     seconds: float
-    labels: None = None  # files have their own
+    labels: None = None  # in the files
     groups: None = None
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
-        """Labels and query numbers, to compare with."""
+        """Return labels and query numbers to compare with."""
         opened = self._open()[1]
         return opened.y, opened.qid
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """One row of scores per row, by one pass for each score."""
+        """Return one row of scores per row, computed in one pass for each score."""
         model, rows = estimator.to_model(), self._open()[0]
         weights = zip(model.weights.T, model.intercept, strict=True)
         return np.column_stack(
@@ -118,14 +117,14 @@ class PackedRows:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DistantRows:
-    """Rows of files that workers of a cluster read. What they are, the estimator knows when it is trained."""
+    """Rows of files that workers of a cluster read. Their numbers are known once the estimator is trained."""
 
     file: str
     source: str | list[str]
     estimator: Any
     wanted: Any  # where indices start
     seconds: float = 0.0
-    labels: None = None  # files have their own
+    labels: None = None  # in the files
     groups: None = None
     packed: None = None
 
@@ -147,17 +146,17 @@ AnyRows = Rows | DistantRows
 
 
 def describe_files(files: Sequence[str]) -> str:
-    """Files, for people."""
+    """Name files, for people."""
     return files[0] if len(files) == 1 else f"{files[0]} and {many(len(files) - 1, 'other file')}"
 
 
 def unwrap_single(files: Sequence[str]) -> str | list[str]:
-    """What ``fit`` takes for files: a path or a pattern, or several paths."""
+    """Return files as ``fit`` takes them: a path or a pattern, or several paths."""
     return files[0] if len(files) == 1 else list(files)
 
 
 def check_several(files: Sequence[str], *, large_data: bool) -> None:
-    """Rows in memory are of one file."""
+    """Refuse several files where rows are read into memory."""
     if len(files) > 1 and not large_data:
         raise ValueError(
             f"{describe_files(files)}: this kind of model is trained on one file; join them first"
@@ -166,12 +165,12 @@ def check_several(files: Sequence[str], *, large_data: bool) -> None:
         raise ValueError(f"{describe_files(files)}: several files need --out-of-core or --dask")
     if glob.has_magic(files[0]) and not Path(files[0]).exists():
         raise ValueError(
-            f"{files[0]}: a pattern, and no file of that name: patterns need --out-of-core or --dask"
+            f"{files[0]}: there is no file of this name, and patterns need --out-of-core or --dask"
         )
 
 
 def check_stdin(files: Sequence[str], option: str) -> None:
-    """What is read more than once cannot come from a pipe."""
+    """Refuse stdin for options that read files more than once."""
     if STANDARD_STREAM in files:
         raise ValueError(
             f"--{option.replace('_', '-')} reads files, and - is stdin; write the rows to a file first"
@@ -190,21 +189,21 @@ def read(
 
 
 def read_test(file: str, display: Display, jobs: int | None, rows: AnyRows) -> MemoryRows:
-    """Read before training, so that a bad file does not cost the time of training."""
+    """Read test rows; call this before training, so that a bad file does not cost the training time."""
     tests = read(file, display, jobs, rows.zero_based)
     known = drop_unknown_features(tests.data.X, rows.n_features, file)
     return dataclasses.replace(tests, data=dataclasses.replace(tests.data, X=known))
 
 
 def check_files(files: Sequence[str]) -> None:
-    """Files to stream, and patterns: all of rows, as far as their first bytes tell."""
+    """Refuse files and patterns that do not hold rows, as far as the first bytes tell."""
     for file in files:
         for found in [file] if Path(file).exists() else glob.glob(file):  # noqa: PTH207 (any depth)
             check_holds_rows(found, _WITH_TREES)
 
 
 def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any) -> PackedRows:
-    """Pack files into the estimator's cache, if that is not done already."""
+    """Pack files into the estimator's cache, unless they are there already."""
     from unkernel.cutplane.solver_run import open_row_files
 
     check_files(files)
@@ -232,7 +231,7 @@ def pack(files: Sequence[str], display: Display, estimator: Any, zero_based: Any
 
 @contextlib.contextmanager
 def _translate_cache_errors() -> Iterator[None]:
-    """What is wrong with the packed copy, in the words of the command line."""
+    """Name the option in errors about the packed copy."""
     try:
         yield
     except OSError as error:
@@ -246,12 +245,12 @@ def _name_cache_option(words: str) -> str:
 
 
 def estimate_bytes(rows: int, n_features: int, max_cuts: int) -> int:
-    """Training out of core needs a few bytes per row, and one vector of weights per cut."""
-    return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _VECTORS_BESIDE_CUTS)
+    """Estimate the memory of training out of core: some bytes per row, and one weight vector per cut."""
+    return _BYTES_PER_ROW * rows + 8 * n_features * (max_cuts + _WEIGHT_VECTORS_BESIDE_CUTS)
 
 
 def check_memory(rows: Rows, allowed: float, max_cuts: int) -> None:
-    """Whether training out of core fits into so many bytes."""
+    """Refuse training out of core that needs more than the allowed bytes."""
     needed = estimate_bytes(rows.count, rows.n_features, max_cuts)
     if needed > allowed:
         what = f"{many(rows.count, 'row')}, {many(rows.n_features, 'feature')} and {max_cuts:,} cuts"

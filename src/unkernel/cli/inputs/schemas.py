@@ -1,4 +1,4 @@
-"""Which kind each column of a file of records has, from a file of JSON."""
+"""The kinds of columns of a file of records, from a JSON file."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _EXAMPLE = '{"age": "binned", "zip": "category"}'
 
 
 def read_schema(path: str | None) -> dict[str, str]:
-    """The kind of each column that the file names."""
+    """Read the kind of each column that the file names."""
     if path is None:
         return {}
     try:
         found = json.loads(Path(path).read_bytes())
     except UnicodeDecodeError:
-        raise FormatError(path, 0, 0, f"a schema is JSON such as {_EXAMPLE}, and this is no text") from None
+        raise FormatError(path, 0, 0, f"not text; a schema is JSON such as {_EXAMPLE}") from None
     except json.JSONDecodeError as error:
         reason = f"a schema is JSON such as {_EXAMPLE}: {error.msg}"
         raise FormatError(path, error.lineno, error.colno, reason) from None

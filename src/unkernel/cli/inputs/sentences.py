@@ -1,4 +1,4 @@
-"""What there is to learn: trees, bunsetsu, chunks, tags or tokens; and how files are told apart."""
+"""The tasks of parsers and their files: trees, bunsetsu, chunks, tags, tokens and raw text."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from unkernel.parsing import TextParserModel
 if TYPE_CHECKING:
     from unkernel.parsing.base import BaseParser
 
-_NAMES = {"dependency trees": "trees"}  # of tasks, where files are called otherwise
-_TREES_SUFFIX = ".conllu"  # or .conllu.gz
+_TASKS_BY_CONTENT = {"dependency trees": "trees"}  # others have the name of the content
+_CONLLU_SUFFIX = ".conllu"  # or .conllu.gz
 
 
 @dataclass(frozen=True)
 class Task:
-    """A kind of file and what learns from it."""
+    """A kind of sentences, and the estimator that learns from them."""
 
     name: str
-    words: str  # for people
-    kind: str  # of files of parsers
+    words: str  # the content, for people
+    kind: str  # of model files
     learner: str  # the name of the estimator
-    unit: str  # what is counted in sentences
-    read: Callable[[Any], Any]  # a corpus with right answers
+    unit: str  # the parts of sentences that are counted
+    read: Callable[[Any], Any]  # reads a corpus with correct answers
 
     @property
     def estimator(self) -> type[BaseParser[Any]]:
-        """What learns; only now is it imported, as answering does not need it."""
+        """The estimator, imported when it is first needed: parsing does not need it."""
         found: type[BaseParser[Any]] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
         return found
 
     def count(self, corpus: Any) -> int:
-        """Words, or what there is in their place."""
+        """Count the words, or the bunsetsu."""
         return int(corpus.n_bunsetsu if self.name == "bunsetsu" else corpus.n_words)
 
 
@@ -67,19 +67,19 @@ TASKS = {
 
 
 def find_task(parser: Parser) -> Task:
-    """What a parser answers with."""
+    """Return the task of a parser."""
     return next(task for task in TASKS.values() if task.kind == parser.kind)
 
 
 def choose_reader(task: Task, format: str | None) -> Callable[[Any], Any]:
-    """What reads the task's files; only treebanks have formats."""
+    """Return the function that reads the task's files; only treebanks have formats."""
     if format is not None and task.name not in ("trees", "tags"):
-        raise ValueError(f"--format is for dependency trees, and not for {task.words}")
+        raise ValueError(f"--format is for dependency trees, not for {task.words}")
     return read_conllx if format == "conllx" else task.read
 
 
 def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
-    """What the files of a parser of raw text give it, as the argument of its methods."""
+    """Return the argument ``given`` of a parser of raw text; no other parser has it."""
     if isinstance(parser, TextParserModel):
         return {"given": "text" if given is None else given.value}
     if given is not None:
@@ -88,47 +88,40 @@ def parse_given(parser: Parser, given: Any) -> dict[str, Any]:
 
 
 def check_input(file: str, task: Task, *, raw: bool) -> None:
-    """Fail early where a file holds something else, as far as its first bytes tell."""
+    """Refuse a file with other content, as far as the first bytes tell."""
     if not raw:
         check_holds_sentences(file)
         if task.name == "text" and has_no_columns(read_beginning(file)):
-            raise ValueError(f"{file} holds plain text, and no words in columns: leave out --from")
+            raise ValueError(f"{file} holds plain text, not words in columns: leave out --from")
         return
     check_no_model(file, "text")
     if detect_sentences(read_beginning(file)) == "dependency trees":
         remedy = "give --from tokens" if task.name == "text" else "a tokenizer takes raw text"
-        raise ValueError(f"{file} holds words in columns, and no raw text: {remedy}")
-
-
-def check_options_of_rows(path: Path, given: dict[str, Any]) -> None:
-    """Options that say nothing to a parser."""
-    for option, value in given.items():
-        if value is not None:
-            raise ValueError(f"{path}: {option} is for models of rows or trees, and this is a parser")
+        raise ValueError(f"{file} holds words in columns, not raw text: {remedy}")
 
 
 def guess_task(begin: bytes) -> Task | None:
-    """What a file holds, by its first lines."""
+    """Guess the task of a file from its first lines."""
     found = detect_sentences(begin)
-    return None if found is None else TASKS[_NAMES.get(found, found)]
+    return None if found is None else TASKS[_TASKS_BY_CONTENT.get(found, found)]
 
 
 class Input:
-    """A file to learn from or to measure on; stdin is read at once, as it can be read only once."""
+    """A file to train or to evaluate on. Stdin is read at once, as it can be read only once."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._bytes = sys.stdin.buffer.read() if name == STANDARD_STREAM else None
 
     def task(self) -> Task | None:
-        """What the file seems to hold, by its name or its first lines; None where these do not tell."""
+        """Guess the task of the file from its name and its first lines; None if they do not tell."""
         begin = read_beginning(self._source())
-        if begin and _TREES_SUFFIX in Path(self.name).name.lower():
+        if begin and _CONLLU_SUFFIX in Path(self.name).name.lower():
             return TASKS["trees"]
         return guess_task(begin)
 
     def read(self, read: Callable[[Any], Any], display: Display) -> Any:
-        """The corpus, with a bar of how much of it has been read."""
+        """Read the corpus, and show the progress."""
         check_holds_sentences(self.name)
         if self._bytes is not None:
             return read(self._source())
@@ -140,7 +133,7 @@ class Input:
 
 
 class _Named:
-    """A file that says in messages what the user calls it."""
+    """A file with the name that the user gave, for messages."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Trees to train and to test on, or that a model is asked about; and how their files are told from rows."""
+"""Trees to train on, to test on and to predict; and the difference between files of trees and of rows."""
 
 from __future__ import annotations
 
@@ -20,52 +20,49 @@ from unkernel.data import TreeData, read_trees
 from unkernel.errors import FormatError
 from unkernel.models import TreeModel
 
-_SUFFIXES = {".klp", ".conllu"}  # of files that hold nothing but trees
-_A_LINE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
+_TREE_SUFFIXES = {".klp", ".conllu"}  # of files that hold only trees
+_EXAMPLE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
 
 
 def is_tree_file(file: str) -> bool:
-    """Whether a file is one of trees: by its name, or by the first line that is no comment.
-
-    Nothing is said about what cannot be read twice or at all.
-    """
+    """Tell whether a file holds trees, by its name or its first line; False if it cannot be read twice."""
     if not Path(file).is_file():
         return False
-    return bool(_SUFFIXES & set(PurePath(file).suffixes)) or _begins_with_trees(read_beginning(file))
+    return bool(_TREE_SUFFIXES & set(PurePath(file).suffixes)) or _begins_with_trees(read_beginning(file))
 
 
 def check_holds_rows(file: str, remedy: str) -> None:
-    """Where rows are expected: neither a model nor trees, as far as the first bytes tell."""
+    """Refuse a model, or trees, where rows are expected, as far as the first bytes tell."""
     check_no_model(file, "rows")
     if is_tree_file(file):
-        raise ValueError(f"{file}: holds trees, and not rows of features; {remedy}")
+        raise ValueError(f"{file}: holds trees, not rows of features; {remedy}")
 
 
 @contextlib.contextmanager
 def explain_trees(remedy: str) -> Iterator[None]:
-    """What is read as rows, and cannot be told before, may still turn out to be trees."""
+    """Explain the error of rows that turn out to be trees."""
     try:
         yield
     except FormatError as error:
         if not error.reason.startswith("'|B"):
             raise
-        reason = f"this is a line of trees, and not of features; {remedy}"
+        reason = f"this is a line of trees, not of features; {remedy}"
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
 def check_rows_only(files: Sequence[str], zero_based: bool | None, cache: int | None = None) -> None:
-    """Trees are read from one file, and the vectors that they may have count from 1."""
+    """Refuse options of rows: trees come from one file, and their vectors count from 1."""
     if len(files) > 1:
-        raise ValueError(f"{files[-1]}: trees are read from one file; put those of all files into one")
+        raise ValueError(f"{files[-1]}: trees are read from one file; join the files first")
     if zero_based is not None:
-        raise ValueError("--zero-based and --one-based are for rows, and not for trees")
+        raise ValueError("--zero-based and --one-based are for rows, not for trees")
     if cache is not None:
-        raise ValueError("--cache-rows is for rows and records, and not for trees")
+        raise ValueError("--cache-rows is for rows and records, not for trees")
 
 
 @dataclass(frozen=True, eq=False)
 class TreeExamples:
-    """Trees of a file that was read, with their vectors and labels."""
+    """Trees of a file, with their vectors and labels."""
 
     file: str
     data: TreeData
@@ -80,37 +77,37 @@ class TreeExamples:
 
     @property
     def has_trees(self) -> bool:
-        """Whether there is any tree at all."""
+        """Whether there is any tree."""
         return any(bool((roots >= 0).any()) for roots in self.data.X.trees.values())
 
     @property
     def has_vectors(self) -> bool:
-        """Whether there is any vector at all."""
+        """Whether there is any vector."""
         return any(bool(vectors.present.any()) for vectors in self.data.X.vectors.values())
 
     @property
     def n_features(self) -> int:
-        """Of the vectors beside the trees; 0 where there are none."""
+        """The number of columns of the vectors beside the trees; 0 without vectors."""
         return max((vectors.matrix.shape[1] for vectors in self.data.X.vectors.values()), default=0)
 
     @property
     def source(self) -> Any:
-        """What ``fit`` takes."""
+        """The trees, for ``fit``."""
         return self.data.X
 
     @property
     def labels(self) -> NDArray[Any]:
         """Labels as classes, for ``fit``."""
         if self.data.y is None:
-            raise ValueError(f"{self.file}: has trees and no labels; {_A_LINE}")
+            raise ValueError(f"{self.file}: has trees and no labels; {_EXAMPLE}")
         return class_labels(self.data.y)
 
     def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Labels to compare with; trees are not ranked."""
+        """Return the labels to compare with; trees have no queries."""
         return self.labels, None
 
     def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """One row of scores per tree."""
+        """Return one row of scores per tree."""
         scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
         return scores.reshape(self.count, -1)
 
@@ -126,26 +123,26 @@ def read(file: str, display: Display) -> TreeExamples:
 
 
 def read_labelled(file: str, display: Display) -> TreeExamples:
-    """Read a file whose labels are needed."""
+    """Read a file with labels."""
     examples = read(file, display)
     _ = examples.labels
     return examples
 
 
 def read_test(file: str, display: Display, training: TreeExamples) -> TreeExamples:
-    """Read before training, so that a bad file does not cost the time of training."""
+    """Read test trees; call this before training, so that a bad file does not cost the training time."""
     tests = read_labelled(file, display)
     if training.has_trees and not tests.has_trees:
-        raise ValueError(f"{file}: has no trees, and {training.file} has; {_A_LINE}")
+        raise ValueError(f"{file}: has no trees, but {training.file} has; {_EXAMPLE}")
     return tests
 
 
 def read_for_model(model: TreeModel, path: Path, file: str, display: Display) -> TreeExamples:
-    """Read what a model is asked about, refused where it has nothing that the model's kernel compares."""
+    """Read the trees to predict; refuse a file without the parts that the model's kernel compares."""
     examples = read(file, display)
     combination = model.kernel.combination
     if combination in ("trees", "product") and not examples.has_trees:
-        raise ValueError(f"{file}: has no trees, and the model {path} compares trees; {_A_LINE}")
+        raise ValueError(f"{file}: has no trees, and the model {path} compares trees; {_EXAMPLE}")
     if combination in ("vectors", "product") and not examples.has_vectors:
         raise ValueError(
             f"{file}: has no vectors (index:value behind |ET|), and the model {path} compares vectors"

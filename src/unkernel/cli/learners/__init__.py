@@ -1,6 +1,6 @@
-"""What ``unkernel train`` and ``unkernel tune`` know of each kind of model, one file per kind."""
+"""Training and tuning, with one learner per kind of model."""
 
-# Kinds of models of rows and trees: where the learner is, and what it makes.
+# Kinds of models of rows and trees: the learner's class, and a description.
 LEARNERS = {
     "poly": ("unkernel.cli.learners.poly:PolyLearner", "An SVM with a polynomial kernel."),
     "logistic": (
@@ -18,12 +18,12 @@ LEARNERS = {
     ),
 }
 
-# Kinds of parsers: the task in unkernel.cli.inputs.sentences, and what is trained.
+# Kinds of parsers: the task in unkernel.cli.inputs.sentences, and a description.
 PARSERS = {
     "parser": ("trees", "A dependency parser, on a treebank in CoNLL-U or CoNLL-X."),
     "bunsetsu": ("bunsetsu", "A dependency parser of Japanese bunsetsu."),
     "chunker": ("chunks", "A chunker: phrases and names."),
 }
 
-# Trained, and not tuned: made of parts, each as it comes.
+# Parsers of raw text can be trained, but not tuned: they consist of several models.
 TEXT_PARSERS = {"text": ("text", "A parser of raw text, on a treebank in CoNLL-U.")}

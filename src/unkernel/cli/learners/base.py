@@ -1,4 +1,4 @@
-"""What ``unkernel train`` knows of a kind of model: one small class per kind, all of one shape."""
+"""Learners: for each kind of model its options, training, measures and description."""
 
 from __future__ import annotations
 
@@ -27,20 +27,18 @@ _TWO_CLASSES = ("accuracy", "positive_class", "precision", "recall", "f1", "roc_
 
 
 class Learner(ABC):
-    """A kind of model: which options it has, how it is trained, and what is said of it."""
+    """A kind of model: its options, training, measures and description."""
 
     name: ClassVar[str]
     estimator: ClassVar[type]
     help: ClassVar[str]  # of ``unkernel train NAME --help``
     tune_help: ClassVar[str]  # of ``unkernel tune NAME --help``
-    step: str  # what a pass over the rows is called
-    unit: str = "row"  # what an example is called
-    takes_records: ClassVar[bool] = (
-        False  # whether it also learns from records, as an encoder makes them rows
-    )
-    measures: ClassVar[tuple[str, ...]]  # what `measure` returns, and is null where it cannot be measured
-    criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can choose by, the default first
-    percent: ClassVar[bool] = False  # whether measures are in percent, and not shares of 1
+    step: str  # the name of an iteration
+    unit: str = "row"  # the name of an example
+    takes_records: ClassVar[bool] = False  # whether it also learns from encoded records
+    measures: ClassVar[tuple[str, ...]]  # the keys of `measure`; null if not known
+    criteria: ClassVar[tuple[str, ...]]  # measures that ``tune`` can optimise, the default first
+    percent: ClassVar[bool] = False  # whether measures are in percent, not shares of 1
     large_data: ClassVar[bool] = False  # whether rows may be in several files, or on a cluster
 
     def __init__(self, given: Given) -> None:
@@ -49,17 +47,17 @@ class Learner(ABC):
 
     @classmethod
     def options(cls) -> Sequence[DerivedOption]:
-        """The estimator's parameters, as options."""
+        """Return the estimator's parameters as options."""
         return derive_options(cls.estimator)
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """What ``tune`` tries where options name at most one value for each parameter."""
+        """Return the grid of ``tune`` if no option has several values."""
         return {} if "C" in grid else {"C": list(_COSTS)}
 
     @classmethod
     def default(cls, parameter: str) -> Any:
-        """The estimator's."""
+        """Return the default of the estimator's parameter."""
         return default_value(cls.estimator, parameter)
 
     @abstractmethod
@@ -67,7 +65,7 @@ class Learner(ABC):
         """Refuse options that do not go together."""
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """The estimator's parameters, of options that were given."""
+        """Return the estimator's parameters from the options that were given."""
         chosen = {
             option.parameter: self.given[option.name]
             for option in self.options()
@@ -82,7 +80,7 @@ class Learner(ABC):
 
     @staticmethod
     def label(text: str) -> Any:
-        """A class that an option names: an int where it is one, as messages show it; else a float."""
+        """Parse a class label: an int if it is whole, else a float."""
         value = float(text)
         return int(value) if value.is_integer() else value
 
@@ -91,26 +89,26 @@ class Learner(ABC):
         """Train."""
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """What was chosen and found, for JSON."""
+        """Describe the parameters and the solution, for JSON."""
         chosen = {name: getattr(estimator, name) for name in ("C", "tol")}
         found = {"objective": estimator.objective_, "gap": estimator.gap_}
         return {"learner": self.estimator.__name__} | chosen | found
 
     @abstractmethod
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """How well rows are answered, for JSON. What ends in ``_note`` says why something is not known."""
+        """Measure the quality of predictions, for JSON; a key ``*_note`` says why a measure is not known."""
 
     @abstractmethod
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """What is said of the data and the model, for people."""
+        """Describe the data and the model, for people."""
 
     @abstractmethod
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """What :meth:`measure` found on the training or test rows, for people."""
+        """Format the result of :meth:`measure` on the training or test examples, for people."""
 
 
 class ClassLearner(Learner):
-    """Learners whose models answer with classes."""
+    """Learners of models that predict classes."""
 
     measures: ClassVar[tuple[str, ...]] = _TWO_CLASSES
     criteria: ClassVar[tuple[str, ...]] = ("accuracy", "f1", "roc_area")
@@ -120,15 +118,15 @@ class ClassLearner(Learner):
         return super().describe(estimator) | {"classes": estimator.classes_.tolist()}
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """The accuracy, and of two classes more, where the labels are the model's."""
+        """Measure the accuracy and, with two classes, precision, recall, F1 and the ROC area."""
         return self.compare(estimator, rows.scores(estimator), rows.targets()[0])
 
     def compare(self, estimator: Any, scores: NDArray[np.float64], labels: NDArray[Any]) -> dict[str, Any]:
-        """What :meth:`measure` returns, of scores and labels."""
+        """Return the result of :meth:`measure` for scores and labels."""
         return compare_classes(estimator.to_model().decision, scores, labels, self.unit)
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """The accuracy, and of two classes more; the log loss where it was measured."""
+        """Add the log loss if it was measured."""
         facts = class_facts(measured, self.unit, f"{which} ")
         if measured.get("log_loss") is not None:
             facts[f"{which} log loss"] = f"{measured['log_loss']:.6g} per {self.unit}"
@@ -136,41 +134,41 @@ class ClassLearner(Learner):
 
 
 def class_words(result: dict[str, Any]) -> str:
-    """The data of a learner of classes."""
+    """Describe the number of examples, features and classes."""
     classes = result["classes"]
     return f"{size_words(result)}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}"
 
 
 def size_words(result: dict[str, Any]) -> str:
-    """Rows and features."""
+    """Describe the number of examples and features."""
     unit = "record" if "columns" in result else "row"
     rows = "rows on a cluster" if result["rows"] is None else many(result["rows"], unit)
     return f"{rows}, {many(result['features'], 'feature')}"
 
 
 def weight_words(result: dict[str, Any]) -> str:
-    """A model of weights."""
+    """Describe a model of weights."""
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     between = ", thresholds between ranks" if result.get("thresholds") else ""
     return f"one weight per feature{of_class}{between}, {format_size(result['model_bytes'])}"
 
 
 def model_counts(model: Any) -> dict[str, int]:
-    """How large a model of conjunctions, or of the support vectors that stand for them, is."""
+    """Count the conjunctions of a model, or the support vectors that represent them."""
     if isinstance(model, KernelModel):
         return {"support_vectors": model.n_support}
     return {"conjunctions": model.n_conjunctions, "weights": int(np.count_nonzero(model.weights))}
 
 
 def conjunction_words(result: dict[str, Any]) -> str:
-    """A model of conjunctions, or of support vectors that stand for them."""
+    """Describe a model of conjunctions, or of the support vectors that represent them."""
     if "support_vectors" in result:
         return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
     return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
 
 
 def gap_words(result: dict[str, Any], passes: str) -> str:
-    """How near the minimum the objective is, and what that took."""
+    """Describe the final gap, and the iterations that it took."""
     return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {passes}"
 
 

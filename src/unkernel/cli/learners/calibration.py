@@ -1,4 +1,4 @@
-"""Probabilities for models that have none: a sigmoid of each score, fitted to records that were held out."""
+"""Probabilities for models without them: a sigmoid of each score, fitted to held-out records."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 from unkernel.models import Decision
 from unkernel.models.curves import Curves, Sigmoid, sigmoid
 
-_STEPS = 100
-_SMALL = 1e-10
+_MAX_STEPS = 100
+_TOLERANCE = 1e-10
 
 
 def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[np.intp]) -> Curves | None:
-    """One sigmoid per score; None where scores are not of classes, one or one against the rest.
+    """Fit one sigmoid per score; return None unless the scheme is "binary" or "one_vs_rest".
 
     Parameters
     ----------
     decision : Decision
-    scores : (records, scores)
-        Of records that the model which gave them was not trained on.
-    labels : (records,)
-        The number of the class of each.
+        The decision of the model.
+    scores : (records, scores) float64
+        Scores of held-out records.
+    labels : (records,) int
+        The index of the class of each record.
     """
     if decision.scheme not in ("binary", "one_vs_rest"):
         return None
@@ -32,7 +33,7 @@ def fit_curves(decision: Decision, scores: NDArray[np.float64], labels: NDArray[
 
 
 def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sigmoid:
-    """The a and b for which 1 / (1 + exp(a f + b)) fits best: Platt's problem.
+    """Fit 1 / (1 + exp(a f + b)) to scores f: Platt's problem.
 
     Minimises the sum of t log(1 + exp(a f + b)) + (1 - t) log(1 + exp(-a f - b)), where t is nearly 1 for
     positive records and nearly 0 for others, by Newton's method with a line search: Lin, Lin and Weng, A note
@@ -43,21 +44,21 @@ def fit_sigmoid(scores: NDArray[np.float64], positive: NDArray[np.bool_]) -> Sig
     target = np.where(positive, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
     point = np.array([0.0, np.log((negatives + 1.0) / (positives + 1.0))])
     value = _loss(point, scores, target)
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         p = sigmoid(point[0] * scores + point[1])
         slope, curvature = target - p, p * (1.0 - p)
         gradient = np.array([scores @ slope, slope.sum()])
         mixed = float(scores @ curvature)
         hessian = np.array([[scores**2 @ curvature, mixed], [mixed, curvature.sum()]])
-        step = -np.linalg.solve(hessian + _SMALL * np.eye(2), gradient)
+        step = -np.linalg.solve(hessian + _TOLERANCE * np.eye(2), gradient)
         descent, length = float(gradient @ step), 1.0
-        while (
-            length > _SMALL and _loss(point + length * step, scores, target) > value + 1e-4 * length * descent
-        ):
+        while length > _TOLERANCE:
+            if _loss(point + length * step, scores, target) <= value + 1e-4 * length * descent:
+                break
             length /= 2
         point = point + length * step
         before, value = value, _loss(point, scores, target)
-        if before - value < _SMALL * abs(before):
+        if before - value < _TOLERANCE * abs(before):
             break
     return Sigmoid(float(point[0]), float(point[1]))
 

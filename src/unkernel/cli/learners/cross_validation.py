@@ -1,4 +1,4 @@
-"""Cross-validation: folds, fits along paths of C, in threads that Ctrl-C can stop."""
+"""Cross-validation with scikit-learn's splitters: fits along paths of C, in threads that Ctrl-C can stop."""
 
 from __future__ import annotations
 
@@ -22,44 +22,49 @@ from unkernel.cli.inputs.trees import TreeExamples
 
 Examples = MemoryRows | TreeExamples
 Settings = Mapping[str, Any]
-Fold = Callable[[], tuple[Any, Any]]  # gives the examples to train on, and those that are held out
+Fold = Callable[[], tuple[Any, Any]]  # returns the training and the held-out examples
 
 SMALLER_IS_BETTER = frozenset({"log_loss"})
-_NAMES = frozenset({"positive_class"})  # what measures are of: nothing that has a mean
+_NOT_AVERAGED = frozenset({"positive_class"})
 
 
 @dataclasses.dataclass(frozen=True)
 class Validated:
-    """What one setting gave in each fold."""
+    """The measures of one setting in each fold."""
 
     settings: Settings
     values: list[dict[str, Any]]
     seconds: float
 
     def mean(self, measure: str) -> float:
-        """Over the folds in which the measure is known; nan where it is not known in any."""
+        """Return the mean over the folds in which the measure is known; NaN if there are none."""
         known = self.known_values(measure)
         return float(np.mean(known)) if known else math.nan
 
     def deviation(self, measure: str) -> float | None:
-        """The standard deviation between folds; None where there are not several."""
+        """Return the standard deviation between folds; None for a single fold."""
         known = self.known_values(measure)
         return float(np.std(known)) if len(self.values) > 1 and known else None
 
     def known_values(self, measure: str) -> list[float]:
-        """The measure in each fold that has it."""
+        """Return the measure in each fold in which it is known."""
         found = [fold.get(measure) for fold in self.values]
         numbers = [one["value"] if isinstance(one, dict) else one for one in found]
         return [float(number) for number in numbers if number is not None]
 
 
 def make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
-    """Folds with about the same classes; where rows are grouped into queries, whole queries."""
+    """Make folds of examples, as :func:`split_folds` divides them."""
     return [partial(_split, examples, *places) for places in split_folds(examples, count, seed)]
 
 
 def split_folds(examples: Any, count: int, seed: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Which examples each fold trains on, and which it holds out."""
+    """Yield the indices of the training and the held-out examples of each fold.
+
+    Queries are kept together (``GroupKFold``). Other folds have about the same classes
+    (``StratifiedKFold``, shuffled by the seed), unless a class has fewer examples than there are folds
+    (``KFold``, shuffled by the seed).
+    """
     labels, groups = examples.targets()
     if examples.count < count:
         raise ValueError(f"{examples.file}: has {len(labels)} examples, fewer than the {count} folds of --cv")
@@ -83,7 +88,7 @@ def _split(
 
 
 def select_examples(examples: Examples, places: NDArray[np.intp]) -> Examples:
-    """A part of the examples."""
+    """Return the examples at some indices."""
     data: Any = examples.data
     qid = None if data.qid is None else data.qid[places]
     part = dataclasses.replace(data, X=data.X[places], y=data.y[places], qid=qid)
@@ -91,7 +96,7 @@ def select_examples(examples: Examples, places: NDArray[np.intp]) -> Examples:
 
 
 def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]]:
-    """Settings that differ in C alone, the smallest first: each can begin where the last one ended."""
+    """Group settings that differ only in C, in ascending order, so that each can start from the last one."""
     if not warm:
         return [[one] for one in settings]
     paths: dict[Any, list[Settings]] = {}
@@ -102,18 +107,18 @@ def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]
 
 
 class FoldLearner(Protocol):
-    """What trains an estimator on a part of the examples, and measures it on another."""
+    """A learner that fits an estimator to examples, and measures it on others."""
 
     def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
         """Train."""
 
     def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:
-        """How well examples are answered."""
+        """Measure the quality of predictions."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Validation:
-    """What is cross-validated: folds, and what makes a learner and an estimator."""
+    """Folds, and a function that makes the learner and the estimator of a setting."""
 
     make: Callable[[Settings], tuple[FoldLearner, Any]]
     folds: Sequence[Fold]
@@ -136,7 +141,7 @@ def cross_validate(
             on_fit()
 
     work = [(number, path) for path in group_paths(settings, warm) for number in range(len(what.folds))]
-    with warnings.catch_warnings():  # those of threads, too
+    with warnings.catch_warnings():  # also in the threads
         warnings.simplefilter("ignore", ConvergenceWarning)
         _run_in_threads(fit_path, work, threads, stopped)
     results = []
@@ -148,11 +153,13 @@ def cross_validate(
 
 
 def validate(
-    learner: Any, examples: Any, folds_of: Callable[[Any, int, int], list[Fold]], request: Any, display: Any
-) -> dict[str, Any]:
-    """What ``--cv`` measures with the parameters that were asked for."""
+    learner: Any, examples: Any, make_folds: Callable[[Any, int, int], list[Fold]], request: Any, display: Any
+) -> dict[str, Any] | None:
+    """Cross-validate the parameters that were given; return None without ``--cv``."""
+    if request.folds is None:
+        return None
     parameters = learner.parameters(1)
-    folds = folds_of(examples, request.folds, parameters.get("random_state", 0))
+    folds = make_folds(examples, request.folds, parameters.get("random_state", 0))
     with display.show_count("cross-validating", len(folds)) as on_fit:
         what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
         results = cross_validate(what, [{}], request.threads, on_fit)
@@ -162,7 +169,7 @@ def validate(
 def _fit_path(
     what: Validation, path: Sequence[Settings], number: int, warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:
-    """Each setting with what it gave on the held-out part, and the seconds that its training took."""
+    """Yield each setting with its measures on the held-out part, and the seconds of its training."""
     training, held_out = what.folds[number]()
     estimator: Any = None
 
@@ -187,9 +194,9 @@ def _fit_path(
 def _run_in_threads(
     work: Callable[..., None], tasks: Sequence[tuple[Any, ...]], threads: int, stopped: threading.Event
 ) -> None:
-    """Do all tasks; an error or Ctrl-C stops those that run, and none is begun any more."""
+    """Run all tasks; an error or Ctrl-C stops the running ones and cancels the others."""
     pool = ThreadPoolExecutor(max_workers=max(1, min(threads, len(tasks))))
-    try:  # from the first task on: Python would wait for its thread, which nobody had stopped
+    try:  # also around `submit`: at exit, Python would wait for threads that nobody has stopped
         waiting = {pool.submit(work, *task) for task in tasks}
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -201,14 +208,14 @@ def _run_in_threads(
 
 
 def summarize(results: Sequence[Validated], measures: Sequence[str]) -> list[dict[str, Any]]:
-    """Mean and standard deviation of each measure for each setting, for JSON."""
+    """Return the mean and standard deviation of each measure for each setting, for JSON."""
     return [
         {
             **one.settings,
             "measures": {
                 name: {"mean": one.mean(name), "std": one.deviation(name)}
                 for name in measures
-                if name not in _NAMES
+                if name not in _NOT_AVERAGED
                 if one.known_values(name)
             },
             "folds": len(one.values),

@@ -56,7 +56,7 @@ class LinearLearner(ClassLearner):
     """
 
     def check(self) -> None:
-        """What an objective or a solver does not go with."""
+        """Refuse options that do not fit the objective or the solver."""
         given = self.given
         objective = given.get("objective", "error_rate")
         if (objective == "precision_at_k") != ("k" in given):
@@ -68,7 +68,7 @@ class LinearLearner(ClassLearner):
                 ("class_weight", given.get("class_weight")),
             ):
                 if option in given and given[option] == value:
-                    words = f"{flag(option)} {value} is for --objective error_rate, and not for {objective}"
+                    words = f"{flag(option)} {value} is for --objective error_rate, not for {objective}"
                     raise ValueError(words)
         for option in ("out_of_core", "dask", "checkpoint"):
             if given.get("solver") == "dual" and option in given:
@@ -81,7 +81,7 @@ class LinearLearner(ClassLearner):
         )
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Add what was optimised and how."""
+        """Add the objective and the solver."""
         return super().describe(estimator) | {
             "objective_name": estimator.objective,
             "loss": estimator.loss,
@@ -91,7 +91,7 @@ class LinearLearner(ClassLearner):
         }
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """Add what was optimised, for two classes."""
+        """Add the optimised measure, for two classes."""
         scores, labels = rows.scores(estimator), rows.targets()[0]
         found = self.compare(estimator, scores, labels)
         if scores.shape[1] > 1 or found["accuracy"] is None:
@@ -101,7 +101,7 @@ class LinearLearner(ClassLearner):
         return found | {"measure": None if value is None else {"name": estimator.objective, "value": value}}
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """Data, model, objective and gap."""
+        """Describe the data, the model, the objective and the gap."""
         optimised = _MEASURES[result["objective_name"]]
         return {
             "data": class_words(result),
@@ -113,7 +113,7 @@ class LinearLearner(ClassLearner):
         }
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """The accuracy, and what was optimised."""
+        """Add the optimised measure."""
         facts = super().quality(measured, which)
         if measure := measured["measure"]:
             facts[f"{which} {_MEASURES[measure['name']]}"] = percent(measure["value"])

@@ -1,4 +1,4 @@
-"""Choosing parameters by cross-validation."""
+"""Choice of parameters by cross-validation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Examples = MemoryRows | TreeExamples | RecordExamples | Sentences
 
 @dataclasses.dataclass(frozen=True)
 class Search:
-    """What is tried: settings of parameters, and the options that are the same in all of them."""
+    """The settings to try, and the options that all of them share."""
 
     learner: Any  # its class
     fixed: dict[str, Any]  # by the names of options
@@ -51,7 +51,7 @@ class Search:
 
     @staticmethod
     def of(learner: Any, given: dict[str, Any]) -> Search:
-        """The settings that options name; C alone is tried where they name none."""
+        """List the settings that options name; without any, the learner's default grid."""
         fixed, grid = dict(given), {}
         for option in learner.options():
             if option.name not in fixed:
@@ -67,7 +67,7 @@ class Search:
         return Search(learner, fixed, settings, [name for name, values in grid.items() if len(values) > 1])
 
     def make(self, setting: Any, jobs: int = 1) -> tuple[Any, Any]:
-        """A learner and an estimator for a setting, checked."""
+        """Make a learner and an estimator for a setting, and check them."""
         learner = self.learner(self.fixed | {option_name(name): value for name, value in setting.items()})
         estimator = learner.estimator(**learner.parameters(jobs))
         check_parameters(estimator)
@@ -77,7 +77,7 @@ class Search:
 def tune(
     search: Search, data: list[str], given: dict[str, Any], threads: int, display: Display
 ) -> dict[str, Any]:
-    """Measure every setting, choose the best and, where there is an output, train it on all examples."""
+    """Measure every setting, choose the best one and, for an output, train it on all examples."""
     began = time.perf_counter()
     for setting in search.settings:
         learner, estimator = search.make(setting, threads)
@@ -137,7 +137,7 @@ def _make_folds(examples: Examples, count: int, seed: int) -> list[Fold]:
 
 
 def _train(learner: Any, estimator: Any, examples: Examples, output: Path, display: Display) -> list[str]:
-    """Train on all examples and write the model; what the learner warned of."""
+    """Train on all examples and write the model; return the learner's warnings."""
     if isinstance(examples, Sentences):
         _, said = fit_parser(estimator, examples.corpus, None, display)
         estimator.save(output)
@@ -151,12 +151,12 @@ def _train(learner: Any, estimator: Any, examples: Examples, output: Path, displ
 
 
 def _find_best(results: list[Validated], criterion: str, file: str) -> int:
-    """The first of the settings with the best mean."""
+    """Return the index of the first setting with the best mean."""
     sign = -1.0 if criterion in SMALLER_IS_BETTER else 1.0
     means = [sign * one.mean(criterion) for one in results]
     known = [(mean, -place) for place, mean in enumerate(means) if not math.isnan(mean)]
     if not known:
-        raise ValueError(f"{file}: {criterion} is not known in any fold, so there is nothing to choose by")
+        raise ValueError(f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it")
     return -max(known)[1]
 
 

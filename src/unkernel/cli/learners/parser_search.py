@@ -1,4 +1,4 @@
-"""What ``unkernel tune`` knows of parsers and chunkers: folds of sentences, and what is tried by default."""
+"""Tuning of parsers and chunkers: folds of sentences, and default grids."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.parsing.bunsetsu.estimator import default_cost
 
-# Parameters that make answers faster or slower, and do not change them: there is nothing to choose by.
-_OF_SPEED = frozenset({"engine", "memory", "rare", "threshold", "trie", "trie_nodes"})
-_EPOCHS = [5, 10, 20]
+# Parameters that change the speed, but not the predictions.
+_SPEED_PARAMETERS = frozenset({"engine", "memory", "rare", "threshold", "trie", "trie_nodes"})
+_DEFAULT_EPOCHS = [5, 10, 20]
 
 
 class ParserLearner:
-    """A kind of parser: which options it has, how it is trained on sentences, and how it is measured."""
+    """A kind of parser: its options, training and measures."""
 
     task: ClassVar[Task]
     estimator: ClassVar[type]
     unit: ClassVar[str] = "sentence"
     takes_records: ClassVar[bool] = False
     percent: ClassVar[bool] = True
-    criteria: ClassVar[tuple[str, ...]]  # measures to choose by, the default first
+    criteria: ClassVar[tuple[str, ...]]  # measures to optimise, the default first
     measures: ClassVar[tuple[str, ...]]
     tune_help: ClassVar[str]
 
@@ -40,22 +40,23 @@ class ParserLearner:
 
     @classmethod
     def options(cls) -> list[DerivedOption]:
-        """The parser's parameters, as options, without those that have no effect on answers."""
-        return [option for option in parser_options(cls.estimator) if option.parameter not in _OF_SPEED]
+        """Return the parser's parameters as options, without those that only change the speed."""
+        options = parser_options(cls.estimator)
+        return [option for option in options if option.parameter not in _SPEED_PARAMETERS]
 
     @classmethod
     def default_grid(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
-        """C around its default; for the online learner, which has none, the number of epochs."""
+        """Return values of C around its default; for the online learner, numbers of epochs."""
         (learner,) = grid.get("learner", [default_value(cls.estimator, "learner")])
         if learner == "online":
-            return {"epochs": _EPOCHS}
+            return {"epochs": _DEFAULT_EPOCHS}
         (degree,) = grid.get("degree", [default_value(cls.estimator, "degree")])
         usual = default_value(cls.estimator, "C")
         usual = default_cost(learner, degree) if usual is None else usual
         return {"C": [float(f"{usual * factor:g}") for factor in (0.1, 1, 10)]}
 
     def parameters(self, jobs: int) -> dict[str, Any]:
-        """The parser's parameters, of options that were given."""
+        """Return the parser's parameters from the options that were given."""
         chosen: dict[str, Any] = new_parser(self.task, self.given, jobs).get_params(deep=False)
         return chosen
 
@@ -64,7 +65,7 @@ class ParserLearner:
         estimator.fit_reporting(rows, on_progress=on_progress)
 
     def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:
-        """In percent, as ``unkernel evaluate`` measures."""
+        """Measure accuracies in percent, as ``unkernel evaluate`` does."""
         result = estimator.evaluate(rows)
         return {name: getattr(result, name) for name in self.measures}
 
@@ -132,11 +133,11 @@ PARSER_LEARNERS = {"parser": TreeParserLearner, "bunsetsu": BunsetsuLearner, "ch
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Sentences:
-    """The sentences of a file, and those of another one to measure on."""
+    """The sentences of a file, and those of another file to evaluate on."""
 
     file: str
     corpus: Any
-    dev: Any  # None: parts of `corpus` are held out
+    dev: Any  # None to hold out parts of `corpus`
 
     @property
     def count(self) -> int:
@@ -144,7 +145,7 @@ class Sentences:
 
 
 def read_sentences(task: Task, data: list[str], given: dict[str, Any], display: Display) -> Sentences:
-    """Read what is trained and measured on."""
+    """Read the sentences to train and to evaluate on."""
     file, dev, format = data[0], given["dev"], given.get("format")
     if len(data) > 1:
         raise ValueError(f"{data[1]}: a parser is trained on one file; join them first")
@@ -158,7 +159,7 @@ def read_sentences(task: Task, data: list[str], given: dict[str, Any], display: 
 
 
 def make_sentence_folds(sentences: Sentences, count: int, seed: int) -> list[Fold]:
-    """Folds of sentences; one where there are others to measure on."""
+    """Make folds of sentences (``KFold``, shuffled by the seed), or a single one with --dev."""
     corpus, dev = sentences.corpus, sentences.dev
     if dev is not None:
         return [lambda: (corpus, dev)]

@@ -1,4 +1,4 @@
-"""Training a parser or a chunker: a treebank, bunsetsu or chunks become a parser."""
+"""Training of parsers and chunkers."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, TextParser
 from unkernel.parsing.base import BaseParser
 
-_OF_PART = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, and options of TextParser, too
-_NO_SOLVER = 1.0  # in place of a tolerance, where training does not converge
+_TREE_PARSER_OPTIONS = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, for TextParser, too
+_NO_TOLERANCE = 1.0  # for learners that do not converge
 _ONLINE, _OTHERS = ("online",), ("svm", "logistic")
-_LEARNERS_OF = {
+_LEARNERS_BY_OPTION = {
     "epochs": _ONLINE,
     "runs": _ONLINE,
     "exploration": _ONLINE,
@@ -93,15 +93,15 @@ HELP = {
 
 
 def parser_options(estimator: type) -> Sequence[DerivedOption]:
-    """The parser's parameters, as options; of a parser of raw text, also some of those of its parser."""
+    """Return the parser's parameters as options; for raw text, also some of its tree parser."""
     if estimator is not TextParser:
         return derive_options(estimator)
-    of_part = [
-        replace(option, help=f"Of the parser of trees: {option.help[0].lower()}{option.help[1:]}")
+    of_trees = [
+        replace(option, help=f"For the tree parser: {option.help[0].lower()}{option.help[1:]}")
         for option in derive_options(ArcEagerParser)
-        if option.parameter in _OF_PART
+        if option.parameter in _TREE_PARSER_OPTIONS
     ]
-    return [*derive_options(estimator), *of_part]
+    return [*derive_options(estimator), *of_trees]
 
 
 def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display) -> dict[str, Any]:
@@ -133,23 +133,23 @@ def train_parser(kind: str, task: Task, given: dict[str, Any], display: Display)
 
 
 def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
-    """Read what a parser is trained on; of a file that cannot be read, say what it seems to hold."""
+    """Read the training sentences; for a file that cannot be read, the error names its likely content."""
     try:
         corpus = source.read(read, display)
         if not len(corpus):
             raise FormatError(source.name, 0, 0, "there are no sentences in it")
         return corpus
     except FormatError as error:
-        told = source.task()
-        if told is None or told.read is task.read:
+        likely = source.task()
+        if likely is None or likely.read is task.read:
             raise
-        kind = next(kind for kind, (name, _) in PARSERS.items() if name == told.name)
-        reason = f"{error.reason}; the file seems to hold {told.words}, for unkernel train {kind}"
+        kind = next(kind for kind, (name, _) in PARSERS.items() if name == likely.name)
+        reason = f"{error.reason}; the file seems to hold {likely.words}, for unkernel train {kind}"
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
 def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any]:
-    """With options that all say something to its learner."""
+    """Make a parser, and check its options."""
     options = parser_options(task.estimator)
     if any(option.parameter == "learner" for option in options):
         _check_for_learner(
@@ -167,19 +167,19 @@ def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[An
 
 
 def _nest_parser(chosen: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a parser of raw text, where those of its parser have become one."""
-    of_part = {name: chosen[name] for name in _OF_PART if name in chosen}
-    if not of_part:
+    """Replace the parameters of the tree parser by the parser itself."""
+    of_trees = {name: chosen[name] for name in _TREE_PARSER_OPTIONS if name in chosen}
+    if not of_trees:
         return chosen
-    parser = ArcEagerParser(**of_part)
+    parser = ArcEagerParser(**of_trees)
     check_parameters(parser)
-    return {name: value for name, value in chosen.items() if name not in of_part} | {"parser": parser}
+    return {name: value for name, value in chosen.items() if name not in of_trees} | {"parser": parser}
 
 
 def _check_for_learner(learner: str, given: list[str]) -> None:
-    """What one learner asks for says nothing to another."""
+    """Refuse options of other learners."""
     for option in given:
-        learners = _LEARNERS_OF.get(option, (learner,))
+        learners = _LEARNERS_BY_OPTION.get(option, (learner,))
         if learner not in learners:
             raise ValueError(
                 f"{flag(option)} is not for --learner {learner}, but for {' and '.join(learners)}"
@@ -193,10 +193,10 @@ def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
 
 
 def fit_parser(parser: BaseParser[Any], corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
-    """Train; how long that took, and what the learner warned of."""
+    """Train a parser; return the seconds that it took, and its warnings."""
     began = time.perf_counter()
     with (
-        display.show_steps(getattr(parser, "tol", _NO_SOLVER)) as on_progress,
+        display.show_steps(getattr(parser, "tol", _NO_TOLERANCE)) as on_progress,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")

@@ -27,11 +27,11 @@ class ConjunctionLearner(ClassLearner):
     takes_records = True
 
     def check(self) -> None:
-        """What a penalty does not go with."""
+        """Refuse options that do not fit the penalty."""
         penalty = self.given.get("penalty", self.default("penalty"))
         for option, wanted in (("storage", "l2"), ("l1_ratio", "elasticnet")):
             if option in self.given and penalty != wanted:
-                raise ValueError(f"{flag(option)} is for --penalty {wanted}, and not for {penalty}")
+                raise ValueError(f"{flag(option)} is for --penalty {wanted}, not for {penalty}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
@@ -50,7 +50,7 @@ class ConjunctionLearner(ClassLearner):
         return super().describe(estimator) | chosen | found
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """Data, model, objective and gap."""
+        """Describe the data, the model, the objective and the gap."""
         steps = result["newton_steps"] if result["epochs"] is None else result["epochs"]
         return {
             "data": class_words(result),
@@ -61,7 +61,7 @@ class ConjunctionLearner(ClassLearner):
 
 
 class PolyLearner(ConjunctionLearner):
-    """Support vector machines, as a polynomial kernel has them."""
+    """Support vector machines with a polynomial kernel."""
 
     name = "poly"
     estimator = PolySVC
@@ -97,18 +97,18 @@ class PolyLearner(ConjunctionLearner):
             self.step = "Newton step"
 
     def check(self) -> None:
-        """The l1 penalty goes with one loss alone."""
+        """Refuse the l1 penalty with other losses than the squared hinge."""
         super().check()
         if self.given.get("penalty") == "l1" and self.given.get("loss") != "squared_hinge":
             raise ValueError("--penalty l1 needs --loss squared_hinge")
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Add the loss, and where conjunctions were."""
+        """Add the loss, and the storage of the conjunctions."""
         return super().describe(estimator) | {"loss": estimator.loss, "storage": estimator.storage_}
 
 
 class LogisticLearner(ConjunctionLearner):
-    """Log-linear models, which answer with probabilities."""
+    """Log-linear models, which predict probabilities."""
 
     name = "logistic"
     estimator = PolyLogisticRegression

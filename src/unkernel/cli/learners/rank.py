@@ -48,7 +48,7 @@ class RankLearner(Learner):
     tune_help = """Choose parameters of an SVM that ranks rows by cross-validation.
 
     {options}
-    Rows with qid: fields are divided by query. {paths} {costs}
+    Folds keep the rows of a query (qid:) together. {paths} {costs}
 
     \b
     [dim]$[/dim] unkernel tune rank letor.txt --C 0.01:10 --by ndcg --ndcg-at 5 -j 4
@@ -56,7 +56,7 @@ class RankLearner(Learner):
     """
 
     def check(self) -> None:
-        """Thresholds are found with all scores at hand, conjunctions with all rows."""
+        """Refuse thresholds and conjunctions for rows that are not in memory."""
         for option in ("out_of_core", "dask"):
             if option not in self.given:
                 continue
@@ -66,7 +66,7 @@ class RankLearner(Learner):
                 raise ValueError(f"--degree 2 and 3 need rows in memory, and do not go with {flag(option)}")
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
-        """Train; find thresholds if asked to."""
+        """Train, and fit thresholds if asked to."""
         estimator.fit_reporting(
             rows.source, rows.labels, rows.groups, None, on_progress=on_progress, zero_based=rows.zero_based
         )
@@ -74,8 +74,8 @@ class RankLearner(Learner):
             estimator.fit_thresholds(rows.source, rows.labels)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Add the ranks and what divides them, and of a map its size."""
-        degree = estimator.get_params().get("degree", 1)  # not of a cluster's estimator
+        """Add the ranks and their thresholds, and the size of a map."""
+        degree = estimator.get_params().get("degree", 1)  # estimators of a cluster have none
         of_map = {} if degree == 1 else model_counts(estimator.to_model()) | {"gamma": estimator.gamma_}
         return (
             super().describe(estimator)
@@ -89,13 +89,13 @@ class RankLearner(Learner):
         )
 
     def measure(self, estimator: Any, rows: Rows) -> dict[str, Any]:
-        """The share of pairs in order; for ordinal models also how often the label is right."""
+        """Measure the share of pairs in order; for ordinal models, also the accuracy."""
         depth = self.given.get("ndcg_at", NDCG_DEPTH)
         labels, groups = rows.targets()
         return compare_ranks(estimator.to_model().decision, rows.scores(estimator), labels, groups, depth)
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """Data, model, objective and gap."""
+        """Describe the data, the model, the objective and the gap."""
         return {
             "data": f"{size_words(result)}, {many(result['ranks'], 'rank')}",
             "model": weight_words(result) if result["degree"] == 1 else _mapped_words(result),
@@ -104,7 +104,7 @@ class RankLearner(Learner):
         }
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
-        """Pairs in order, and errors of ordinal models."""
+        """Format the share of pairs in order, and the errors of ordinal models."""
         return rank_facts(measured, f"{which} ")
 
 

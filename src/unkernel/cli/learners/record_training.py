@@ -1,4 +1,4 @@
-"""Training a model of records: the encoder, the learner, probabilities, and one file for all of them."""
+"""Training of models of records: the encoder, the learner and probabilities, in one file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel._version import __version__
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, is_record_file, open_record_file
 from unkernel.cli.inputs.rows import describe_files
@@ -20,10 +19,11 @@ from unkernel.cli.inputs.schemas import read_schema
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.calibration import fit_curves
 from unkernel.cli.learners.cross_validation import Fold, split_folds, validate
+from unkernel.cli.learners.training_run import describe_origin, describe_run, describe_training, fit
 from unkernel.cli.options.estimator_options import DerivedOption, check_parameters, derive_options, flag
 from unkernel.cli.output_files import check_different, check_model_output
 from unkernel.cli.quality import log_loss
-from unkernel.cli.terminal.console import peak_memory, warn
+from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.row_files import source_paths
@@ -35,19 +35,19 @@ from unkernel.records import RecordEncoder
 from unkernel.records.files import RecordFile, TrainingTable, read_training
 from unkernel.records.files.training_table import check_columns, list_names
 
-OPTIONS = ("target", "schema", "drop", "calibrate")  # beside those of the encoder
+OPTIONS = ("target", "schema", "drop", "calibrate")  # without those of the encoder
 CALIBRATION_FOLDS = 3
-_MOST_CLASSES = 1000
+_MAX_CLASSES = 1000
 
 
 def encoder_options() -> list[DerivedOption]:
-    """The encoder's parameters, as options."""
+    """Return the encoder's parameters as options."""
     return [option for option in derive_options(RecordEncoder) if option.parameter != "kinds"]
 
 
 @dataclasses.dataclass(frozen=True)
 class RecordOptions:
-    """How records become rows."""
+    """Options for records and their encoding."""
 
     target: str
     kinds: dict[str, str]
@@ -57,7 +57,7 @@ class RecordOptions:
 
     @staticmethod
     def of(given: dict[str, Any]) -> RecordOptions:
-        """What was given to a command."""
+        """Collect the options that were given."""
         chosen = {option.parameter: option for option in encoder_options()}
         folds = given.get("calibrate", CALIBRATION_FOLDS)
         if folds == 1:
@@ -72,7 +72,7 @@ class RecordOptions:
 
 
 def adapt_to_records(learner_type: Any) -> Any:
-    """The learner, for records: their labels may be texts."""
+    """Adapt a learner to records, whose labels may be texts."""
     return type(
         learner_type.__name__, (learner_type,), {"unit": "record", "label": staticmethod(_parse_label)}
     )
@@ -80,19 +80,18 @@ def adapt_to_records(learner_type: Any) -> Any:
 
 def _parse_label(text: str) -> Any:
     try:
-        value = float(text)
+        return Learner.label(text)
     except ValueError:
         return text
-    return int(value) if value.is_integer() else value
 
 
 def is_about_records(data: Sequence[str], given: dict[str, Any]) -> bool:
-    """Whether a command is about records: by the name of the file, or as it names a target."""
+    """Tell whether a command gets records: there is a target, or the name of the file says so."""
     return "target" in given or is_record_file(data[0])
 
 
 def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) -> None:
-    """Options that only records have, or only rows."""
+    """Refuse options of records for rows, and options of rows for records."""
     if not records:
         for option in (*OPTIONS, *(option.name for option in encoder_options())):
             if option in given:
@@ -101,28 +100,28 @@ def check_options(given: dict[str, Any], data: Sequence[str], *, records: bool) 
     for option in ("zero_based", "n_features", "out_of_core", "dask", "cache", "checkpoint", "memory"):
         if option in given:
             raise ValueError(
-                f"{flag(option)} is for rows in the svmlight format, and {data[0]} is of records"
+                f"{flag(option)} is for rows in the svmlight format, and {data[0]} holds records"
             )
 
 
 def expand_files(data: Sequence[str]) -> list[str]:
-    """The files that arguments name, one by one or by patterns such as ``day-*.csv``."""
+    """List the files that arguments name, directly or by patterns such as ``day-*.csv``."""
     if len(data) > 1 and STANDARD_STREAM in data:
-        raise ValueError("-: stdin is read alone, and not beside files; write it to a file first")
+        raise ValueError("-: stdin cannot be combined with files; write it to a file first")
     files = [str(path) for given in data for path in source_paths(given)]
     for place, file in enumerate(files):
         if file in files[:place]:
-            raise ValueError(f"{file}: is given twice, so that its records would count twice")
+            raise ValueError(f"{file}: is given twice; each file counts once")
     return files
 
 
 def check_target(data: str, given: dict[str, Any], display: Display) -> None:
-    """Without a target, say which columns there are."""
+    """Raise ``ValueError`` that lists the columns if there is no target."""
     if "target" in given:
         return
     with open_record_file(data, display) as file:
         columns = file.columns or list(next(file.blocks({})).table[0])
-    raise ValueError(f"{data}: say which column to learn, with --target; there are {list_names(columns)}")
+    raise ValueError(f"{data}: name the column to predict with --target; there are {list_names(columns)}")
 
 
 # --- Records to train and to test on ------------------------------------------------------------------
@@ -131,7 +130,7 @@ def check_target(data: str, given: dict[str, Any], display: Display) -> None:
 def read_examples(
     files: Sequence[str], options: RecordOptions, threads: int, display: Display
 ) -> RecordExamples:
-    """Read files to learn from, and let an encoder learn how their records become rows."""
+    """Read training files, fit an encoder to their records, and encode them."""
     data = describe_files(files)
     encoder = RecordEncoder(**options.encoder, n_jobs=threads)
     check_parameters(encoder)
@@ -148,7 +147,7 @@ def read_examples(
 def read_test(
     data: str, training: RecordExamples, options: RecordOptions, threads: int, display: Display
 ) -> RecordExamples:
-    """Read before training, so that a bad file does not cost the time of training."""
+    """Read test records; call this before training, so that a bad file does not cost the training time."""
     from unkernel.cli.inputs.records import read_labels
 
     began = time.perf_counter()
@@ -184,16 +183,16 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
-            f"{data}: column {target!r} has one value, {classes[0]!s}: there is nothing to tell apart"
+            f"{data}: column {target!r} has a single value, {classes[0]!s}: training needs two classes"
         )
-    if len(classes) > _MOST_CLASSES:
+    if len(classes) > _MAX_CLASSES:
         raise ValueError(
             f"{data}: column {target!r} has {many(len(classes), 'different value')} "
-            f"({label_words(classes.tolist())}), and models tell at most {_MOST_CLASSES:,} classes apart"
+            f"({label_words(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
         )
     if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         raise ValueError(
-            f"{data}: column {target!r} has fractions, and models tell classes apart, not numbers"
+            f"{data}: column {target!r} has fractions, and these models predict classes, not numbers"
         )
 
 
@@ -201,7 +200,7 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
 
 
 def make_record_folds(examples: RecordExamples, count: int, seed: int) -> list[Fold]:
-    """Folds in each of which an encoder of its own learns from the part to train on."""
+    """Make folds; in each, an encoder is fitted to the training part."""
     return [partial(_split, examples, *places) for places in split_folds(examples, count, seed)]
 
 
@@ -211,7 +210,7 @@ def _split(
     from sklearn.base import clone
 
     table = examples.table
-    encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)  # not other ones in a fold
+    encoder = clone(examples.encoder).set_params(kinds=examples.encoder.kinds_)  # the same in each fold
     fitted = RecordExamples.fit(examples.file, table.some(training), encoder)
     return fitted, fitted.transform(examples.file, table.some(held_out))
 
@@ -219,7 +218,7 @@ def _split(
 def calibrate(
     learner: Learner, estimator: Any, examples: RecordExamples, options: RecordOptions, display: Display
 ) -> Any:
-    """The estimator's model; where it has no probabilities, with those that held-out folds give."""
+    """Return the estimator's model, with probabilities from held-out folds if it has none of its own."""
     from sklearn.base import clone
 
     model = estimator.to_model()
@@ -228,8 +227,8 @@ def calibrate(
     classes, counts = np.unique(examples.labels, return_counts=True)
     if counts.min() < options.calibrate:
         warn(
-            f"{examples.file}: the model gets no probabilities: --calibrate {options.calibrate} needs as "
-            f"many records of each class, and {classes[counts.argmin()]} has {counts.min()}"
+            f"{examples.file}: the model gets no probabilities: --calibrate {options.calibrate} needs "
+            f"{options.calibrate} records of each class, and {classes[counts.argmin()]} has {counts.min()}"
         )
         return model
     folds = list(split_folds(examples, options.calibrate, 0))
@@ -249,13 +248,11 @@ def calibrate(
     return dataclasses.replace(model, decision=dataclasses.replace(model.decision, probability=curves))
 
 
-# --- The whole way ------------------------------------------------------------------------------------
+# --- Training -----------------------------------------------------------------------------------------
 
 
 def train_records(learner: Learner, request: Any, display: Display) -> dict[str, Any]:
-    """Train and save a model of records; what was done and found, for JSON."""
-    from unkernel.cli.learners.training_run import fit
-
+    """Train and save a model of records; return its description for JSON."""
     began = time.perf_counter()
     data = expand_files(request.data)
     check_different(request.output)
@@ -268,12 +265,14 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
     tests = None
     if request.test is not None:
         tests = read_test(request.test, examples, options, request.threads, display)
-    validated = _validate(learner, examples, request, display)
+    validated = validate(learner, examples, make_record_folds, request, display)
     training_seconds, said = fit(learner, estimator, examples, display)
     classifier = build_classifier(learner, estimator, examples, request.threads, display)
     classifier.save(request.output)
     with display.show_work("measuring"):
-        result = _describe(learner, estimator, examples, tests, classifier)
+        measures = dict.fromkeys((*learner.measures, "log_loss"))
+        quality = partial(measure, learner, estimator, classifier)
+        result = describe_training(learner, estimator, examples, tests, measure=quality, measures=measures)
     result["cross_validation"] = validated
     result |= {
         "target": options.target,
@@ -283,26 +282,17 @@ def train_records(learner: Learner, request: Any, display: Display) -> dict[str,
         and classifier.decision.probability is not None,
     }
     spent = {"reading": examples.seconds, "training": training_seconds, "total": time.perf_counter() - began}
-    written = {"model": str(request.output), "model_bytes": request.output.stat().st_size}
-    return result | written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
+    return result | describe_run(request.output, said, spent)
 
 
 def build_classifier(
     learner: Learner, estimator: Any, examples: RecordExamples, threads: int, display: Display
 ) -> RecordClassifier:
-    """The classifier of records that a trained estimator gives, with probabilities."""
+    """Build the classifier of records of a trained estimator, with probabilities."""
     options = RecordOptions.of(dict(learner.given))
     model = calibrate(learner, estimator, examples, options, display)
     with display.show_attempts("compiling") as on_progress:
         return compile_records(model, examples, options, estimator, threads=threads, on_progress=on_progress)
-
-
-def _validate(
-    learner: Learner, examples: RecordExamples, request: Any, display: Display
-) -> dict[str, Any] | None:
-    if request.folds is None:
-        return None
-    return validate(learner, examples, make_record_folds, request, display)
 
 
 def compile_records(
@@ -314,38 +304,20 @@ def compile_records(
     threads: int,
     on_progress: Any,
 ) -> RecordClassifier:
-    """Plan and model in one; what training knew and predicting needs goes along."""
+    """Compile a model together with its plan and facts of its training."""
     plan = examples.encoder.plan_
     noted = {"target": options.target, "types": examples.table.types, "kinds": examples.encoder.kinds_}
-    seed = {"seed": estimator.random_state} if hasattr(estimator, "random_state") else {}
-    origin = model.origin | seed | {"rows": examples.count, "tol": estimator.tol, "unkernel": __version__}
+    origin = model.origin | describe_origin(estimator, examples.count)
     origin |= {"feature_names": plan.feature_names, ORIGIN: noted}
     classifier = compile(dataclasses.replace(model, origin=origin), n_jobs=threads, on_progress=on_progress)
     assert isinstance(classifier, CompiledClassifier)  # as the model is of rows
     return RecordClassifier(plan, classifier)
 
 
-def _describe(
-    learner: Learner,
-    estimator: Any,
-    examples: RecordExamples,
-    tests: RecordExamples | None,
-    classifier: RecordClassifier,
-) -> dict[str, Any]:
-    here = measure(learner, estimator, examples, classifier)
-    result = {"data": examples.file, "rows": examples.count, "features": examples.n_features}
-    result |= learner.describe(estimator)
-    result |= {f"training_{name}": here[name] for name in (*dict.fromkeys((*learner.measures, "log_loss")),)}
-    if tests is None:
-        return result | {"test": None}
-    tested = {"file": tests.file, "rows": tests.count} | measure(learner, estimator, tests, classifier)
-    return result | {"test": tested}
-
-
 def measure(
-    learner: Learner, estimator: Any, examples: RecordExamples, classifier: RecordClassifier
+    learner: Learner, estimator: Any, classifier: RecordClassifier, examples: RecordExamples
 ) -> dict[str, Any]:
-    """What the learner measures, and the log loss where there are probabilities."""
+    """Measure what the learner measures, and the log loss if there are probabilities."""
     found = learner.measure(estimator, examples)
     known = None
     if found["accuracy"] is not None:

@@ -1,4 +1,4 @@
-"""Training a model of rows or of trees: reading, fitting, saving, measuring, describing."""
+"""Training of models of rows and trees: read, fit, save, measure and describe."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from unkernel._version import __version__
 from unkernel.cli.cluster import check_address, move_to_cluster
 from unkernel.cli.inputs import rows as _rows
 from unkernel.cli.inputs import trees as _trees
-from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows
+from unkernel.cli.inputs.rows import AnyRows, DistantRows, MemoryRows, Rows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import Learner
 from unkernel.cli.learners.cross_validation import make_folds, validate
@@ -31,7 +32,7 @@ from unkernel.models import KernelModel
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What a command line asks for, beside the options of the learner."""
+    """The arguments of a command, without the options of the learner."""
 
     data: list[str]
     output: Path
@@ -43,7 +44,7 @@ class Request:
 
     @staticmethod
     def of(command: str, given: dict[str, Any]) -> Request:
-        """What was given to a command, checked as far as that needs no file."""
+        """Collect the arguments of a command, and check them as far as that needs no file."""
         return Request(
             data=list(given["data"]),
             output=require_output(given["output"], command, given["data"]),
@@ -56,7 +57,7 @@ class Request:
 
 
 def train(learner: Learner, request: Request, display: Display) -> dict[str, Any]:
-    """Train and save a model; what was done and found, for JSON."""
+    """Train and save a model; return its description for JSON."""
     began = time.perf_counter()
     given, threads = learner.given, request.threads
     check_sources(learner, request.data, request.zero_based)
@@ -76,21 +77,31 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         rows = open_examples(learner, request.data, display, estimator, request.zero_based)
         if not (late := isinstance(rows, DistantRows)):
             tests = _read_test(request.test, display, threads, rows)
-        validated = _validate(learner, rows, request, display)
+        validated = validate(learner, rows, make_folds, request, display)
         training_seconds, said = fit(learner, estimator, rows, display)
-        save_model(estimator, rows, request.output)  # before anything else can go wrong
-        if late:  # only now is it known how the files count features
+        save_model(estimator, rows, request.output)  # before anything else can fail
+        if late:  # workers have found out whether the files count from 0 or 1
             tests = _read_test(request.test, display, threads, rows)
         with display.show_work("measuring"):
-            result = _measure(learner, estimator, rows, tests)
+            measure = partial(learner.measure, estimator)
+            result = describe_training(
+                learner, estimator, rows, tests, measure=measure, measures=learner.measures
+            )
+    if learner.large_data:
+        result |= _describe_packed(rows)
     result["cross_validation"] = validated
     spent = {"reading": rows.seconds, "training": training_seconds, "total": time.perf_counter() - began}
-    written = {"model": str(request.output), "model_bytes": request.output.stat().st_size}
-    return result | written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
+    return result | describe_run(request.output, said, spent)
+
+
+def describe_run(output: Path, said: list[str], spent: dict[str, float]) -> dict[str, Any]:
+    """Describe the model file, the warnings, the time and the memory of training, for JSON."""
+    written = {"model": str(output), "model_bytes": output.stat().st_size}
+    return written | {"warnings": said, "seconds": spent, "peak_memory_bytes": peak_memory()}
 
 
 def check_sources(learner: Learner, data: Sequence[str], zero_based: bool | None) -> None:
-    """Options that only some sources of rows have."""
+    """Refuse options that do not fit the source of the rows."""
     given = learner.given
     if learner.unit == "tree":
         return _trees.check_rows_only(data, zero_based)
@@ -130,19 +141,19 @@ def _check_checkpoint(checkpoint: str | None) -> None:
 
 @contextlib.contextmanager
 def _offer_to_resume(checkpoint: str | None) -> Iterator[None]:
-    """Who interrupts a training is told that it can go on."""
+    """Tell a user who interrupts training that it can be resumed."""
     try:
         yield
     except KeyboardInterrupt:
         if checkpoint is not None and any(Path(checkpoint).glob("*/state.uk")):
-            note(f"{checkpoint} has what was found so far: the same command goes on from there")
+            note(f"{checkpoint} has the progress so far: run the same command to resume")
         raise
 
 
 def open_examples(
     learner: Learner, data: Sequence[str], display: Display, estimator: Any, zero_based: bool | None
 ) -> AnyRows:
-    """Read, pack or only name what a model is trained on."""
+    """Read or pack the training examples; on a cluster, only name their files."""
     given, counting = learner.given, shared_options.index_base(zero_based)
     if learner.unit == "tree":
         return _trees.read_labelled(data[0], display)
@@ -167,16 +178,8 @@ def _read_test(
     return _rows.read_test(test, display, threads, rows)
 
 
-def _validate(learner: Learner, rows: AnyRows, request: Request, display: Display) -> dict[str, Any] | None:
-    """What ``--cv`` measures, before the model is trained on all rows."""
-    if request.folds is None:
-        return None
-    assert isinstance(rows, MemoryRows | TreeExamples)
-    return validate(learner, rows, make_folds, request, display)
-
-
 def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tuple[float, list[str]]:
-    """Seconds, and what the learner warned of."""
+    """Fit an estimator; return the seconds that it took, and its warnings."""
     began = time.perf_counter()
     training = display.show_training(estimator.tol, learner.step)
     with training as on_progress, warnings.catch_warnings(record=True) as caught:
@@ -186,33 +189,40 @@ def fit(learner: Learner, estimator: Any, rows: AnyRows, display: Display) -> tu
 
 
 def save_model(estimator: Any, rows: AnyRows, path: Path) -> None:
-    """What training knew and predicting needs goes along: above all, how the file counts features."""
+    """Save a model with facts of its training, such as the index of the first feature in files."""
     model = estimator.to_model()
-    seed = {"seed": estimator.random_state} if hasattr(estimator, "random_state") else {}
-    known = {"zero_based": rows.zero_based, "rows": rows.count}
-    known = {name: value for name, value in known.items() if value not in (None, "auto")}
-    origin = model.origin | known | {"tol": estimator.tol}
-    described = dataclasses.replace(model, origin=origin | seed | {"unkernel": __version__})
-    # Support vectors alone would have to be compiled by everyone who loads them.
+    base = {} if rows.zero_based in (None, "auto") else {"zero_based": rows.zero_based}
+    described = dataclasses.replace(
+        model, origin=model.origin | base | describe_origin(estimator, rows.count)
+    )
+    # Compile support vectors, so that not everyone who loads them has to.
     if isinstance(described, KernelModel):
         compile(described, engine=choose_default_engine(described)).save(path)
     else:
         described.save(path)
 
 
-def _measure(
-    learner: Learner, estimator: Any, rows: AnyRows, tests: MemoryRows | TreeExamples | None
+def describe_origin(estimator: Any, count: int | None) -> dict[str, Any]:
+    """Return the facts of training that a model keeps."""
+    seed = {"seed": estimator.random_state} if hasattr(estimator, "random_state") else {}
+    rows = {} if count is None else {"rows": count}
+    return seed | rows | {"tol": estimator.tol, "unkernel": __version__}
+
+
+def describe_training(
+    learner: Learner,
+    estimator: Any,
+    rows: AnyRows,
+    tests: Rows | None,
+    *,
+    measure: Callable[[Any], dict[str, Any]],
+    measures: Iterable[str],
 ) -> dict[str, Any]:
-    here = None if isinstance(rows, DistantRows) else learner.measure(estimator, rows)
-    measured = {name: None if here is None else here[name] for name in learner.measures}
+    """Describe the data and the estimator, and measure it on the training and test examples, for JSON."""
+    here = {} if isinstance(rows, DistantRows) else measure(rows)
     result = {"data": rows.file, "rows": rows.count, "features": rows.n_features}
-    result |= learner.describe(estimator)
-    if learner.large_data:
-        result |= _describe_packed(rows)
-    result |= {f"training_{name}": value for name, value in measured.items()}
-    if tests is None:
-        return result | {"test": None}
-    tested = {"file": tests.file, "rows": tests.count} | learner.measure(estimator, tests)
+    result |= learner.describe(estimator) | {f"training_{name}": here.get(name) for name in measures}
+    tested = None if tests is None else {"file": tests.file, "rows": tests.count} | measure(tests)
     return result | {"test": tested}
 
 

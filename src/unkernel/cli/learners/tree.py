@@ -15,11 +15,11 @@ from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 from unkernel.tree import TreeSVC
 
-_CHOSEN = ("kernel", "decay", "width_decay", "normalize", "imbalance")
+_PARAMETERS = ("kernel", "decay", "width_decay", "normalize", "imbalance")
 
 
 class TreeLearner(ClassLearner):
-    """Fragments of trees, as a tree kernel counts them."""
+    """Support vector machines with a tree kernel."""
 
     name = "tree"
     estimator = TreeSVC
@@ -46,7 +46,7 @@ class TreeLearner(ClassLearner):
     """
 
     def check(self) -> None:
-        """What a kernel or a solver does not go with."""
+        """Refuse options that do not fit the kernel or the solver."""
         given = self.given
         if "width_decay" in given and given.get("kernel") != "ptk":
             raise ValueError("--width-decay is for --kernel ptk")
@@ -55,7 +55,7 @@ class TreeLearner(ClassLearner):
 
     @staticmethod
     def label(text: str) -> str:
-        """Whether classes are numbers or texts, the file tells."""
+        """Keep the text: only the file tells whether classes are numbers."""
         if not text:
             raise ValueError
         return text
@@ -70,7 +70,7 @@ class TreeLearner(ClassLearner):
         estimator.fit_reporting(rows.source, labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:
-        """Add the kernel, and what is in the model."""
+        """Add the kernel, and the size of the model."""
         model = estimator.to_model()
         found = {
             "combine": model.kernel.combination,
@@ -80,11 +80,11 @@ class TreeLearner(ClassLearner):
             "support_trees": model.n_support,
             "subtrees": model.support.nodes,
         }
-        chosen = {name: getattr(estimator, name) for name in _CHOSEN}
+        chosen = {name: getattr(estimator, name) for name in _PARAMETERS}
         return super().describe(estimator) | chosen | found
 
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
-        """Data, model, objective and gap."""
+        """Describe the data, the model, the objective and the gap."""
         classes, features = result["classes"], result["features"]
         trees = many(result["rows"], "tree") + (f", {many(features, 'feature')}" if features else "")
         return {
@@ -110,11 +110,11 @@ def _gap_words(result: dict[str, Any]) -> str:
     rounds = f"{many(result['rounds'], 'round')} of solver {result['solver']}"
     if result["solver"] == "exact":
         return gap_words(result, rounds)
-    return f"{result['gap']:.2e} of the problem that the samples made, after {rounds}"
+    return f"{result['gap']:.2e} of the problem of the samples, after {rounds}"
 
 
 def _match_weights(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:
-    """Weights of the classes as the labels are: numbers, or texts."""
+    """Convert the classes of weights to the type of the labels: numbers or texts."""
     names = list(weights)
     values = names if labels.dtype.kind == "U" else label_values(names).tolist()
     return dict(zip(values, weights.values(), strict=True))

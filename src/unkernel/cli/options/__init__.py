@@ -1,1 +1,1 @@
-"""Options: names, types, help."""
+"""Options of commands: names, types and help."""

@@ -1,4 +1,4 @@
-"""Commands whose options are put together from parts: a function that Typer can read is made of them."""
+"""Functions for Typer, with parameters that are assembled from parts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from unkernel.cli.options.estimator_options import DerivedOption
 from unkernel.cli.options.help_text import reflow
 
-# The name of each argument or option, its type for Typer, and its default.
+# For the name of each argument or option: its type for Typer, and its default.
 Parts = Mapping[str, tuple[Any, Any]]
 REQUIRED = inspect.Parameter.empty
 
 
 def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str) -> Callable[..., None]:
-    """A function with a parameter for each part, in their order, that gives `run` what it was called with."""
+    """Make a function with a parameter for each part that passes its arguments to `run`."""
 
     def command(**given: Any) -> None:
         run(given)
@@ -33,12 +33,12 @@ def make_command(run: Callable[[dict[str, Any]], None], parts: Parts, help: str)
 
 
 def derive_parts(options: Iterable[DerivedOption], panels: Mapping[str, str], panel: str) -> Parts:
-    """Parts of options that an estimator declares; those that `panels` names stand elsewhere in the help."""
+    """Make parts of an estimator's options; `panels` moves some of them to other panels of the help."""
     return {option.name: (option.annotation(panels.get(option.name, panel)), None) for option in options}
 
 
 def given_options(given: Mapping[str, Any], options: Iterable[DerivedOption]) -> dict[str, Any]:
-    """Those of a command's options that were given, as plain values, by the names of the options."""
+    """Return the options that were given, as plain values by the names of the options."""
     convert = {option.name: option.convert for option in options}
     found: dict[str, Any] = {}
     for name, value in given.items():

@@ -1,4 +1,4 @@
-"""What engines refuse, in the words of the command line."""
+"""Messages of engines with the names of options in the place of parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.errors import FormatError
 
 @contextlib.contextmanager
 def name_options_in_errors() -> Iterator[None]:
-    """Parameters in messages become options."""
+    """Replace parameters by options in the messages of errors."""
     try:
         yield
     except FormatError:

@@ -1,7 +1,7 @@
-"""Options that an estimator's own declaration gives: its signature, its docstring and its constraints.
+"""Options derived from an estimator: its signature, docstring and parameter constraints.
 
-An option is declared once, where the estimator declares the parameter. ``--help`` shows the first sentence
-of the parameter's description and the default of the signature; the constraints say which values there are.
+``--help`` shows the first sentence of a parameter's description and its default; the constraints give the
+type and the choices.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import typer
 
 from unkernel.cli.options.shared_options import parse_nodes
 
-# What the command line calls otherwise, or has no use for.
-_OPTION_OF = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
+_OPTION_NAMES = {"random_state": "seed", "fit_intercept": "intercept", "n_jobs": "jobs"}
 _NOT_OPTIONS = frozenset({"n_jobs", "verbose", "warm_start", "tokenizer", "tagger", "parser"})
-_BY_WORDS_ALONE = frozenset({"pair_weight"})  # where the estimator takes tables as well
+_WITHOUT_TABLES = frozenset({"pair_weight"})  # the estimator takes tables as well
 _LARGEST_SEED = 2**32 - 1
-_WORDS_BY_PARAMETER = {"trie_nodes": parse_nodes}
+_CONVERTERS = {"trie_nodes": parse_nodes}
 _METAVARS = {
     "class_weight": "balanced|LABEL=WEIGHT,…",
     "templates": "NAME|FILE",
@@ -39,17 +38,17 @@ _SHORT = {"C": ("--C", "-C")}
 
 
 def flag(option: str) -> str:
-    """An option as it is written."""
+    """Return an option as it is written."""
     return f"--{option.replace('_', '-')}"
 
 
 def option_name(parameter: str) -> str:
-    """What the option for a parameter is called."""
-    return _OPTION_OF.get(parameter, parameter)
+    """Return the name of the option for a parameter."""
+    return _OPTION_NAMES.get(parameter, parameter)
 
 
 def default_value(estimator: type, parameter: str) -> Any:
-    """The one place where defaults are is the estimator."""
+    """Return the default of an estimator's parameter."""
     return inspect.signature(estimator).parameters[parameter].default
 
 
@@ -70,7 +69,7 @@ class DerivedOption:
         return option_name(self.parameter)
 
     def annotation(self, panel: str) -> Any:
-        """What Typer takes as the type of an argument of a function."""
+        """Return the type of the function's argument for Typer."""
         spelled = _SHORT.get(self.parameter, (flag(self.name),))
         limits: dict[str, Any] = {}
         if self.kind is bool:
@@ -85,26 +84,26 @@ class DerivedOption:
         return Annotated[self.kind | None, shown]
 
 
-@functools.cache  # a command asks several times
+@functools.cache  # commands need them several times
 def derive_options(estimator: type) -> tuple[DerivedOption, ...]:
-    """The options of an estimator, in the order of its signature."""
+    """Derive the options of an estimator, in the order of its signature."""
     signature = inspect.signature(estimator).parameters
-    told = read_descriptions(estimator)
+    descriptions = read_descriptions(estimator)
     allowed = estimator._parameter_constraints  # type: ignore[attr-defined]
     return tuple(
-        _derive_option(name, parameter.default, allowed[name], told.get(name, ("", "")), signature)
+        _derive_option(name, parameter.default, allowed[name], descriptions.get(name, ("", "")), signature)
         for name, parameter in signature.items()
         if name not in _NOT_OPTIONS
     )
 
 
 def _derive_option(
-    name: str, default: Any, allowed: Any, told: tuple[str, str], parameters: Iterable[str]
+    name: str, default: Any, allowed: Any, documented: tuple[str, str], parameters: Iterable[str]
 ) -> DerivedOption:
-    spec, description = told
+    spec, description = documented
     kind, metavar, convert = _interpret(name, allowed, spec)
-    if name in _WORDS_BY_PARAMETER:
-        kind, convert = str, _WORDS_BY_PARAMETER[name]
+    if name in _CONVERTERS:
+        kind, convert = str, _CONVERTERS[name]
     return DerivedOption(
         parameter=name,
         kind=kind,
@@ -116,7 +115,7 @@ def _derive_option(
 
 
 def _add_limits(sentence: str, allowed: Any) -> str:
-    """A description of a whole number that can only be one of a few, with the first and the last of them."""
+    """Add the limits of an integer that has an upper and a lower one to its description."""
     from sklearn.utils._param_validation import Interval
 
     for rule in allowed if isinstance(allowed, list) else []:
@@ -126,7 +125,7 @@ def _add_limits(sentence: str, allowed: Any) -> str:
 
 
 def _default_words(name: str, default: Any) -> str:
-    """A seed is always chosen on the command line, so that a model can be made again."""
+    """Format a default. A seed always has one on the command line, so that results can be repeated."""
     if name == "random_state":
         return str(default or 0)
     if isinstance(default, bool):
@@ -136,7 +135,7 @@ def _default_words(name: str, default: Any) -> str:
 
 
 def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Callable[[Any], Any]]:
-    """How Typer reads a parameter: its type, its metavar, and what its value becomes."""
+    """Return the type of a parameter for Typer, its metavar, and the conversion of its value."""
     from sklearn.utils._param_validation import Interval, StrOptions
 
     rules = allowed if isinstance(allowed, list) else []
@@ -144,7 +143,7 @@ def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Cal
     numbers = [rule for rule in rules if isinstance(rule, Interval) or rule in (Integral, Real)]
     if words and numbers:
         return str, "|".join(["FLOAT", *_order_choices(words, spec)]), _number_or_word
-    if words and (dict not in rules or name in _BY_WORDS_ALONE):
+    if words and (dict not in rules or name in _WITHOUT_TABLES):
         return make_choices(name, _order_choices(words, spec)), None, _value
     if numbers and str not in rules:
         return int if _is_whole(numbers[0]) else float, None, _same
@@ -152,13 +151,13 @@ def _interpret(name: str, allowed: Any, spec: str) -> tuple[Any, str | None, Cal
 
 
 def make_choices(name: str, words: Iterable[str]) -> Any:
-    """A type that Typer offers as a choice of words."""
+    """Make a type that Typer shows as a choice of words."""
     members = [(f"choice_{word}", word) for word in words]  # a word alone may be a method's name
     return StrEnum(name, members)
 
 
 def _order_choices(words: Iterable[str], spec: str) -> list[str]:
-    """Choices as the docstring orders them, then those that it does not name."""
+    """Order choices as in the docstring, then those that it does not name."""
     named = re.findall(r'"([^"]+)"', spec)
     words = list(words)
     return [word for word in dict.fromkeys(named) if word in words] + sorted(set(words) - set(named))
@@ -187,7 +186,7 @@ def _number_or_word(text: str) -> float | str:
 
 
 def read_descriptions(estimator: type) -> dict[str, tuple[str, str]]:
-    """What a numpydoc docstring says of each parameter: its type, as written, and its description."""
+    """Read the type, as written, and the description of each parameter from a numpydoc docstring."""
     text = inspect.getdoc(estimator) or ""
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[\w ]*\n-+$|\Z)", text, re.DOTALL | re.MULTILINE)
     found: dict[str, tuple[str, str]] = {}
@@ -200,12 +199,12 @@ def read_descriptions(estimator: type) -> dict[str, tuple[str, str]]:
 
 
 def first_sentence(description: str) -> str:
-    """Up to the first full stop that a blank follows."""
+    """Return the text up to the first full stop before a blank."""
     return re.split(r"(?<=[^.]\.)\s", description, maxsplit=1)[0]
 
 
 def name_options(text: str, parameters: Iterable[str]) -> str:
-    """Markup of docstrings becomes plain text, and ``penalty="l1"`` becomes ``--penalty l1``."""
+    """Turn the markup of docstrings into plain text, and ``penalty="l1"`` into ``--penalty l1``."""
     text = re.sub(r":\w+:`~?(?:[\w.]*\.)?(\w+)`", r"\1", text)
     text = text.replace("``", "").replace("`", "")
     for name in parameters:
@@ -217,7 +216,7 @@ def name_options(text: str, parameters: Iterable[str]) -> str:
 
 
 def check_parameters(estimator: Any) -> None:
-    """The estimator's own checks, before anything is read, in the words of the command line."""
+    """Run the estimator's own checks of its parameters, with options in the messages."""
     from sklearn.utils._param_validation import InvalidParameterError
 
     try:

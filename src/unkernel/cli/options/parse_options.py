@@ -35,7 +35,7 @@ TestFile = Annotated[
     str,
     typer.Argument(
         metavar="FILE",
-        help="Rows, trees or sentences with the right answers, such as test.svm or test.conllu; plain or "
+        help="Rows, trees or sentences with the correct labels, such as test.svm or test.conllu; plain or "
         ".gz, .xz, .bz2, .zst; - reads stdin.",
     ),
 ]
@@ -45,7 +45,7 @@ InputFiles = Annotated[
         metavar="[FILE]...",
         show_default=False,
         help="Raw text, such as notes.txt, or sentences, such as raw.conllu, as MODEL takes them; plain or "
-        ".gz, .xz, .bz2, .zst; - or nothing reads stdin. Several are answered one after another.",
+        ".gz, .xz, .bz2, .zst; - or nothing reads stdin. Several are parsed one after another.",
     ),
 ]
 Output = Annotated[
@@ -54,8 +54,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Where to write the answers to all files; the file appears when all is done, and not at all if "
-        "the run stops. Replaces no file without --force.",
+        help="File for the results of all files; it appears only when all files are done. Replaces no file "
+        "without --force.",
         show_default="stdout",
     ),
 ]
@@ -63,8 +63,8 @@ OnError = Annotated[
     OnErrorName,
     typer.Option(
         "--on-error",
-        help="Of a sentence that is not as it should be: stop there, or skip it. It then passes through as "
-        "it is; a paragraph of raw text is left out, and so is one of several files that cannot be read.",
+        help="At an invalid sentence: stop, or skip it. A skipped sentence is copied unchanged; a skipped "
+        "paragraph of raw text is left out, and so is one of several files that cannot be read.",
     ),
 ]
 Draw = Annotated[bool, typer.Option("--draw", help="Write drawings for the terminal instead of columns.")]
@@ -82,7 +82,7 @@ GivenOf = Annotated[
     GivenName | None,
     typer.Option(
         "--from",
-        help="What FILE gives a parser of raw text: its text, or a treebank's words, or also their tags.",
+        help="Input of a parser of raw text: the text of FILE, or a treebank's words, or words and tags.",
         show_default="text",
     ),
 ]
@@ -99,10 +99,10 @@ Shown = Annotated[
     ShownName | None,
     typer.Option(
         "--format",
-        help="What is written: columns (conllx is read, too), an object per sentence and line, drawings for "
-        "the terminal, or dependency arcs, as an HTML page, or as SVG by the extension of --output: .svg for "
-        "one sentence, none for a folder.",
+        help="Output format: columns (conllx is also the input format), one JSON object per line, drawings "
+        "for the terminal, or dependency arcs as an HTML page, or as SVG if --output ends in .svg (one "
+        "sentence) or is a folder.",
         show_default="conllu",
     ),
 ]
-Labels = Annotated[bool, typer.Option("--labels", help="Also show each relation.")]
+Labels = Annotated[bool, typer.Option("--labels", help="Also show the accuracy of each relation.")]

@@ -23,7 +23,7 @@ TestFile = Annotated[
         "--test",
         metavar="FILE",
         show_default="required",
-        help="Examples with the right answers, as the models take them; plain or .gz, .xz, .bz2, .zst; "
+        help="Examples with the correct labels, as the models take them; plain or .gz, .xz, .bz2, .zst; "
         "- reads stdin.",
     ),
 ]
@@ -72,7 +72,7 @@ Title = Annotated[
 
 
 def parse_costs(words: str) -> tuple[float, float]:
-    """The costs that the option names."""
+    """Parse the costs of a false positive and of a false negative."""
     try:
         alarm, miss = (float(part) for part in words.split(","))
     except ValueError:

@@ -1,6 +1,6 @@
-"""Options of several commands: names, types and what ``--help`` says. Defaults are not here.
+"""Options of several commands: names, types and help. Commands set the defaults.
 
-Paths are declared with ``readable=False``: who opens them says what is wrong, and what to do.
+Paths are declared with ``readable=False``: commands report errors of files themselves, with a remedy.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import typer
 
 from unkernel.data.threads import thread_count
 
-# More threads than this is a mistake, and a system that cannot start them ends the process.
-_MOST_JOBS = 1024
-_THOUSANDS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+_MAX_JOBS = 1024  # threads; a system that cannot start so many ends the process
+_POWERS_OF_1000 = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 _engine = partial(typer.Option, rich_help_panel="The engine")
 _data = partial(typer.Option, rich_help_panel="The data")
@@ -30,7 +29,7 @@ class EngineName(StrEnum):
     bitsliced = "bitsliced"
     expanded = "expanded"
     pruned = "pruned"
-    split_ = "split"  # the plain name is a method of strings
+    split_ = "split"  # str has a method `split`
     int16 = "int16"
 
 
@@ -43,18 +42,18 @@ DataFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format, such as rows.svm; trees, such as questions.dat, or records, such "
-        "as new.csv, where the model is of these; plain or .gz, .xz, .bz2, .zst; - reads stdin. A pattern in "
-        "quotes, such as 'part-*.csv', names several files.",
+        help="Rows in the svmlight format, such as rows.svm; for models of trees or records, files such as "
+        "questions.dat or new.csv; plain or .gz, .xz, .bz2, .zst; - reads stdin. A pattern in quotes, such "
+        "as 'part-*.csv', names several files.",
     ),
 ]
 ExplainedFile = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="Rows in the svmlight format, such as rows.svm; records, such as new.csv or one record as JSON, "
-        "trees, such as questions.dat, sentences, such as test.conllu, or text, where the model is of these. "
-        "Plain or .gz, .xz, .bz2, .zst; - reads stdin.",
+        help="Rows in the svmlight format, such as rows.svm; for other models, records, such as new.csv or "
+        "one record as JSON, trees, such as questions.dat, sentences, such as test.conllu, or text. Plain or "
+        ".gz, .xz, .bz2, .zst; - reads stdin.",
     ),
 ]
 AnyModelFile = Annotated[
@@ -94,8 +93,8 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="FILE",
-        help="Write one label per line to a file; default: -, which is stdout (with --json: nowhere). For a "
-        "pattern: the folder of answers, one file for each file of DATA. Replaces no file without --force.",
+        help="File for the predictions, one per line; default: -, which is stdout (with --json: none). For a "
+        "pattern: the folder with one file for each file of DATA. Replaces no file without --force.",
     ),
 ]
 PartsDask = Annotated[
@@ -103,7 +102,7 @@ PartsDask = Annotated[
     typer.Option(
         "--dask",
         metavar="ADDRESS|local",
-        help="With a pattern: answer on the workers of a Dask scheduler; local starts --jobs of them here.",
+        help="With a pattern: use the workers of a Dask scheduler; local starts --jobs workers here.",
         show_default="none",
     ),
 ]
@@ -117,8 +116,8 @@ Top = Annotated[
         "--top",
         metavar="N",
         min=0,
-        help="Show the N conjunctions, or fragments of trees, of the largest weights; of a parser, so many "
-        "of each kind of decisions.",
+        help="Show the N conjunctions, or fragments of trees, with the largest weights; for a parser, N of "
+        "each kind of decision.",
     ),
 ]
 OfClass = Annotated[
@@ -127,7 +126,7 @@ OfClass = Annotated[
         "--of",
         metavar="LABEL",
         help="Class whose score is explained.",
-        show_default="the second of two classes; of more, the winner against the runner-up",
+        show_default="the second of two classes; with more, the winner against the runner-up",
     ),
 ]
 TopOfRow = Annotated[
@@ -174,7 +173,7 @@ Rare = Annotated[
     float,
     _engine(
         min=0,
-        help="For split: features that fewer support vectors have are rare; a number, or a share below 1.",
+        help="For split: features in fewer support vectors are rare; a number, or a share below 1.",
     ),
 ]
 Threshold = Annotated[
@@ -201,7 +200,7 @@ TrieNodes = Annotated[
     str | None,
     _engine(
         metavar="NODES",
-        help="With --trie: keep a trie of up to so many nodes, such as 1M or 300k, even if it is slower.",
+        help="With --trie: keep a trie of at most NODES nodes, such as 1M or 300k, even if it is slower.",
         show_default="the best of several sizes",
     ),
 ]
@@ -210,7 +209,7 @@ CacheRows = Annotated[
     _engine(
         min=1,
         metavar="ROWS",
-        help="Cache the scores of so many rows, for rows that occur repeatedly.",
+        help="Cache the scores of ROWS rows, for rows that occur repeatedly.",
         show_default="none",
     ),
 ]
@@ -218,7 +217,7 @@ Measure = Annotated[
     bool,
     _engine(
         "--measure/--no-measure",
-        help="Choose the engine by measuring, or by rules: rules always give the same file.",
+        help="Choose the engine by measuring, or by rules that always give the same file.",
     ),
 ]
 Plot = Annotated[
@@ -231,7 +230,7 @@ Seconds = Annotated[float, typer.Option("--seconds", min=0.01, max=3600, help="T
 
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, max=_MOST_JOBS, show_default="all cores", help="Threads."),
+    typer.Option("--jobs", "-j", min=1, max=_MAX_JOBS, show_default="all cores", help="Threads."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print progress lines instead of a bar.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and nothing else, on stdout.")]
@@ -240,11 +239,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors and war
 
 
 def parse_nodes(words: str | None) -> int | None:
-    """Nodes from such as ``1M``, ``300k``, ``1.5M`` or ``1000000``; k, M and G are powers of 1000."""
+    """Parse a number of nodes such as ``1M``, ``300k`` or ``1000000``; k, M and G are powers of 1000."""
     if words is None:
         return None
     found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([kKmMgG]?)\s*", words, re.ASCII)
-    nodes = Fraction(found[1]) * _THOUSANDS[found[2].upper()] if found else Fraction(0)
+    nodes = Fraction(found[1]) * _POWERS_OF_1000[found[2].upper()] if found else Fraction(0)
     if nodes < 1 or nodes.denominator != 1:
         raise ValueError(
             f"--trie-nodes must be a number of nodes, such as 1M, 300k or 1000000, got {words!r}"

@@ -1,4 +1,4 @@
-"""Options of ``unkernel train`` and ``unkernel tune`` beside those that the estimators declare."""
+"""Options of ``unkernel train`` and ``unkernel tune`` beside those of the estimators."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class FormatName(StrEnum):
     conllx = "conllx"
 
 
-_KINDS_OF_FILES = "plain or .gz, .xz, .bz2, .zst; - reads stdin."
+_COMPRESSION = "plain or .gz, .xz, .bz2, .zst; - reads stdin."
 RowFiles = Annotated[
     list[str],
     typer.Argument(
         metavar="DATA...",
         show_default=False,
         help="Rows in the svmlight format, such as train.svm, or records, such as train.csv, "
-        f"{_KINDS_OF_FILES} Several files, or patterns in quotes such as 'part-*.csv', of records, or of "
-        "rows with --out-of-core or --dask.",
+        f"{_COMPRESSION} Records may come in several files, or by patterns in quotes such as 'part-*.csv'; "
+        "rows, too, with --out-of-core or --dask.",
     ),
 ]
 RowOrRecordFile = Annotated[
@@ -37,7 +37,7 @@ RowOrRecordFile = Annotated[
         metavar="DATA",
         show_default=False,
         help="Rows in the svmlight format, such as train.svm, or records in CSV, TSV, JSON lines or Parquet, "
-        f"such as train.csv, {_KINDS_OF_FILES} Records may come in several files, or by patterns in quotes.",
+        f"such as train.csv, {_COMPRESSION} Records may come in several files, or by patterns in quotes.",
     ),
 ]
 RowFile = Annotated[
@@ -45,7 +45,7 @@ RowFile = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help=f"Rows in the svmlight format, such as train.svm, {_KINDS_OF_FILES}",
+        help=f"Rows in the svmlight format, such as train.svm, {_COMPRESSION}",
     ),
 ]
 TreeFile = Annotated[
@@ -53,7 +53,7 @@ TreeFile = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help=f"Trees in the format of SVM-light-TK or KeLP, such as questions.dat, {_KINDS_OF_FILES}",
+        help=f"Trees in the format of SVM-light-TK or KeLP, such as questions.dat, {_COMPRESSION}",
     ),
 ]
 SentenceFile = Annotated[
@@ -61,7 +61,7 @@ SentenceFile = Annotated[
     typer.Argument(
         metavar="DATA",
         show_default=False,
-        help=f"Sentences with the right answers, such as train.conllu, {_KINDS_OF_FILES}",
+        help=f"Annotated sentences, such as train.conllu, {_COMPRESSION}",
     ),
 ]
 ModelOutput = Annotated[
@@ -83,8 +83,8 @@ BestOutput = Annotated[
         metavar="MODEL",
         readable=False,
         show_default="none",
-        help="Train with the best parameters on all of DATA, and write the model there. Replaces models of "
-        "unkernel only.",
+        help="Train with the best parameters on all of DATA, and write the model there. Replaces only models "
+        "of unkernel.",
     ),
 ]
 Folds = Annotated[
@@ -149,7 +149,7 @@ Schema = Annotated[
         "--schema",
         metavar="FILE",
         show_default="kinds are found",
-        help="JSON that says kinds of columns: category, binned, number, date, text, strings or drop, "
+        help="JSON file with kinds of columns: category, binned, number, date, text, strings or drop, "
         'such as {"zip": "category"}.',
     ),
 ]
@@ -164,8 +164,7 @@ Calibrate = Annotated[
         metavar="K",
         min=0,
         show_default="3",
-        help="Folds that are held out in turn to learn probabilities, where the model has none of its own; "
-        "0 for none.",
+        help="Folds to learn probabilities from, if the model has none of its own; 0 for no probabilities.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Values of an option to try: lists such as ``1,2,3``, ranges such as ``0.001:10`` or ``0.01:1:5``."""
+"""Grids of values: lists such as ``1,2,3``, ranges such as ``0.001:10`` or ``0.01:1:5``."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from unkernel.cli.options.command_signatures import Parts
 from unkernel.cli.options.estimator_options import DerivedOption, flag
 
 _NOT_TUNED = frozenset({"class_weight", "cache", "checkpoint", "random_state"})
-_LEFT_OUT = frozenset({"cache", "checkpoint"})  # of rows that are streamed
-_MOST_VALUES = 1000
-_DIGITS = 6  # of the values in a range: 0.1, and not 0.09999999999999999
+_OMITTED = frozenset({"cache", "checkpoint"})  # they are for training out of core
+_MAX_VALUES = 1000
+_RANGE_DIGITS = 6  # for 0.1 instead of 0.09999999999999999
 _PANEL = "Parameters to try"
 
 
 def grid_parts(options: Iterable[DerivedOption]) -> Parts:
-    """An option for each parameter; those of one value only are as they are in ``train``."""
+    """Make an option for each parameter; those that take a single value are the same as in ``train``."""
     parts: dict[str, tuple[Any, Any]] = {}
     for option in options:
-        if option.parameter in _LEFT_OUT:
+        if option.parameter in _OMITTED:
             continue
         if not is_tuned(option):
             parts[option.name] = (option.annotation("Parameters of one value"), None)
@@ -42,7 +42,7 @@ def grid_parts(options: Iterable[DerivedOption]) -> Parts:
 
 
 def is_tuned(option: DerivedOption) -> bool:
-    """Whether several values of an option can be tried."""
+    """Tell whether several values of an option can be tried."""
     return option.parameter not in _NOT_TUNED and option.kind is not bool
 
 
@@ -55,12 +55,10 @@ def _metavar(option: DerivedOption) -> str:
 
 
 def parse_values(option: DerivedOption, text: str) -> list[Any]:
-    """All values that a text names, each once."""
+    """Parse the values that a text names, without duplicates."""
     found = [value for part in text.split(",") for value in _parse_part(option, part.strip())]
-    if len(found) > _MOST_VALUES:
-        raise ValueError(
-            f"{flag(option.name)}: at most {_MOST_VALUES:,} values are tried, got {len(found):,}"
-        )
+    if len(found) > _MAX_VALUES:
+        raise ValueError(f"{flag(option.name)}: at most {_MAX_VALUES:,} values are tried, got {len(found):,}")
     return list(dict.fromkeys(found))
 
 
@@ -88,31 +86,31 @@ def _example(option: DerivedOption) -> str:
 
 
 def _parse_whole_numbers(part: str) -> list[int]:
-    """``1:3`` is 1, 2, 3."""
+    """Parse integers; ``1:3`` is 1, 2, 3."""
     if ":" not in part:
         return [int(part)]
     low, high = map(int, part.split(":"))
-    if not low <= high < low + _MOST_VALUES:
+    if not low <= high < low + _MAX_VALUES:
         raise ValueError
     return list(range(low, high + 1))
 
 
 def _parse_range(part: str) -> list[float]:
-    """Equal ratios between neighbours: powers of ten where no number of values is told."""
+    """Parse a range whose values have equal ratios: powers of ten, or as many values as are asked for."""
     low, high, *count = part.split(":")
     first, last = float(low), float(high)
     if not 0 < first < last < math.inf or len(count) > 1:
         raise ValueError
     number = int(count[0]) if count else math.ceil(math.log10(last / first) - 1e-9) + 1
-    if not 2 <= number <= _MOST_VALUES:
+    if not 2 <= number <= _MAX_VALUES:
         raise ValueError
     ratio = (last / first) ** (1 / (number - 1))
-    return [float(f"{first * ratio**place:.{_DIGITS}g}") for place in range(number)]
+    return [float(f"{first * ratio**place:.{_RANGE_DIGITS}g}") for place in range(number)]
 
 
 def expand_grid(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
-    """All combinations of values."""
+    """List all combinations of values, in the order of the options; those of the last one vary fastest."""
     count = math.prod(len(values) for values in grid.values())
-    if count > _MOST_VALUES:
-        raise ValueError(f"at most {_MOST_VALUES:,} settings are tried, got {count:,}; give fewer values")
+    if count > _MAX_VALUES:
+        raise ValueError(f"at most {_MAX_VALUES:,} settings are tried, got {count:,}; give fewer values")
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

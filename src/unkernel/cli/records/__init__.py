@@ -1,1 +1,1 @@
-"""What commands do with models of records: answering, explaining, measuring."""
+"""Predictions, explanations and compilation of models of records."""

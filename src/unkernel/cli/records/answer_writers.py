@@ -1,4 +1,4 @@
-"""Answers for records, as CSV, TSV, JSON lines, or one label per line."""
+"""Predictions for records, as CSV, TSV, JSON lines, or one label per line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,12 +24,15 @@ from unkernel.models import Decision
 from unkernel.records.files import format_of
 
 _DELIMITERS = {"csv": ",", "tsv": "\t", "lines": " "}
+_CONTROL_CHARACTERS = re.compile(  # also surrogates, which UTF-8 does not have
+    "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]"
+)
 Numbers = NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True)
 class Answers:
-    """What is written of each record."""
+    """The content and the format of the predictions to write."""
 
     decision: Decision
     format: str  # csv, tsv, jsonl, or lines: labels without a header
@@ -37,10 +41,10 @@ class Answers:
 
     @staticmethod
     def format_for(output: str, input_format: str) -> str:
-        """As the output's name says; without a name, as the input. Other names get plain lines."""
+        """Choose the format by the name of the output; on stdout, that of the input; else plain lines."""
         found = format_of(output)
         if found == "parquet":
-            raise ValueError(f"{output}: answers are written as CSV, TSV or JSON lines, and not as Parquet")
+            raise ValueError(f"{output}: predictions are written as CSV, TSV or JSON lines, not as Parquet")
         if found is not None:
             return found
         if output != STANDARD_STREAM:
@@ -58,13 +62,13 @@ class Answers:
         return named
 
     def header(self) -> bytes:
-        """The first line."""
+        """Return the first line."""
         if self.format in ("jsonl", "lines"):
             return b""
         return _format_line(["prediction", *self._columns], _DELIMITERS[self.format]).encode()
 
     def lines(self, raw: Numbers) -> bytes:
-        """One line per record."""
+        """Return one line per record, of scores of shape (records, scores)."""
         decision = self.decision
         numbers = [decision.decide(raw).reshape(len(raw), -1)] if self.scores else []
         numbers += [decision.probabilities(raw)] if self.probability else []
@@ -77,7 +81,7 @@ class Answers:
         return ("\n".join(lines.tolist()) + "\n").encode()
 
     def codes(self, raw: Numbers) -> NDArray[np.intp] | None:
-        """The number of each record's class; None for models that answer with numbers."""
+        """Return the class index of each record; None without classes to choose from."""
         counted = self._numbered
         return None if counted is None else np.asarray(counted.choose(raw))
 
@@ -90,15 +94,15 @@ class Answers:
     def _labels(self, raw: Numbers) -> NDArray[Any]:
         codes = self.codes(raw)
         if codes is None:
-            return np.array(
-                [f"{value}" for value in class_labels(self.decision.choose(raw)).tolist()], object
-            )
+            return np.array([f"{value}" for value in self.decision.choose(raw).tolist()], object)
         return np.array(self._names, dtype=object)[codes]
 
     @cached_property
     def _names(self) -> list[str]:
         names = [f"{value}" for value in class_labels(self.decision.classes).tolist()]
-        if self.format in ("lines", "jsonl"):
+        if self.format == "lines":
+            return list(map(_escape_controls, names))
+        if self.format == "jsonl":
             return names
         return [_format_line([name], _DELIMITERS[self.format]).removesuffix("\n") for name in names]
 
@@ -119,6 +123,11 @@ class Answers:
         return ("\n".join(found) + "\n").encode()
 
 
+def _escape_controls(label: str) -> str:
+    """Escape control characters, which could break lines or move a terminal's cursor."""
+    return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode(), label)
+
+
 def _format_line(fields: list[str], delimiter: str) -> str:
     text = io.StringIO()
     csv.writer(text, delimiter=delimiter, lineterminator="\n").writerow(fields)
@@ -127,7 +136,7 @@ def _format_line(fields: list[str], delimiter: str) -> str:
 
 @contextmanager
 def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callable[[Numbers], None]]:
-    """A function that writes the answers to some records; stdout gets them at once, a file when all are."""
+    """Yield a function that writes predictions: to stdout at once, to a file that appears when complete."""
     if output is None or answers is None:
         yield lambda _: None
         return
@@ -138,6 +147,6 @@ def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callab
         def put(raw: Numbers) -> None:
             write(answers.lines(raw))
             if stream is not None:
-                stream.flush()  # who waits for an answer gets it
+                stream.flush()  # another process may wait for it
 
         yield put

@@ -19,7 +19,7 @@ from unkernel.records.plan import Plan
 
 
 def encode_file(opened: OpenedRecords, file: str | None, threads: int, display: Display) -> Any:
-    """The rows of a file of records, as the model inside is given them."""
+    """Encode the records of a file as rows."""
     if file is None:
         return None
     check_records(opened)
@@ -32,7 +32,7 @@ def encode_file(opened: OpenedRecords, file: str | None, threads: int, display: 
 
 
 def adapt_plan(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
-    """The plan, doing with keys that it does not know what was asked for."""
+    """Return the plan, with the choice for unknown keys if there is one."""
     plan = opened.classifier.plan
     if unknown_keys is None:
         return plan
@@ -43,12 +43,12 @@ def adapt_plan(opened: OpenedRecords, unknown_keys: str | None) -> Plan:
 def read_first_records(
     opened: OpenedRecords, file: str, count: int, display: Display
 ) -> list[dict[str, Any]]:
-    """The first records of a file, as dicts."""
+    """Read the first records of a file, as dicts."""
     check_records(opened)
     found: list[dict[str, Any]] = []
     with open_record_file(file, display) as source:
         for block in read_blocks(opened, source, threads=1, with_target=False):
-            encode_block(opened, block)  # which says what is wrong with a record, and where
+            encode_block(opened, block)  # reports bad records with their place
             found += [drop_target(opened, record) for record in block.records()]
             if len(found) >= count:
                 break

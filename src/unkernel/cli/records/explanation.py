@@ -25,13 +25,13 @@ from unkernel.measures.number_format import many
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import record_of
 
-_ARGUMENT = "the record"  # given on the command line
+_ARGUMENT_NAME = "the record"  # in messages about a record on the command line
 
 
 def explain_record(
     path: Path, data: str, row: int, top: int, of: str | None, *, quiet: bool
 ) -> dict[str, Any]:
-    """What decided for a record: one of a file, or one that is written on the command line, for JSON."""
+    """Explain the prediction for a record of a file, or one on the command line, for JSON."""
     opened = open_record_model(path)
     check_records(opened)
     called = _find_class(opened, of)
@@ -39,7 +39,7 @@ def explain_record(
         record, block, place = _read_record(opened, data, row, display)
         with display.show_work("explaining"):
             if block is not None:
-                encode_block(opened, block)  # which says what is wrong with a record, and where
+                encode_block(opened, block)  # reports a bad record with its place
             asked = drop_target(opened, record)
             try:
                 found = opened.classifier.explain_one(asked, top, of=called)
@@ -69,9 +69,9 @@ def explain_record(
 def _read_record(
     opened: OpenedRecords, data: str, row: int, display: Display
 ) -> tuple[dict[str, Any], Block | None, int | None]:
-    """The record, and where it is from: no block for one that is written on the command line."""
+    """Return the record, with its block and index if it comes from a file."""
     if data.lstrip().startswith("{"):
-        record = record_of(data, _ARGUMENT)
+        record = record_of(data, _ARGUMENT_NAME)
         _warn_of_unknown(opened, record)
         return record, None, None
     count = 0
@@ -85,7 +85,7 @@ def _read_record(
 
 
 def _warn_of_unknown(opened: OpenedRecords, record: dict[str, Any]) -> None:
-    """A key that was typed by hand is often misspelt, and the model would ignore it."""
+    """Warn of an unknown key, which is often misspelt when typed by hand."""
     columns = opened.classifier.plan.columns
     unknown = [name for name in record if name not in columns and name != opened.target]
     if unknown and opened.classifier.plan.ignores_unknown_keys:
@@ -103,12 +103,12 @@ def _find_class(opened: OpenedRecords, label: str | None) -> Any:
 
 
 def _is_binary(opened: OpenedRecords, record: dict[str, Any]) -> bool:
-    """Whether a feature counts once in a conjunction: all values are 1."""
+    """Tell whether all values are 1, so that a feature counts once in a conjunction."""
     return bool(np.all(opened.classifier.plan.encode_one(record)[1] == 1.0))
 
 
 def open_as_rows(path: Path) -> tuple[OpenedRecords, Opened]:
-    """The model of records, and the model of rows inside."""
+    """Open a model of records; return it with the model of rows inside."""
     opened = open_record_model(path)
     classifier = opened.classifier.classifier
     return opened, Opened(path, classifier.model, classifier, stored_tables=True)

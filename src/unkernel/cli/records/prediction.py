@@ -1,15 +1,15 @@
-"""``unkernel predict`` and ``unkernel evaluate`` of records: block by block, in memory that does not grow."""
+"""``unkernel predict`` and ``unkernel evaluate`` of records, block by block in constant memory."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.model_kinds import ROWS_NOT_RECORDS, refuse_options
 from unkernel.cli.inputs.records import (
     check_records,
     encode_block,
@@ -20,36 +20,23 @@ from unkernel.cli.inputs.records import (
 )
 from unkernel.cli.quality import QUALITY, compare_classes, log_loss, mean_squared_error
 from unkernel.cli.records.answer_writers import Answers, open_answers
-from unkernel.cli.terminal.console import rate
+from unkernel.cli.scoring import Request, describe_speed
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 
-@dataclass(frozen=True)
-class RecordRequest:
-    """What a command asks of a model of records."""
-
-    model: Path
-    data: str
-    output: str | None
-    threads: int
-    scores: bool = False
-    probability: bool = False
-    cache: int | None = None  # rows whose answers are remembered
-
-
-class _Compared:
-    """Scores and labels, kept where the file has the labels: they are what answers are compared with."""
+class _Comparison:
+    """The scores and labels of all records, if the file has labels."""
 
     def __init__(self, target: str | None) -> None:
         self._target = target or ""
         self._scores: list[NDArray[np.float64]] = []
-        self._words: dict[Any, int] = {}  # different labels, each with its number
+        self._numbers: dict[Any, int] = {}  # of each different label
         self._codes: list[NDArray[np.intp]] = []
         self._complete = target is not None
 
     def add(self, block: Any, raw: NDArray[np.float64]) -> None:
-        """Some more."""
+        """Add the scores of a block, of shape (records, scores)."""
         if not self._complete:
             return
         found = block.encode_column(self._target)
@@ -57,23 +44,22 @@ class _Compared:
             self._complete = False
             self._scores, self._codes = [], []
             return
-        numbers = [self._words.setdefault(word, len(self._words)) for word in found[0]]
+        numbers = [self._numbers.setdefault(word, len(self._numbers)) for word in found[0]]
         self._scores.append(raw)
         self._codes.append(np.array(numbers, dtype=np.intp)[found[1]])
 
-    def _gap(self) -> str:
-        """Why there is nothing to compare answers with."""
+    def _why_unknown(self) -> str:
         if not self._target:
             return "the records have no column that is known as the target"
         if self._complete:
             return "there is no record"
         return f"not all records have a label in column {self._target!r}"
 
-    def found(self, decision: Any) -> dict[str, Any]:
-        """How good the answers are; a note says why that is not known."""
+    def measure(self, decision: Any) -> dict[str, Any]:
+        """Measure the quality of the answers; if it is not known, a note says why."""
         if not self._complete or not self._codes:
-            return {"accuracy_note": f"not known: {self._gap()}"}
-        scores, labels = np.concatenate(self._scores), to_labels(list(self._words))
+            return {"accuracy_note": f"not known: {self._why_unknown()}"}
+        scores, labels = np.concatenate(self._scores), to_labels(list(self._numbers))
         codes = np.concatenate(self._codes)
         if decision.scheme == "regression":
             if labels.dtype.kind not in "biuf":
@@ -82,15 +68,15 @@ class _Compared:
         places = _match_classes(labels, decision.classes)
         if places is None:
             return compare_classes(decision, scores, labels[codes], "record")
-        counted = replace(decision, classes=np.arange(len(decision.classes)))  # numbers are compared quickly
-        measured = compare_classes(counted, scores, places[codes], "record")
+        numbered = replace(decision, classes=np.arange(len(decision.classes)))  # faster than texts
+        measured = compare_classes(numbered, scores, places[codes], "record")
         if measured["positive_class"] is not None:
             measured["positive_class"] = decision.classes.tolist()[measured["positive_class"]]
-        return measured | {"log_loss": log_loss(counted, scores, places[codes])}
+        return measured | {"log_loss": log_loss(numbered, scores, places[codes])}
 
 
 def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp] | None:
-    """Which class each label is; None where one is none, or classes are not in order."""
+    """Return the class index of each label; None if one is unknown, or the classes are not sorted."""
     if labels.dtype.kind not in "biuf" or classes.dtype.kind not in "biuf":
         labels, classes = labels.astype(str), classes.astype(str)
     if not np.isin(labels, classes).all() or (np.sort(classes) != classes).any():
@@ -98,52 +84,52 @@ def _match_classes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.in
     return np.searchsorted(classes, labels)
 
 
-def answer_records(request: RecordRequest, display: Display) -> dict[str, Any]:
-    """Ask a model about a file, write its answers, and compare them with the labels there; for JSON."""
+def answer_records(
+    request: Request, data: str, output: str | None, threads: int, display: Display
+) -> dict[str, Any]:
+    """Predict the records of a file, write the answers, and compare them with the labels; for JSON."""
+    of_rows = {"--ndcg-at": request.ndcg_at, "--zero-based": request.zero_based}
+    refuse_options(request.model, of_rows, ROWS_NOT_RECORDS)
     began = time.perf_counter()
     opened = open_record_model(request.model)
     classifier = opened.classifier
-    if request.cache is not None:
-        classifier = classifier.with_cache(request.cache)
+    if request.cache_rows is not None:
+        classifier = classifier.with_cache(request.cache_rows)
     check_records(opened, probability=request.probability)
     spent = {"loading": time.perf_counter() - began, "reading": 0.0, "scoring": 0.0}
-    compared = _Compared(opened.target)
+    comparison = _Comparison(opened.target)
     rows, last = 0, time.perf_counter()
-    with open_record_file(request.data, display, wait=request.data != STANDARD_STREAM) as file:
+    with open_record_file(data, display, wait=data != STANDARD_STREAM) as file:
         answers = None
-        if request.output is not None:
-            form = Answers.format_for(request.output, file.format)
+        if output is not None:
+            form = Answers.format_for(output, file.format)
             answers = Answers(classifier.decision, form, request.scores, request.probability)
-        blocks = read_blocks(opened, file, request.threads)  # refuses columns before anything is written
-        with open_answers(request.output, answers) as put:
+        blocks = read_blocks(opened, file, threads)  # checks the columns before anything is written
+        with open_answers(output, answers) as put:
             for block in blocks:
                 read = time.perf_counter()
-                asked = encode_block(opened, block, request.threads)
-                raw = classifier.classifier.score_csr(asked, request.threads)
+                asked = encode_block(opened, block, threads)
+                raw = classifier.classifier.score_csr(asked, threads)
                 put(raw)
-                compared.add(block, raw)
+                comparison.add(block, raw)
                 rows += block.n_rows
                 scored = time.perf_counter()
                 spent["reading"] += read - last
                 spent["scoring"] += scored - read
                 last = scored
-    remembered = {} if request.cache is None else {"cache": classifier.cache_info()._asdict()}
+    cache = {} if request.cache_rows is None else {"cache": classifier.cache_info()._asdict()}
     return {
         "model": str(request.model),
-        "data": request.data,
+        "data": data,
         "unit": "record",
         "engine": classifier.engine,
         "exact": classifier.classifier.exact,
         "compiled_now": False,
         "rows": rows,
-        **remembered,
+        **cache,
         **QUALITY,
         "log_loss": None,
-        **compared.found(classifier.decision),
-        "rows_per_second": {
-            "scoring": rate(rows, spent["scoring"]),
-            "reading_and_scoring": rate(rows, spent["reading"] + spent["scoring"]),
-        },
-        "output": request.output,
-        "seconds": spent,
+        **comparison.measure(classifier.decision),
+        **describe_speed(rows, spent),
+        "output": output,
     }

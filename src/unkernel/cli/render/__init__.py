@@ -1,1 +1,1 @@
-"""What commands print: text from descriptions, tables, progress."""
+"""Text and tables that commands print, from descriptions in the form of their JSON."""

@@ -15,9 +15,9 @@ _CHOSEN = "←"
 
 
 def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
-    """The engines that were tried, as :func:`candidates_to_json` describes them, the chosen one marked."""
+    """Print the engines that were tried, and mark the chosen one."""
     table = new_table()
-    # What must stay on a narrow terminal has a least width.
+    # Columns with a minimum width stay on a narrow terminal.
     table.add_column("engine", no_wrap=True, min_width=9)
     table.add_column("details", no_wrap=True)
     table.add_column("size", no_wrap=True, justify="right")

@@ -1,4 +1,4 @@
-"""What ``unkernel compile`` prints, of its description."""
+"""Output of ``unkernel compile``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.cli.terminal.console import format_seconds, format_size, print_fac
 
 
 def print_compiled(result: dict[str, Any]) -> None:
-    """The model that was read, the engines that were tried, and the one that was chosen."""
+    """Print the model that was read, the engines that were tried, and the chosen one."""
     print_facts(result["source"], model_facts(result["read"]))
     if result["candidates"]:
         print_candidates(result["candidates"])
@@ -22,7 +22,7 @@ def print_compiled(result: dict[str, Any]) -> None:
         "time": f"{format_seconds(spent['reading'])} reading, {format_seconds(spent['compiling'])} compiling",
     }
     if result["trie_asked_for"]:
-        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it would not be faster"
+        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it is not faster"
     if result["plot"]:
         facts["plot"] = result["plot"]
     print_facts(result["model"], facts)

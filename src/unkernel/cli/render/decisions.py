@@ -1,4 +1,4 @@
-"""What parsers decide by, as ``unkernel explain`` and ``unkernel inspect --top`` print it."""
+"""Output of ``unkernel explain`` and ``unkernel inspect --top`` for parsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.measures.number_format import many
 
 
 def print_decisions(found: dict[str, Any]) -> None:
-    """Every decision on a sentence."""
+    """Print every decision on a sentence."""
     decisions = found["decisions"]
     facts = {"text": flatten(found["text"]), "decisions": many(len(decisions), "decision")}
     print_facts(f"{found['data']}, sentence {found['row']:,}", facts)
@@ -47,7 +47,7 @@ def _print(one: dict[str, Any]) -> None:
 
 
 def print_heaviest(found: dict[str, list[dict[str, Any]]], *, complete: bool) -> None:
-    """One table per kind of decisions."""
+    """Print a table of conjunctions for each kind of decision."""
     for kind, entries in found.items():
         table = new_table()
         table.add_column("features")
@@ -59,5 +59,7 @@ def print_heaviest(found: dict[str, list[dict[str, Any]]], *, complete: bool) ->
             table.add_row(words, f"{entry['weight']:+.6g}", Text(flatten(entry["class"])), entry["part"])
         print_table(f"heaviest conjunctions of {kind}", table)
     if not complete:
-        missing = "conjunctions of rare features, or of small weight, are not in the tables, and not listed"
+        missing = (
+            "conjunctions of rare features or of small weight are missing: the tables do not contain them"
+        )
         results().print(Text(f"  {missing}", style="dim"))

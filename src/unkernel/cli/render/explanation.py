@@ -1,4 +1,4 @@
-"""What ``unkernel explain`` prints, of its description."""
+"""Output of ``unkernel explain``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.measures.number_format import many
 
 
 def print_explanation(found: dict[str, Any]) -> None:
-    """What a score is made of."""
+    """Print the parts of a score."""
     if "decisions" in found:
         from unkernel.cli.render.decisions import print_decisions
 
@@ -32,7 +32,7 @@ def _print_tree(result: dict[str, Any]) -> None:
     if result["label"] is not None:
         facts["label in the file"] = str(result["label"])
     if not result["complete"]:
-        facts["note"] = "the search was given up: there may be fragments with a larger part"
+        facts["note"] = "the search is incomplete: there may be fragments with a larger contribution"
     print_facts(f"{result['data']}, tree {result['row']:,}", facts)
     table = new_table()
     table.add_column("adds", justify="right", no_wrap=True)
@@ -42,7 +42,7 @@ def _print_tree(result: dict[str, Any]) -> None:
         table.add_row(f"{part['value']:+.6g}", Text(flatten(part["fragment"])))
     table.add_row(f"{result['rest']:+.6g}", "(all others)", style="dim")
     table.add_row(f"{result['score']:+.6g}", "(score)", style="bold")
-    print_table("what adds up to it", table)
+    print_table("contributions", table)
 
 
 def _print_row(result: dict[str, Any]) -> None:
@@ -50,9 +50,9 @@ def _print_row(result: dict[str, Any]) -> None:
     if result["label"] is not None:
         facts["label in the file"] = str(result["label"])
     parts = result["conjunctions"]
-    facts["conjunctions"] = f"{parts:,} {'has' if parts == 1 else 'have'} a part in the score"
+    facts["conjunctions"] = f"{parts:,} {'contributes' if parts == 1 else 'contribute'} to the score"
     if not result["exact"]:
-        facts["note"] = "explained is the exact model; this file is pruned and answers approximately"
+        facts["note"] = "the explanation is of the exact model; this file is pruned and approximates it"
     place = "" if result["row"] is None else f", {result.get('unit', 'row')} {result['row']:,}"
     print_facts(f"{result['data']}{place}", facts)
     _print_parts(result)
@@ -75,11 +75,11 @@ def _print_parts(result: dict[str, Any]) -> None:
     if others := result["conjunctions"] - len(result["contributions"]):
         add(whole["rest"], f"({many(others, 'other')})", "dim")
     add(whole["score"], "(score)", "bold")
-    print_table("what adds up to it", table)
+    print_table("contributions", table)
 
 
 def _titles(result: dict[str, Any]) -> list[str]:
-    """What each shown score speaks for."""
+    """Return the title of each score: the class that it supports."""
     if result["for_class"] is None:
         return ["adds"]
     if len(result["shown"]["score"]) > 1:

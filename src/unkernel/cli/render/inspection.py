@@ -1,4 +1,4 @@
-"""What ``unkernel inspect`` prints, of its description."""
+"""Output of ``unkernel inspect``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unkernel.measures.number_format import many
 
 
 def print_model(found: dict[str, Any]) -> None:
-    """What is in a file."""
+    """Print the content of a model file."""
     if "parts" in found:
         _print_parser(found)
     elif "support_trees" in found:
@@ -33,12 +33,13 @@ def _bytes_words(found: dict[str, Any]) -> str:
     return f"{format_size(found['file_bytes'])} in the file{undigested}{compiled}"
 
 
-# Of what a model says of its training: only in JSON.
-_LONG = ("parameters", "feature_names", "records", "history")
+_JSON_ONLY = ("parameters", "feature_names", "records", "history")  # too long to print
 
 
 def _print_origin(origin: dict[str, Any]) -> None:
-    facts = {name.replace("_", " "): _short(value) for name, value in origin.items() if name not in _LONG}
+    facts = {
+        name.replace("_", " "): _short(value) for name, value in origin.items() if name not in _JSON_ONLY
+    }
     if facts:
         print_facts("training", facts)
 
@@ -107,7 +108,7 @@ def _feature_words(found: dict[str, Any]) -> str:
     if "basis" in found:
         return f"{found['features']:,}, of which {used:,} occurred in training"
     width = "" if found["fixed_width"] else "; rows may have more"
-    return f"{found['features']:,}, of which {used:,} have a part in scores{width}"
+    return f"{found['features']:,}, of which {used:,} contribute to scores{width}"
 
 
 def _zone_words(parts: dict[str, int]) -> str:

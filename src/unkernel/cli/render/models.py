@@ -1,4 +1,4 @@
-"""What is printed of models, of their description."""
+"""Descriptions of models, as text."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SCHEMES = {
     "one_vs_rest": "one score per class, the largest wins",
     "one_vs_one": "one vote per pair of classes",
     "one_class": "one class",
-    "regression": "the score is the answer",
-    "ordinal": "the thresholds that the score is above",
+    "regression": "the score is the prediction",
+    "ordinal": "the number of thresholds below the score",
     "calibrated": "the most probable class",
 }
 
 
 def model_facts(about: dict[str, Any]) -> dict[str, str]:
-    """What a model is, of what :func:`~unkernel.cli.inputs.models.describe` says."""
+    """Return the facts of a model from its :func:`~unkernel.cli.inputs.models.describe`."""
     if "support_trees" in about:
         return _tree_facts(about)
     facts = {"kind": kind_words(about)}
@@ -49,8 +49,8 @@ def _tree_facts(about: dict[str, Any]) -> dict[str, str]:
         f"{many(about['productions'], 'production')} and {many(about['labels'], 'label')}",
     }
     if len(about["tree_channels"]) > 1 and about["combine"] != "vectors":
-        paired = "all with all" if about["tree_pairing"] == "all" else "each with its like"
-        facts["trees per example"] = f"{len(about['tree_channels'])} at most, compared {paired}"
+        paired = "all with all" if about["tree_pairing"] == "all" else "place by place"
+        facts["trees per example"] = f"at most {len(about['tree_channels'])}, compared {paired}"
     return facts | _decision_facts(about)
 
 
@@ -60,7 +60,7 @@ def _normalised_words(about: dict[str, Any]) -> str:
 
 
 def kind_words(about: dict[str, Any]) -> str:
-    """The kind of a model, and whose it is."""
+    """Return the kind of a model, and the program that it comes from."""
     if "basis" in about:
         return f"{about['kind']} ({'sets of features' if about['basis'] == 'sets' else 'monomials'})"
     whose = f", read from {_FORMATS[about['format']]}" if about["format"] in _FORMATS else ""
@@ -80,7 +80,7 @@ def _decision_facts(about: dict[str, Any]) -> dict[str, str]:
 
 
 def kernel_words(about: dict[str, Any]) -> str:
-    """The kernel as a formula."""
+    """Return the kernel as a formula."""
     name = str(about["kernel"])
     if name == "rbf":
         return f"rbf exp(-{about['gamma']:g} |x - z|²)"
@@ -91,10 +91,10 @@ def kernel_words(about: dict[str, Any]) -> str:
 
 
 def exactness(exact: bool) -> str:
-    """Whether an engine gives the very scores of its model."""
+    """Return whether an engine gives the exact scores of its model, in words."""
     return "exact" if exact else "APPROXIMATE"
 
 
 def trie_words(trie: dict[str, int]) -> str:
-    """The prefix trie of a compiled model."""
+    """Return the size of the prefix trie, in words."""
     return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {format_size(trie['bytes'])}"

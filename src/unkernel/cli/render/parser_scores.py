@@ -1,4 +1,4 @@
-"""How good a parser is, of its description."""
+"""Accuracy of a parser, as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.parsing.text.result import TITLES
 
 
 def result_facts(found: dict[str, Any]) -> dict[str, str]:
-    """What matters most of :func:`~unkernel.cli.inputs.parsers.describe_result`."""
+    """Return the main measures of :func:`~unkernel.cli.inputs.parsers.describe_result`."""
     if "tokens" in found and "words" in found:
         return _text_facts(found)
     if "uas" in found:
@@ -69,7 +69,7 @@ def _speed_words(found: dict[str, Any], words_per_second: float) -> str:
 
 
 def print_labels(found: dict[str, Any]) -> None:
-    """One line per relation or type of chunk; bunsetsu have none."""
+    """Print one line per relation or type of chunk; bunsetsu have none."""
     if "per_label" in found:
         _print_relations(found["per_label"])
     elif "per_type" in found:

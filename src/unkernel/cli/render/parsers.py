@@ -1,4 +1,4 @@
-"""What is printed of parsers, of their description."""
+"""Descriptions of parsers, as text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from unkernel.models import registry
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}
 _CHUNKER = "chunker"
-_MODELS = ("tokenizer", "tagger", "parser")  # that a parser of raw text is made of
+_TEXT_PARSER_MODELS = ("tokenizer", "tagger", "parser")
 _WRONG = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "wrong_sentences"}
 
 
 def parser_facts(found: dict[str, Any]) -> dict[str, str]:
-    """What :func:`describe_parser` found, for people; the parts of a kind together."""
+    """Return the facts of a parser from its description; parts of a kind are summed."""
     chosen = found["parameters"]
     facts = {"kind": f"{registry.registered()[found['kind']].description} ({found['parser']})"}
     if "degree" in chosen:
@@ -33,7 +33,7 @@ def parser_facts(found: dict[str, Any]) -> dict[str, str]:
         what = "chunk types" if found["kind"] == _CHUNKER else "relations"
         facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
     for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
-        name = kind if kind in _MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
+        name = kind if kind in _TEXT_PARSER_MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
         facts[name] = _parts_words(_of_kind(kind, found["parts"]))
     return facts
 
@@ -57,7 +57,7 @@ def _parts_words(parts: list[dict[str, Any]]) -> str:
 
 
 def print_parts(parts: list[dict[str, Any]]) -> None:
-    """One line per part."""
+    """Print one line per part."""
     table = new_table()
     for name in ("part", "engine"):
         table.add_column(name, no_wrap=True)
@@ -71,7 +71,7 @@ def print_parts(parts: list[dict[str, Any]]) -> None:
 
 
 def print_parser_training(result: dict[str, Any]) -> None:
-    """What ``unkernel train`` made of sentences."""
+    """Print the result of training a parser."""
     units = many(result["words"], result["unit"], "bunsetsu" if result["unit"] == "bunsetsu" else None)
     facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
     if result["best_epochs"]:
@@ -88,7 +88,7 @@ def print_parser_training(result: dict[str, Any]) -> None:
 
 
 def _epoch_words(result: dict[str, Any]) -> str:
-    """Of the epochs that were kept, one per run."""
+    """Describe the epochs that were kept, one per run."""
     best = result["best_epochs"]
     kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]
     wrong = {

@@ -1,4 +1,4 @@
-"""What ``unkernel predict`` and ``unkernel evaluate`` print of rows and trees, of their description."""
+"""Output of ``unkernel predict`` and ``unkernel evaluate`` for rows, records and trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 
 
 def prediction_facts(result: dict[str, Any]) -> dict[str, str]:
-    """How good the answers are, how fast, and where they went."""
+    """Return the quality and speed of predictions, and the file that has them."""
     speed, spent, unit = result["rows_per_second"], result["seconds"], result["unit"]
     facts = {f"{unit}s": f"{result['rows']:,}"} | _quality(result, unit)
     facts["scoring"] = f"{speed['scoring']:,.0f} {unit}s/s ({format_seconds(spent['scoring'])})"

@@ -1,4 +1,4 @@
-"""What is printed of records, of their description."""
+"""Columns of records, as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.cli.terminal.tables import new_table, print_table
 
 
 def print_columns(title: str, columns: list[dict[str, Any]], target: str | None) -> None:
-    """The kind of each column, and how many features it has."""
+    """Print the kind of each column, and the number of its features."""
     table = new_table()
     table.add_column("column")
     table.add_column("kind", no_wrap=True)

@@ -1,4 +1,4 @@
-"""What ``unkernel bench`` prints, of its description."""
+"""Output of ``unkernel bench``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from unkernel.cli.terminal.console import format_microseconds, format_size, prin
 
 
 def print_speed(result: dict[str, Any]) -> None:
-    """Times, and what they were measured on."""
+    """Print the times, and the data that they were measured on."""
     times, speeds, one = (
         result[name] for name in ("microseconds_per_row", "rows_per_second", "score_one_microseconds")
     )
     threads, unit = result["threads"], result.get("unit", "tree" if "subtrees" in result else "row")
 
-    def speed(which: str) -> str:
+    def format_speed(which: str) -> str:
         return f"{format_microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
 
-    facts = {
-        "engine": f"{result['engine']}, {exactness(result['exact'])}",
-    }
+    facts = {"engine": f"{result['engine']}, {exactness(result['exact'])}"}
     if result.get("trie"):
         facts["trie"] = trie_words(result["trie"])
-    facts |= {f"{unit}s": _size_words(result), "one thread": speed("one_thread")}
+    facts |= {f"{unit}s": _size_words(result), "one thread": format_speed("one_thread")}
     if threads > 1:
-        facts[f"{threads} threads"] = f"{speed('all_threads')}, {result['scaling']:.2f} times as fast"
+        facts[f"{threads} threads"] = f"{format_speed('all_threads')}, {result['scaling']:.2f} times as fast"
     median, best = format_microseconds(one["median"]), format_microseconds(one["best"])
     facts |= {
         f"one {unit}, Python": f"{median} µs median, {best} µs best",
@@ -38,5 +36,5 @@ def print_speed(result: dict[str, Any]) -> None:
 
 def _size_words(result: dict[str, Any]) -> str:
     if "subtrees" in result:
-        return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in all"
+        return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in total"
     return f"{result['rows']:,} with {result['features_per_row']:.1f} features each"

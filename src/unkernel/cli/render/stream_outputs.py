@@ -1,4 +1,4 @@
-"""Where the answers of a stream go: columns, drawings for the terminal, arcs in files."""
+"""Writers of parsed sentences: columns, JSON, drawings for the terminal, and arcs in files."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _TAIL = "</body></html>\n"
 
 @contextlib.contextmanager
 def write_columns(output: str) -> Iterator[Sink]:
-    """The lines that were read, with answers."""
+    """Yield a function that writes the input lines with the answers."""
     with _open_output(output) as write:
         yield lambda parsed: write(parsed.data)
 
 
 @contextlib.contextmanager
 def write_drawings(output: str) -> Iterator[Sink]:
-    """One drawing per sentence, no wider than the terminal."""
+    """Yield a function that writes one drawing per sentence, no wider than the terminal."""
     on_terminal = output == STANDARD_STREAM and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if on_terminal else None
     with _open_output(output) as write:
@@ -56,7 +56,7 @@ def write_drawings(output: str) -> Iterator[Sink]:
 
 @contextlib.contextmanager
 def write_objects(output: str) -> Iterator[Sink]:
-    """One JSON object per sentence, in a line of its own."""
+    """Yield a function that writes one JSON object per sentence and line."""
     with _open_output(output) as write:
         yield lambda parsed: write("".join(map(_as_json, cast(Iterable[Sentence], parsed.corpus))).encode())
 
@@ -66,19 +66,19 @@ def _as_json(sentence: Sentence) -> str:
 
 
 def draw_sentence(sentence: Any, width: int | None) -> str:
-    """A sentence for the terminal: its tree, or its chunks in brackets, which are as long as they are."""
+    """Draw the tree of a sentence for the terminal, or its chunks in brackets, which ignore the width."""
     return str(sentence.draw() if isinstance(sentence, ChunkSentence) else sentence.draw(width))
 
 
 def write_arcs(path: Path) -> AbstractContextManager[Sink]:
-    """Arcs over words: one picture, one page, or a folder of pictures."""
+    """Return a writer of arcs over words: one picture, one page, or a folder of pictures."""
     if path.suffix.lower() == _PICTURE:
         return _write_picture(path)
     return write_page(os.fspath(path)) if path.suffix.lower() == _PAGE else _write_folder(path)
 
 
 def check_arcs(path: Path, *inputs: str | Path, force: bool) -> None:
-    """Fail before anything is read if there is no place for pictures."""
+    """Raise ``ValueError`` before anything is read if pictures cannot be written."""
     if path.suffix.lower() in (_PICTURE, _PAGE):
         check_output(path, *inputs, force=force)
     elif path.exists() and not path.is_dir():
@@ -111,7 +111,7 @@ def _write_picture(path: Path) -> Iterator[Sink]:
 
 @contextlib.contextmanager
 def write_page(output: str) -> Iterator[Sink]:
-    """A page of arcs over words."""
+    """Yield a function that writes arcs over words to an HTML page."""
     with _open_output(output) as write:
         title = "trees" if output == STANDARD_STREAM else name_of(Path(output).stem)
         write(_HEAD.format(title=html.escape(title)).encode())
@@ -142,7 +142,7 @@ def _write_folder(path: Path) -> Iterator[Sink]:
 
 @contextlib.contextmanager
 def _open_output(output: str) -> Iterator[Callable[[bytes], object]]:
-    """What is complete is written at once: whoever is behind a pipe may be waiting for it."""
+    """Yield a function that writes to a file, or to stdout at once: another process may wait for it."""
     if output != STANDARD_STREAM:
         with open_writer(output) as write:
             yield write

@@ -1,4 +1,4 @@
-"""What ``unkernel train`` and ``unkernel tune`` print, of their description."""
+"""Output of ``unkernel train`` and ``unkernel tune``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _SHARES = frozenset({"accuracy", "precision", "recall", "f1", "roc_area", "order
 
 
 def print_training(learner: Any, result: dict[str, Any]) -> None:
-    """The model, how well it answers, and what it took."""
+    """Print the model, its quality, and the time and memory of training."""
     found = [name for name in result if name.startswith("training_")]
     trained = {name.removeprefix("training_"): result[name] for name in found}
     if columns := result.get("columns"):
         print_columns(result["data"], columns, result["target"])
     facts = learner.facts(result)
     if result.get("calibrated"):
-        facts["probabilities"] = "a sigmoid of the score, fitted to folds that were held out"
+        facts["probabilities"] = "a sigmoid of the score, fitted to held-out folds"
     if any(value is not None for value in trained.values()):
         facts |= learner.quality({"accuracy_note": None} | trained, "training")
     if test := result["test"]:
@@ -38,7 +38,7 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
             if measured := validated["measures"].get(name):
                 facts[f"{validated['folds']}-fold {measure_name(name)}"] = mean_words(name, measured)
     if packed := result.get("packed_rows"):
-        facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next time"
+        facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next run"
     spent = result["seconds"]
     facts["time"] = f"{format_seconds(spent['training'])} training, {format_seconds(spent['total'])} in all"
     if result["peak_memory_bytes"] is not None:
@@ -47,12 +47,12 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
 
 
 def measure_name(name: str) -> str:
-    """A measure, for people."""
+    """Return the name of a measure, for people."""
     return _NAMES.get(name, name.replace("_", " "))
 
 
 def mean_words(name: str, measured: dict[str, Any], *, in_percent: bool = False) -> str:
-    """A mean with its standard deviation between folds, where there are several."""
+    """Format a mean with the standard deviation between folds, if there are several."""
     mean, std = measured["mean"], measured["std"]
     if in_percent or name in _SHARES:
         unit = 1 if in_percent else 100
@@ -61,7 +61,7 @@ def mean_words(name: str, measured: dict[str, Any], *, in_percent: bool = False)
 
 
 def print_tuning(result: dict[str, Any]) -> None:
-    """A table with one line per setting, the best one marked, and what to do with it."""
+    """Print one line per setting, mark the best one, and print its options."""
     table = new_table()
     names: Sequence[str] = result["parameters"]
     for name in names:

@@ -1,4 +1,4 @@
-"""What the commands say, and where: results on stdout, everything else on stderr."""
+"""The output of commands: results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 
 def results() -> Console:
-    # Made anew each time, as stdout may have been replaced. It tells terminals from files itself.
+    # Created for each call, as stdout may have been replaced.
     return Console(highlight=False, soft_wrap=True)
 
 
@@ -36,18 +36,18 @@ def warn(reason: str) -> None:
 
 
 def note(words: str) -> None:
-    """Something good to know that is no result: on stderr."""
+    """Print a remark that is not a result, on stderr."""
     messages().print(Text(f"unkernel: {flatten(words)}"))
 
 
 def flatten(words: str) -> str:
-    """Line breaks become spaces; what could move a terminal's cursor is spelled out."""
+    """Put text on one line; escape characters that could move a terminal's cursor."""
     joined = re.sub(r"[ \t\r\n]+", " ", words.strip())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in joined)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """One object on one line; numbers that JSON does not have become null."""
+    """Print one object on one line; NaN and infinity become null."""
     print(json.dumps(_replace_infinite(result), allow_nan=False, ensure_ascii=False), file=sys.stdout)
 
 
@@ -60,7 +60,7 @@ def _replace_infinite(value: Any) -> Any:
 
 
 def print_facts(title: str, facts: Mapping[str, str], console: Console | None = None) -> None:
-    """Names and what belongs to them, in two columns under a title."""
+    """Print names and values in two columns under a title."""
     console = console or results()
     width = max(map(len, facts), default=0)
     console.print(Text(flatten(title), style="bold"))
@@ -73,7 +73,7 @@ def format_seconds(duration: float) -> str:
 
 
 def format_microseconds(duration: float) -> str:
-    """A number of three digits, without its unit."""
+    """Format a number with three digits, without its unit."""
     return f"{duration:,.0f}" if duration >= 1000 else f"{duration:#.3g}".rstrip(".")
 
 
@@ -82,7 +82,7 @@ def format_size(count: int) -> str:
 
 
 def peak_memory() -> int | None:
-    """Return the bytes that this process has had at most; None where the system does not say (Windows)."""
+    """Return the peak memory of this process in bytes; None if the system does not tell (Windows)."""
     try:
         import resource
     except ImportError:
@@ -92,5 +92,5 @@ def peak_memory() -> int | None:
 
 
 def rate(count: int, duration: float) -> float:
-    """Per second; of something, a clock that did not move says nothing."""
+    """Return the count per second; NaN if no time has passed."""
     return count / duration if duration > 0 else math.nan if count else 0.0

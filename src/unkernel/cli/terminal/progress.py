@@ -1,4 +1,4 @@
-"""What a user sees while waiting: bars on a terminal, one line per second on request, else nothing."""
+"""Progress: bars on a terminal, one line per second with --verbose, else nothing."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from unkernel.parsing import Step
 
 
-_STAGES = ("training", "sampling")  # whose gap shrinks
+_CONVERGING_STAGES = ("training", "sampling")
 
 
 class Display:
-    """Shows how reading, training and compiling go, on stderr; leaves nothing behind."""
+    """Shows the progress of reading, training and compiling on stderr, and clears it at the end."""
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         console = messages()
@@ -59,12 +59,12 @@ class Display:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._bars.disable:  # older Riches end even what never began with an empty line
+        if not self._bars.disable:  # older versions of Rich print an empty line even then
             self._bars.stop()
 
     @contextlib.contextmanager
     def show_reading(self, name: str) -> Iterator[IO[bytes]]:
-        """A file open for reading, with a bar of how much of it has been read; ``-`` is stdin."""
+        """Open a file, and show how much of it has been read; ``-`` is stdin."""
         self._print_line(f"reading {name}")
         path = stdin_path() if name == STANDARD_STREAM else Path(name)
         with path.open("rb") as file:
@@ -75,7 +75,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_work(self, description: str) -> Iterator[None]:
-        """A bar without an end for work that cannot say how far it is."""
+        """Show a bar without an end, for work of unknown length."""
         self._print_line(description)
         task = self._bars.add_task(description, total=None, words="")
         yield
@@ -83,7 +83,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_attempts(self, description: str) -> Iterator[Callable[[str], None]]:
-        """A function that shows, in words, what is being tried."""
+        """Yield a function that shows the current attempt, in words."""
         self._print_line(description)
         task = self._bars.add_task(description, total=None, words="")
         yield lambda words: self._bars.update(task, words=words)
@@ -91,7 +91,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_count(self, description: str, total: int, unit: str = "fit") -> Iterator[Callable[[], None]]:
-        """A function that counts pieces of work that are done; threads may call it."""
+        """Yield a function that counts finished pieces of work; threads may call it."""
         self._print_line(f"{description}: {many(total, unit)}")
         task = self._bars.add_task(description, total=total, words="")
         done = 0
@@ -108,7 +108,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_packing(self, name: str) -> Iterator[Callable[[float, int], None]]:
-        """A function that shows which share of some files has been packed, and how many rows that is."""
+        """Yield a function that shows the share of the files that is packed, and the number of rows."""
         self._print_line(f"packing {name}")
         task = self._bars.add_task(f"packing {Path(name).name}", total=1.0, words="")
 
@@ -122,7 +122,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_training(self, tol: float, step: str = "epoch") -> Iterator[Callable[[TrainingProgress], None]]:
-        """A function that turns what the learner tells into a bar that never goes back."""
+        """Yield a function that shows the progress of a learner, in a bar that never goes back."""
         self._print_line("training")
         task = self._bars.add_task("training", total=1.0, words="")
         done = 0.0
@@ -140,7 +140,7 @@ class Display:
 
     @contextlib.contextmanager
     def show_steps(self, tol: float) -> Iterator[Callable[[Step], None]]:
-        """A function that shows the steps of training a parser, and how far the solver inside one is."""
+        """Yield a function that shows the steps of training a parser, and the progress within a step."""
         self._print_line("training")
         task = self._bars.add_task("training", total=None, words="")
 
@@ -169,9 +169,9 @@ class Display:
 
 
 def share_done(progress: TrainingProgress, tol: float) -> float:
-    """The gap shrinks about geometrically, from 1 to `tol`: its logarithm tells how far we are."""
+    """Estimate the share of training that is done: the gap shrinks about geometrically, from 1 to `tol`."""
     gap = min(max(float(progress.relative_gap), tol), 1.0)
-    current = math.log(gap) / math.log(tol) if progress.stage in _STAGES and tol < 1 else 0.0
+    current = math.log(gap) / math.log(tol) if progress.stage in _CONVERGING_STAGES and tol < 1 else 0.0
     return min((int(progress.finished) + current) / max(int(progress.problems), 1), 1.0)
 
 

@@ -12,12 +12,11 @@ from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, results
 
-# A file has no width: nothing is cut or wrapped there.
-_FILE_WIDTH = 100_000
+_FILE_WIDTH = 100_000  # characters: nothing is cut or wrapped in a file
 
 
 class _PlainTable(Table):
-    """A table whose cells are text: names from files cannot move a terminal's cursor, nor are they markup."""
+    """A table of plain text: names from files are no markup, and cannot move a terminal's cursor."""
 
     def add_row(self, *cells: Any, **settings: Any) -> None:
         super().add_row(*map(_plain, cells), **settings)
