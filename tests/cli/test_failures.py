@@ -186,7 +186,7 @@ def test_inputs_are_not_overwritten(run, files):
         ("compile", files.model, "-o", files.model),
         ("compile", files.model, "-o", files.test, "--sample", files.test),
     ):
-        assert "is an input, too" in run(*arguments).error()
+        assert "is also an input" in run(*arguments).error()
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")

@@ -91,7 +91,7 @@ def test_records_where_a_model_or_other_data_should_be(run, files, people_file):
     assert run("inspect", people_file).error() == f"{told}train one first: {trained}"
     for kind, unit in (("rank", "rows"), ("tree", "trees")):
         error = run("train", kind, people_file, "-o", "x.uk").error()
-        assert error.startswith(f"{people_file}: holds records, and train {kind} learns from {unit}; ")
+        assert error.startswith(f"{people_file}: holds records, and train {kind} takes {unit}; ")
 
 
 def test_swapped_arguments_with_an_output(run, files):
@@ -275,7 +275,7 @@ def test_a_file_without_permission(run, files, locked, tmp_path, command):
     path = tmp_path / "locked"
     (tmp_path / "rows").write_text(ROWS)
     (tmp_path / "rows").rename(path)
-    told = f"{path}: no permission to open it; allow that (chmod), or name another file"
+    told = f"{path}: no permission to open it; change its permissions, or name another file"
     assert run(*words(command, str(path))).error() == told
 
 
@@ -337,14 +337,14 @@ def test_an_output_that_is_an_input(run, files, command, name):
     assert run(*command.split()).code == 2
     if "--cache" not in command:
         command += " --force"
-    assert run(*command.split()).error() == f"{name}: is an input, too; give the output another name"
+    assert run(*command.split()).error() == f"{name}: is also an input; give the output another name"
 
 
 def test_pictures_that_are_an_input(run, files, tmp_path):
     for name in ("in.svg", "in.html"):
         path = tmp_path / name
         path.write_text(treebank(1, 0))
-        told = f"{path}: is an input, too; give the output another name"
+        told = f"{path}: is also an input; give the output another name"
         assert run("parse", "parser.uk", path, "--svg", path, "--force").error() == told
     for name, command in (
         ("in.svg", ["compile", "poly.uk", "-o", tmp_path / "x.uk", "--sample"]),
@@ -352,7 +352,7 @@ def test_pictures_that_are_an_input(run, files, tmp_path):
     ):
         path = tmp_path / name
         path.write_text(ROWS)
-        told = f"{path}: is an input, too; give the output another name"
+        told = f"{path}: is also an input; give the output another name"
         assert run(*command, path, "--plot", path, "--force").error() == told
     numbered = tmp_path / "000001.svg"
     numbered.write_text(treebank(1, 0))
@@ -368,7 +368,7 @@ def test_an_output_that_is_stdin(run, files, tmp_path):
         os.dup2(file.fileno(), 0)
     try:
         for command in (["predict", "poly.uk", "-"], ["train", "poly", "-"], ["parse", "parser.uk"]):
-            told = f"{path}: is an input, too; give the output another name"
+            told = f"{path}: is also an input; give the output another name"
             assert run(*command, "-o", path, "--force").error() == told
     finally:
         os.dup2(kept, 0)

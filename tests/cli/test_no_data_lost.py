@@ -46,7 +46,7 @@ NEITHER = {
 
 
 REASONS = (
-    "is an input, too",
+    "is also an input",
     "is one of the sources",
     "--checkpoint is a folder, and this is a file",
     "is for rows in the svmlight format",

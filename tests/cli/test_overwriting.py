@@ -62,7 +62,7 @@ def test_tuning_replaces_nothing_of_the_users(run, tmp_path, data, mine, kind):
     (tmp_path / "old.svg").write_text("a drawing of mine")
     assert "old.svg: exists; name another file" in run(*command, "--plot", tmp_path / "old.svg").error()
     (tmp_path / "old.svg").unlink()
-    assert "is an input, too" in run(*command, "-o", data[kind], "--force").error()
+    assert "is also an input" in run(*command, "-o", data[kind], "--force").error()
     assert contents(tmp_path) == before
 
 
@@ -173,5 +173,5 @@ def test_an_input_named_by_a_pattern_is_not_replaced_even_by_force(run, tmp_path
     for name in ("part-1.svm.xz", "part-2.svm.xz"):
         (tmp_path / name).write_bytes(content)
     arguments = ("train", "linear", tmp_path / "part-*.svm.xz", "--out-of-core", "--force")
-    assert "is an input, too" in run(*arguments, "-o", tmp_path / "part-2.svm.xz").error()
+    assert "is also an input" in run(*arguments, "-o", tmp_path / "part-2.svm.xz").error()
     assert (tmp_path / "part-2.svm.xz").read_bytes() == content

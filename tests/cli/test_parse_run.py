@@ -185,8 +185,8 @@ def test_what_is_refused(run, models, model, bank, tmp_path):
     for arguments, reason in (
         ((model, tmp_path / "nowhere"), "No such file"),
         ((tmp_path / "nowhere.uk", bank), "No such file"),
-        ((model, bank, "-o", bank), "is an input, too"),
-        ((model, bank, "-o", model), "is an input, too"),
+        ((model, bank, "-o", bank), "is also an input"),
+        ((model, bank, "-o", model), "is also an input"),
         ((model, bank, "-o", tmp_path / "a/b"), "there is no folder"),
         ((model, bank, "-o", models["chunks"]), "exists; name another file, or replace it with --force"),
         ((model, bank, "--svg", tmp_path / "old.html"), "exists; name another file"),

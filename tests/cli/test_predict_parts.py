@@ -300,7 +300,7 @@ def test_formats_of_answers_are_those_of_the_files(run, model, parts, tmp_path):
 def test_several_files_and_folders_are_told_how(run, model, parts, tmp_path):
     files = sorted(parts.iterdir())
     assert run("predict", model, *files, "-o", tmp_path / "out").error() == (
-        f"{files[1]}: a second file; for several, give one pattern in quotes, such as 'part-*.csv', "
+        f"{files[1]}: a second file; for several files, give one pattern in quotes, such as 'part-*.csv', "
         "and name a folder with --output"
     )
     assert f"such as '{parts / '*.csv'}'" in run("predict", model, parts, "-o", tmp_path / "out").error()
@@ -317,4 +317,4 @@ def test_what_cannot_be_done_is_said(run, model, parts, people_file, tmp_path):
     assert "--dask must be local or the address" in run(*command).error()
     (parts / "part-0.tsv").write_text("")
     (parts / "part-0.csv.gz").write_text("")
-    assert "both would be answered" in run("predict", model, parts / "part-*", "-o", tmp_path / "o").error()
+    assert "the answers to both would go" in run("predict", model, parts / "part-*", "-o", tmp_path / "o").error()

@@ -48,7 +48,7 @@ def predict(run, tmp_path, people_model):
 
 def test_a_target_must_be_named(train):
     assert train(GOOD, target=None) == (
-        "d.csv: say which column to learn, with --target; there are age, job, member, rich"
+        "d.csv: name the column to predict with --target; there are age, job, member, rich"
     )
     assert train('{"age": 1, "b": 2}\n', name="d.jsonl", target=None).endswith("there are age, b")
 
@@ -64,7 +64,7 @@ def test_a_target_must_be_there(train):
     [
         ("", "d.csv: the file is empty: its first line must name the columns"),
         (HEAD, "d.csv: there is no record: nothing to learn from"),
-        (GOOD, "d.csv: column 'rich' has one value, no: there is nothing to tell apart"),
+        (GOOD, "d.csv: column 'rich' has a single value, no: training needs two classes"),
         ("rich\na\nb\n", "d.csv: there is no column beside 'rich': nothing to learn from"),
         (GOOD + "1,a,true,\n", "d.csv:5: column 'rich': a record to learn from needs a label"),
         (GOOD + "1,a,true\n", "d.csv:5: expected 4 fields, as the first line has, got 3"),
@@ -123,7 +123,7 @@ def test_options_that_do_not_go_together(run, train, train_file, tmp_path):
         ("e.csv", "age,job,member,rich\n1,a,true,\n", "e.csv:2: column 'rich': a record to learn from"),
         ("e.jsonl", '{"age": 1}\n', "e.jsonl: is jsonl, and"),
         ("d.csv", None, "d.csv: is given twice"),
-        ("-", None, "-: stdin is read alone"),
+        ("-", None, "-: stdin cannot be combined"),
         ("none-*.csv", None, "No file matches the pattern"),
     ],
 )
@@ -142,7 +142,7 @@ def test_inputs_are_not_replaced(run, people_file, tmp_path):
             "train", "poly", people_file, "--target", "rich", "-o", output, "--schema", tmp_path / "s.json",
             "--force",
         ).error()  # fmt: skip
-        assert "is an input, too" in line
+        assert "is also an input" in line
 
 
 # --- Asking -------------------------------------------------------------------------------------------
@@ -239,12 +239,12 @@ def test_models_and_files_that_were_mixed_up(run, people_model, people_file, mod
         assert "model of unkernel, not records" in run(command, people_model, people_model).error()
     assert "is for models of rows" in run("predict", people_model, people_file, "--zero-based").error()
     assert (
-        "answers are written as CSV"
+        "predictions are written as CSV"
         in run("predict", people_model, people_file, "-o", tmp_path / "a.parquet").error()
     )
     line = run("parse", people_model, people_file).error()
-    assert line == f"{people_model}: a model of records, and no parser: unkernel predict answers with it"
-    assert "a model of rows, and no parser" in run("parse", model_file, people_file).error()
+    assert line == f"{people_model}: a model of records, not a parser: unkernel predict takes it"
+    assert "a model of rows, not a parser" in run("parse", model_file, people_file).error()
     assert "--of must be one of no, yes" in run("explain", people_model, people_file, "--of", "x").error()
     line = run("explain", people_model, '{"age": "old"}').error()
     assert line == "{\"age\": \"old\"}: column 'age': expected a number, got the string 'old'"
@@ -298,7 +298,7 @@ def test_too_few_records_of_a_class_for_probabilities(run, tmp_path):
     path.write_text("a,y\n" + "".join(f"{k},{'z' if k < 2 else 'xy'[k % 2]}\n" for k in range(40)))
     ran = run("train", "poly", path, "--target", "y", "-o", tmp_path / "m.uk")
     assert ran.code == 0
-    assert "gets no probabilities: --calibrate 3 needs as many records of each class, and z has 2" in ran.err
+    assert "gets no probabilities: --calibrate 3 needs 3 records of each class, and z has 2" in ran.err
 
 
 def test_weights_of_classes_whose_names_have_signs(run, tmp_path):

@@ -70,11 +70,11 @@ def test_no_file_is_replaced_unless_told(run, model_file, test_file, tmp_path):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("", "say what the models are asked about: unkernel report {model} --test FILE -o report.html"),
-        ("--test {test}", "say where the page goes: unkernel report {model} --test {test} -o report.html"),
+        ("", "name the examples to test on: unkernel report {model} --test FILE -o report.html"),
+        ("--test {test}", "name the page to write: unkernel report {model} --test {test} -o report.html"),
         ("--test {test} -o {page} --costs 1", "--costs must be two numbers, such as 1,5, got '1'"),
         ("--test {test} -o {page} --costs 1,-2", "the cost of a miss must be a number from 0 on, got -2.0"),
-        ("{model} --test {test} -o {page}", "{model}: is given twice; a model is compared with others"),
+        ("{model} --test {test} -o {page}", "{model}: is given twice; a report compares different models"),
         ("odds.uk --test - -o {page}", "stdin can be read only once: give --test a file"),
     ],
 )
@@ -147,5 +147,5 @@ def test_options_of_parsers_say_nothing_to_models_of_rows(run, model_file, test_
 def test_parsers_and_models_of_rows_are_not_compared(run, model_file, test_file, tmp_path):
     parser, page = PARSERS / "trees-online.uk", tmp_path / "x.html"
     data = PARSERS / "trees.conllu"
-    assert "no parser" in run("report", parser, model_file, "--test", data, "-o", page).error()
+    assert "not a parser" in run("report", parser, model_file, "--test", data, "-o", page).error()
     assert "not a model of rows" in run("report", model_file, parser, "--test", test_file, "-o", page).error()

@@ -205,7 +205,7 @@ def test_starts_from_words_and_tags(run, folder, model):
     assert ran.out.encode() == model.parser.parse(BANK).to_bytes()
     assert "give --from tokens" in run("parse", folder / "en.uk", train).error()
     told = run("parse", folder / "en.uk", folder / "notes.txt", "--from", "tags").error()
-    assert told == f"{folder / 'notes.txt'} holds plain text, and no words in columns: leave out --from"
+    assert told == f"{folder / 'notes.txt'} holds plain text, not words in columns: leave out --from"
 
 
 def test_stops_or_goes_on_where_there_is_no_text(run, folder, model, tmp_path):
@@ -268,7 +268,7 @@ def test_files_that_cannot_be_read_stop_the_run_or_are_left_out(run, folder, mod
     ran = run("parse", folder / "en.uk", missing, bad, good, "--on-error", "skip")
     assert ran.code == 0
     assert f"# newdoc id = {good}\n{model.parse('Why not?').to_conllu()}" in ran.out
-    assert f"{missing}: No such file or directory; what follows there is left out" in ran.err
+    assert f"{missing}: No such file or directory; the rest of the file is left out" in ran.err
     assert run("parse", folder / "en.uk", missing, "--on-error", "skip").code == 2
 
 
@@ -347,7 +347,7 @@ def test_decisions_of_tokenizers_are_not_shown(run, folder):
         ("explain", folder / "tokens.uk", folder / "train.conllu"),
         ("inspect", folder / "tokens.uk", "--top", 3),
     ):
-        assert "a tokenizer, whose decisions cannot be shown" in run(*command).error()
+        assert "a tokenizer, whose decisions cannot be explained" in run(*command).error()
 
 
 def test_explains_the_heads_of_a_text(run, folder, model):
@@ -395,7 +395,7 @@ def test_clusters_are_no_parser(run, folder, tmp_path, command):
     )
     data = [] if command == "inspect" else [folder / "train.conllu"]
     told = run(command, tmp_path / "words.uk", *data).error()
-    assert "a clustering of words, and no parser: unkernel train text --clusters takes it" in told
+    assert "a clustering of words, not a parser: unkernel train text --clusters takes it" in told
 
 
 def test_treebank_reads_what_was_written(run, folder, model):

@@ -128,7 +128,7 @@ def test_who_interrupts_is_told_that_it_can_go_on(hard_training, tmp_path):
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines() == [
-        f"unkernel: {tmp_path / 'kept'} has what was found so far: the same command goes on from there",
+        f"unkernel: {tmp_path / 'kept'} has the progress so far: run the same command to resume",
         "unkernel: interrupted",
     ]
     assert {path.name for path in tmp_path.iterdir()} == {"rows.svm", "rows.svm.rows", "kept"}

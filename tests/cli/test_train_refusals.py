@@ -56,7 +56,7 @@ def test_places_for_what_is_kept(run, linear_files, tmp_path):
     data, test = linear_files
     command = ["train", "linear", data, "-o", tmp_path / "m.uk", "--out-of-core"]
     assert "is a folder, and this is a file" in run(*command, "--checkpoint", test).error()
-    assert "is an input, too" in run(*command, "--cache", data).error()
+    assert "is also an input" in run(*command, "--cache", data).error()
     before = test.read_bytes()
     assert "not a file of rows" in run(*command, "--cache", test).error()
     assert test.read_bytes() == before

@@ -119,10 +119,10 @@ def test_verbose_tells_what_happens(run, train_file, tmp_path):
         ("poly --penalty l3", "--penalty"),
         (
             "poly --penalty l1 --loss squared_hinge --storage auto",
-            "--storage is for --penalty l2, and not for l1",
+            "--storage is for --penalty l2, not for l1",
         ),
         ("poly --l1-ratio 0.5", "No such option: --l1-ratio"),
-        ("logistic --l1-ratio 0.5", "--l1-ratio is for --penalty elasticnet, and not for l1"),
+        ("logistic --l1-ratio 0.5", "--l1-ratio is for --penalty elasticnet, not for l1"),
         ("logistic --penalty elasticnet --l1-ratio 0", "--l1-ratio must be"),
         ("logistic --penalty elasticnet --l1-ratio 1.1", "--l1-ratio must be"),
         ("logistic --penalty elasticnet --l1-ratio nan", "--l1-ratio must be"),

@@ -231,7 +231,7 @@ def test_from_stdin(run, stdin, tree_files, tmp_path):
     stdin(tree_files[0].read_bytes())
     message = run("train", "poly", "-", "-o", tmp_path / "m.uk", "--json").error()
     assert message == (
-        "/dev/stdin:1:4: this is a line of trees, and not of features; "
+        "/dev/stdin:1:4: this is a line of trees, not of features; "
         "train on trees with unkernel train tree"
     )
 
@@ -241,7 +241,7 @@ TRAINING_REFUSED = {
     "rows, an option of trees": ("poly binary.test.svm --decay 0.4", "No such option: --decay"),
     "trees for rows": (
         "linear trees.train.dat",
-        "holds trees, and not rows of features; train on trees",
+        "holds trees, not rows of features; train on trees",
     ),
     "tests of rows": ("trees.train.dat --test binary.test.svm", "binary.test.svm: has no trees, and "),
     "tests of trees": ("poly binary.test.svm --test trees.test.dat", "trees.test.dat: holds trees"),
@@ -416,8 +416,8 @@ ASKED_WRONGLY = {
         "has no vectors .* compares vectors",
     ),
     "probability": ("predict trees.uk trees.test.dat --probability -o new.txt", "no probabilities.*--scores"),
-    "counting": ("predict trees.uk trees.test.dat --one-based", "are for rows, and not for trees"),
-    "counting, bench": ("bench trees.uk trees.test.dat --one-based", "are for rows, and not for trees"),
+    "counting": ("predict trees.uk trees.test.dat --one-based", "are for rows, not for trees"),
+    "counting, bench": ("bench trees.uk trees.test.dat --one-based", "are for rows, not for trees"),
     "engine": (
         "compile trees.uk -o new.uk --engine split",
         "models of trees have one engine; leave out --engine",

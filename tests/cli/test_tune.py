@@ -259,8 +259,8 @@ def test_what_is_refused_of_parsers(run, tmp_path):
         (["parser", train, "--dev", tmp_path / "none"], "none: No such file"),
         (["parser", train, "--dev", tmp_path / "other.svm"], "other.svm holds rows, not sentences"),
         (["chunker", train], "for unkernel train parser"),
-        (["parser", train, "-o", train], "train.conllu: is an input, too"),
-        (["parser", train, "--plot", tmp_path / "p.svg", "--dev", tmp_path / "p.svg"], "is an input, too"),
+        (["parser", train, "-o", train], "train.conllu: is also an input"),
+        (["parser", train, "--plot", tmp_path / "p.svg", "--dev", tmp_path / "p.svg"], "is also an input"),
         (["bunsetsu", "-", "--dev", "-"], "stdin can be read only once"),
     ):
         assert reason in run("tune", *arguments).error()
