@@ -203,7 +203,7 @@ def _check_output(
 ) -> None:
     if output is None and (scores or probability):
         option = "--scores" if scores else "--probability"
-        raise ValueError(f"{option} needs an --output file here, as --json writes to stdout")
+        raise ValueError(f"{option}: --json writes to stdout; name a file with --output")
     if output == STANDARD_STREAM:
         if json:
             raise ValueError("--json and --output - both write to stdout; name a file with --output")

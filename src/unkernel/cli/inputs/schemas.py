@@ -18,7 +18,7 @@ def read_schema(path: str | None) -> dict[str, str]:
     try:
         found = json.loads(Path(path).read_bytes())
     except UnicodeDecodeError:
-        raise FormatError(path, 0, 0, f"not text; a schema is JSON such as {_EXAMPLE}") from None
+        raise FormatError(path, 0, 0, f"a schema is JSON such as {_EXAMPLE}, not bytes") from None
     except json.JSONDecodeError as error:
         reason = f"a schema is JSON such as {_EXAMPLE}: {error.msg}"
         raise FormatError(path, error.lineno, error.colno, reason) from None
