@@ -103,7 +103,7 @@ def test_a_pruned_file_explains_the_exact_model(run, golden, tmp_path):
     given, expected = (run("explain", path, rows, "--json").json for path in (tmp_path / "m.uk", source))
     assert given["exact"] is False
     assert given["score"] == expected["score"]
-    assert "answers approximately" in run("explain", tmp_path / "m.uk", rows).out
+    assert "approximates it" in run("explain", tmp_path / "m.uk", rows).out
 
 
 def test_rows_with_no_or_unknown_features(run, golden, model_file, tmp_path):

@@ -192,8 +192,8 @@ def test_inputs_are_not_overwritten(run, files):
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_a_full_device(run, files):
     assert "No space left" in run("predict", files.model, files.test, "-o", "/dev/full").error()
-    assert "not an ordinary file" in run("train", "poly", files.train, "-o", "/dev/full").error()
-    assert "not an ordinary file" in run("compile", files.model, "-o", "/dev/full").error()
+    assert "not a regular file" in run("train", "poly", files.train, "-o", "/dev/full").error()
+    assert "not a regular file" in run("compile", files.model, "-o", "/dev/full").error()
     assert Path("/dev/full").is_char_device()
 
 

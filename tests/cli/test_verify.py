@@ -68,7 +68,7 @@ def test_files_that_cannot_be_read_hide_no_damage(run, model_file, tmp_path):
     assert ran.code == 2
     assert f"{missing}: cannot be read: No such file" in ran.out
     assert f"{tmp_path}: cannot be read: Is a directory" in ran.out
-    assert f"{model_file}: whole" in ran.out
+    assert f"{model_file}: undamaged" in ran.out
     broken.write_bytes(model_file.read_bytes())
     flip_the_last_byte(broken)
     ran = run("verify", missing, broken)
