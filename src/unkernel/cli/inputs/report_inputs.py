@@ -59,7 +59,7 @@ class Question:
 
 
 def report_on(models: Sequence[Path], asked: Question, choices: Choices, train: str | None = None) -> Report:
-    """Make the report of models on a file; with `train`, compare the first with a linear model of that file."""
+    """Make the report of models on a file; with `train`, also compare the first with a linear model of it."""
     if asked.file == STANDARD_STREAM and len(models) > 1:
         raise ValueError("stdin can be read only once: give --test a file to compare models on it")
     if is_parser(models[0]):
