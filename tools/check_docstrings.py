@@ -73,16 +73,25 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def members(owner: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class has of this package, as ``(where, what)``."""
+    """The public methods and properties that a class has of this package, as ``(where, what)``.
+
+    An override without a docstring has that of the base class, as ``help`` and the site show it.
+    """
     seen = set()
-    for base in owner.__mro__:
+    for place, base in enumerate(owner.__mro__):
         for name, value in vars(base).items():
             if name.startswith("_") or name in seen:
+                continue
+            if not value.__doc__ and any(_documents(other, name) for other in owner.__mro__[place + 1 :]):
                 continue
             seen.add(name)
             ours = base.__module__.startswith("unkernel.") and not _is_made_by_sklearn(value)
             if ours and (inspect.isroutine(value) or isinstance(value, property | functools.cached_property)):
                 yield f"{base.__module__}.{base.__qualname__}.{name}", getattr(base, name)
+
+
+def _documents(owner: type, name: str) -> bool:
+    return bool(getattr(vars(owner).get(name), "__doc__", ""))
 
 
 def _is_made_by_sklearn(value: Any) -> bool:

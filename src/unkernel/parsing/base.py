@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing.explanation import ExplainedDecision, HeavyConjunction
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.model_estimator import ModelEstimator, Source
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -14,12 +13,14 @@ from unkernel.poly import PolyLogisticRegression, PolySVC
 _OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that need support vectors
 
 
-class BaseParser(ModelEstimator[Source]):
+Parser = TypeVar("Parser", bound=ParserModel)
+
+
+class BaseParser(ModelEstimator[Source, Parser]):
     """Fits a :class:`ParserModel`, which it keeps as ``model_``, and answers with it."""
 
     model_class: ClassVar[type[ParserModel]]
 
-    model_: ParserModel
     degree: int
     C: float | None
     learner: str
@@ -33,79 +34,12 @@ class BaseParser(ModelEstimator[Source]):
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
         """The classifiers that make the decisions, by name."""
-        parts: dict[str, CompiledClassifier] = self._fitted_model.parts_
-        return parts
+        return self._fitted_model.parts_
 
-    def class_names(self, part: str) -> list[str]:
-        """Return the names of the classes of one of the classifiers.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        list of str
-            The names.
-        """
-        names: list[str] = self._fitted_model.class_names(part)
-        return names
-
-    def feature_names(self, part: str) -> Callable[[int], str]:
-        """Return a function that names the features of one of the classifiers.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        callable
-            A function from the number of a column to its name.
-        """
-        names: Callable[[int], str] = self._fitted_model.feature_names(part)
-        return names
-
-    def explain(self, source: Any, tags: Any = None, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """Explain how sentences are analysed, decision by decision.
-
-        Parameters
-        ----------
-        source : path, open file, corpus, or lists of words
-            The sentences, as ``parse`` takes them.
-        tags : lists of str, default=None
-            Parts of speech, if the sentences are lists of words.
-        top : int or None, default=10
-            How many conjunctions of features to list per decision; None lists all.
-
-        Returns
-        -------
-        list of ExplainedDecision
-            The decisions, each with the conjunctions that separated the chosen class from the runner-up.
-        """
-        explained: list[ExplainedDecision] = self._fitted_model.explain(source, tags, top=top)
-        return explained
-
-    def heaviest(self, top: int = 10) -> list[HeavyConjunction]:
-        """List the conjunctions of features with the largest weights.
-
-        Parameters
-        ----------
-        top : int, default=10
-            How many to list for each kind of decision, such as moves and labels.
-
-        Returns
-        -------
-        list of HeavyConjunction
-            Kind by kind, largest absolute weight first.
-        """
-        found: list[HeavyConjunction] = self._fitted_model.heaviest(top)
-        return found
-
-    def _annotate(self, corpus: Any, n_jobs: int | None) -> bytes:
-        return bytes(self._fitted_model._annotate(corpus, self._choose_n_jobs(n_jobs)))
+    class_names = delegate(ParserModel.class_names)
+    feature_names = delegate(ParserModel.feature_names)
+    explain = delegate(ParserModel.explain)
+    heaviest = delegate(ParserModel.heaviest)
 
     # --- For training ---------------------------------------------------------------------------------
 

@@ -9,17 +9,18 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.files import name_of
-from unkernel.data.repr_html import Page
 from unkernel.data.threads import thread_count
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import parameters_to_json
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.training_progress import OnStep, Reporter
 
-Source = TypeVar("Source")  # what sentences are read from
+Source = TypeVar("Source")  # where sentences are read from
+Model = TypeVar("Model", bound=SavedModel)
 
 
-class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
+class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[misc]
     """Fits a :class:`SavedModel`, which it keeps as ``model_``, and answers with it.
 
     Subclasses implement :meth:`_read_corpus` and :meth:`_learn`.
@@ -27,7 +28,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
 
     model_class: ClassVar[type[SavedModel]]
 
-    model_: SavedModel
+    model_: Model
     n_jobs: int | None
     verbose: int
 
@@ -42,7 +43,7 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         return hasattr(self, "model_")
 
     @property
-    def _fitted_model(self) -> Any:
+    def _fitted_model(self) -> Model:
         """The model; NotFittedError if there is none."""
         check_is_fitted(self, "model_")
         return self.model_
@@ -50,51 +51,19 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
     @property
     def n_features_(self) -> int:
         """Number of features of the fitted model."""
-        return int(self._fitted_model.n_features_)
+        return self._fitted_model.n_features_
 
     @property
     def nbytes(self) -> int:
         """Size of all compiled tables in bytes."""
-        return int(self._fitted_model.nbytes)
+        return self._fitted_model.nbytes
 
-    def evaluate(self, source: Any, *, n_jobs: int | None = None) -> Any:
-        """Analyse annotated sentences and compare the result with the correct annotation.
-
-        Parameters
-        ----------
-        source : path, open file or corpus
-            Sentences with the correct annotation.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator.
-
-        Returns
-        -------
-        TreeResult, BunsetsuResult, ChunkResult, TagResult or TextResult
-            The accuracy and the speed.
-        """
-        return self._fitted_model.evaluate(source, n_jobs=self._choose_n_jobs(n_jobs))
-
-    def report(self, source: Any, **options: Any) -> Page:
-        """Evaluate on annotated sentences and write an HTML report.
-
-        Parameters
-        ----------
-        source : path, open file or corpus
-            Sentences with the correct annotation.
-        **options
-            Passed on to :func:`~unkernel.report.report`, for example ``top``, ``mistakes`` or ``title``.
-
-        Returns
-        -------
-        Report
-            The report: notebooks display it, ``save`` writes it to a file.
-        """
-        page: Page = self._fitted_model.report(source, **options)
-        return page
+    evaluate = delegate(SavedModel.evaluate)
+    report = delegate(SavedModel.report)  # type: ignore[arg-type]  # as it has **options
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def to_model(self) -> Any:
+    def to_model(self) -> Model:
         """Return the fitted model, which needs only NumPy.
 
         Returns
@@ -104,32 +73,8 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
         """
         return self._fitted_model
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a ``.uk`` file, which :func:`unkernel.load` reads.
-
-        The file is replaced in one step, or left unchanged if writing fails.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write the file.
-        """
-        self._fitted_model.save(path)
-
-    def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """Return what a file holds.
-
-        Returns
-        -------
-        kind : str
-            Kind of the file.
-        arrays : dict of str to ndarray
-            The arrays of the model.
-        settings : dict
-            Everything else, ready for JSON.
-        """
-        content: tuple[str, Arrays, dict[str, Any]] = self._fitted_model.to_container()
-        return content
+    save = delegate(SavedModel.save)
+    to_container = delegate(SavedModel.to_container)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -277,6 +222,3 @@ class ModelEstimator(BaseEstimator, Generic[Source]):  # type: ignore[misc]
 
     def _new_reporter(self, on_progress: OnStep | None) -> Reporter:
         return Reporter(type(self).__name__, self.verbose, on_progress)
-
-    def _choose_n_jobs(self, n_jobs: int | None) -> int | None:
-        return self.n_jobs if n_jobs is None else n_jobs

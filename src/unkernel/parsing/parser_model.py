@@ -48,7 +48,7 @@ class ParserModel(SavedModel):
         Returns
         -------
         list of str
-            The names.
+            Moves, relations or tags; for bunsetsu, "waits" (for a later bunsetsu) and "depends".
         """
 
     @abstractmethod
@@ -65,7 +65,8 @@ class ParserModel(SavedModel):
         Returns
         -------
         callable
-            A function from the number of a column to its name.
+            A function from the number of a column to its name, such as ``stack.xpos=NN`` or
+            ``suffix3[0]=ing``.
         """
 
     @abstractmethod
@@ -84,7 +85,8 @@ class ParserModel(SavedModel):
         Returns
         -------
         list of TagFault
-            One entry for each column of tags that is missing or has many values that training did not see.
+            One entry for each column of tags that is missing or has many values that training did not see;
+            empty for taggers, which need only words.
         """
 
     @abstractmethod

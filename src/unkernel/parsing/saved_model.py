@@ -70,6 +70,11 @@ class SavedFile(ABC):
         -------
         model
             A model of this class.
+
+        Raises
+        ------
+        FormatError
+            If the arrays and settings do not make a model.
         """
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -154,7 +159,7 @@ class SavedModel(HtmlRepr, SavedFile):
         Returns
         -------
         TreeResult, BunsetsuResult, ChunkResult, TagResult or TextResult
-            The accuracy and the speed.
+            The accuracy and the speed; chunks are counted by the rules of CoNLL-2000.
         """
 
     def report(self, source: Any, **options: Any) -> Page:
@@ -195,43 +200,11 @@ class SavedModel(HtmlRepr, SavedFile):
         return sum(part.nbytes for part in self.parts_.values())
 
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """Return what a file holds.
-
-        Returns
-        -------
-        kind : str
-            Kind of the file.
-        arrays : dict of str to ndarray
-            The arrays of the model.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         arrays, settings = self._store()
         return self.kind, arrays, settings | {_PARAMETERS: self.parameters}
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Make a model from the arrays and settings of a file, and check them.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file in error messages.
-        arrays : dict of str to ndarray
-            The arrays.
-        settings : dict
-            The settings.
-
-        Returns
-        -------
-        model
-            A model of this class.
-
-        Raises
-        ------
-        FormatError
-            If the arrays and settings do not make a model.
-        """
         parameters = container.read_setting(name, settings, _PARAMETERS, dict, lambda _: True)
         current = {
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN

@@ -46,7 +46,7 @@ _PIECES_AHEAD = 8
 
 
 def parse_stream(
-    parser: SavedModel | BaseParser[Any] | TextParser | Tokenizer,
+    parser: SavedModel | BaseParser[Any, Any] | TextParser | Tokenizer,
     source: Source,
     *,
     format: TreebankFormat = "conllu",

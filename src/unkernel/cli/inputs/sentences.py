@@ -43,9 +43,9 @@ class Task:
     read: Callable[[Any], Any]  # reads a corpus with correct answers
 
     @property
-    def estimator(self) -> type[BaseParser[Any]]:
+    def estimator(self) -> type[BaseParser[Any, Any]]:
         """The estimator, imported when it is first needed: parsing does not need it."""
-        found: type[BaseParser[Any]] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
+        found: type[BaseParser[Any, Any]] = getattr(importlib.import_module("unkernel.parsing"), self.learner)
         return found
 
     def count(self, corpus: Any) -> int:

@@ -148,7 +148,7 @@ def read_corpus(task: Task, source: Input, read: Any, display: Display) -> Any:
         raise FormatError(error.file, error.line, error.column, reason) from error
 
 
-def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any]:
+def new_parser(task: Task, given: dict[str, Any], threads: int) -> BaseParser[Any, Any]:
     """Make a parser, and check its options."""
     options = parser_options(task.estimator)
     if any(option.parameter == "learner" for option in options):
@@ -192,7 +192,9 @@ def _check_places(output: Path, *inputs: str | None, force: bool) -> None:
     check_model_output(output, *inputs, force=force)
 
 
-def fit_parser(parser: BaseParser[Any], corpus: Any, dev: Any, display: Display) -> tuple[float, list[str]]:
+def fit_parser(
+    parser: BaseParser[Any, Any], corpus: Any, dev: Any, display: Display
+) -> tuple[float, list[str]]:
     """Train a parser; return the seconds that it took, and its warnings."""
     began = time.perf_counter()
     with (
@@ -204,7 +206,7 @@ def fit_parser(parser: BaseParser[Any], corpus: Any, dev: Any, display: Display)
     return time.perf_counter() - began, [str(warning.message) for warning in caught]
 
 
-def _describe_training(parser: BaseParser[Any], dev: str | None) -> dict[str, Any]:
+def _describe_training(parser: BaseParser[Any, Any], dev: str | None) -> dict[str, Any]:
     measured = parser.dev_result_
     return {
         "epochs": getattr(parser, "epochs_", None),

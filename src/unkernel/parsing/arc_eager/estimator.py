@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -27,6 +26,7 @@ from unkernel.parsing.arc_eager.model import (
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.beam_width import WIDEST_BEAM
 from unkernel.parsing.cluster_parameter import ClusterParameter
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
@@ -45,7 +45,7 @@ dependent.cluster
 TEMPLATES = {"default": "arc_eager.txt", "rich": "arc_eager_rich.txt", "chang": "chang.txt"}
 
 
-class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
+class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]):
     """Transition-based dependency parser (arc-eager), greedy or with beam search.
 
     The parser reads a sentence from left to right. At each step a classifier on conjunctions of features
@@ -272,50 +272,19 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource]):
     @property
     def labels_(self) -> list[str]:
         """The dependency relations that the parser can assign."""
-        labels: list[str] = self._fitted_model.labels_
-        return labels
+        return self._fitted_model.labels_
 
     @property
     def move_classifiers_(self) -> list[CompiledClassifier | None]:
         """The classifiers of moves, one per part; None for parts with a single class."""
-        classifiers: list[CompiledClassifier | None] = self._fitted_model.move_classifiers_
-        return classifiers
+        return self._fitted_model.move_classifiers_
 
     @property
     def label_classifiers_(self) -> list[CompiledClassifier | None]:
         """The classifiers of labels, one per part; None for parts with a single class."""
-        classifiers: list[CompiledClassifier | None] = self._fitted_model.label_classifiers_
-        return classifiers
+        return self._fitted_model.label_classifiers_
 
     # --- Answers --------------------------------------------------------------------------------------
 
-    def parse(
-        self,
-        source: TreebankSource | Sequence[Sequence[str]],
-        tags: Sequence[Sequence[str]] | None = None,
-        *,
-        xpos: Sequence[Sequence[str]] | None = None,
-        n_jobs: int | None = None,
-    ) -> Treebank:
-        """Find the dependency trees of sentences.
-
-        Parameters
-        ----------
-        source : path, open file, Treebank or lists of words
-            The sentences. Heads and relations that they have are replaced; every other byte is unchanged.
-        tags : lists of str, default=None
-            Universal parts of speech, if the sentences are lists of words.
-        xpos : lists of str, default=None
-            The treebank's own parts of speech, if the sentences are lists of words.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator. The result does not depend on it.
-
-        Returns
-        -------
-        Treebank
-            The sentences with their trees.
-        """
-        parsed: Treebank = self._fitted_model.parse(
-            source, tags, xpos=xpos, n_jobs=self._choose_n_jobs(n_jobs)
-        )
-        return parsed
+    parse = delegate(ArcEagerModel.parse)
+    evaluate = delegate(ArcEagerModel.evaluate)

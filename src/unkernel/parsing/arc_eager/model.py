@@ -187,36 +187,12 @@ class ArcEagerModel(ParserModel):
         }
 
     def class_names(self, part: str) -> list[str]:
-        """Return the moves or relations that a classifier chooses among.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        list of str
-            The names.
-        """
         kind, _, number = part.partition(".")
         if kind == "moves":
             return [_MOVES[move] for move in self.spec.move_classes[int(number)]]
         return [self.spec.labels[label] for label in self.spec.arc_classes[int(number)]]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """Return a function that names the features of a classifier, such as ``stack.xpos=NN``.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        callable
-            A function from the number of a column to its name.
-        """
         kind = part.partition(".")[0]
         return ArcFeatureNames(kind, self.templates, self.spec.stored(), self.spec.labels)
 
@@ -253,20 +229,6 @@ class ArcEagerModel(ParserModel):
         return bank._with_trees(*self._find_trees(bank, n_jobs), self.labels_)
 
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
-        """Parse a treebank and compare the result with its trees.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            Sentences with correct trees.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        TreeResult
-            The accuracy and the speed.
-        """
         bank = read_gold_trees(source)
         self.check_tags(bank)
         self._engines()  # built on first use, which is not part of the time of parsing
@@ -275,18 +237,6 @@ class ArcEagerModel(ParserModel):
         return score_trees(bank, bank._with_trees(*answers, self.labels_), seconds)
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
-        """Check whether a treebank has the parts of speech that the parser needs.
-
-        Parameters
-        ----------
-        corpus : Treebank
-            The sentences.
-
-        Returns
-        -------
-        list of TagFault
-            One entry for each column that is missing or has many values that training did not see.
-        """
         found = []
         for column, attribute in _TAG_COLUMNS.items():
             known = self.spec.strings(attribute)

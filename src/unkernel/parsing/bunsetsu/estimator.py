@@ -21,6 +21,7 @@ from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, read_nonempty
 from unkernel.parsing.bunsetsu.templates import template_names
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -37,7 +38,7 @@ def default_cost(learner: str, degree: int) -> float:
     return usual[degree]
 
 
-class BunsetsuParser(BaseParser[BunsetsuSource]):
+class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     r"""Dependency parser for Japanese bunsetsu, with Sassano's linear-time algorithm.
 
     From left to right, a classifier with a polynomial kernel decides for pairs of bunsetsu whether the left
@@ -244,28 +245,14 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
     @property
     def classifier_(self) -> CompiledClassifier:
         """The classifier; positive scores mean that the left bunsetsu depends on the right one."""
-        classifier: CompiledClassifier = self._fitted_model.classifier_
-        return classifier
+        return self._fitted_model.classifier_
 
     @property
     def n_decisions_(self) -> int:
         """Number of decisions in the training set."""
-        return int(self._fitted_model.n_decisions_)
+        return self._fitted_model.n_decisions_
 
-    def feature_name(self, column: int) -> str:
-        """Return the name of a column of :meth:`decisions`.
-
-        Parameters
-        ----------
-        column : int
-            Number of the column.
-
-        Returns
-        -------
-        str
-            The name, such as ``"modifier.content.surface=本"``.
-        """
-        return str(self._fitted_model.feature_name(column))
+    feature_name = delegate(BunsetsuModel.feature_name)
 
     def decisions(self, source: BunsetsuSource) -> tuple[Any, NDArray[np.int8]]:
         """Return the decisions that lead to the heads of sentences, as rows for a classifier.
@@ -286,23 +273,8 @@ class BunsetsuParser(BaseParser[BunsetsuSource]):
 
     # --- Answers --------------------------------------------------------------------------------------
 
-    def parse(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuCorpus:
-        """Find the heads of the bunsetsu of sentences.
-
-        Parameters
-        ----------
-        source : path, open file or BunsetsuCorpus
-            The sentences.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator. The result does not depend on it.
-
-        Returns
-        -------
-        BunsetsuCorpus
-            The sentences with their heads, all of type D.
-        """
-        parsed: BunsetsuCorpus = self._fitted_model.parse(source, n_jobs=self._choose_n_jobs(n_jobs))
-        return parsed
+    parse = delegate(BunsetsuModel.parse)
+    evaluate = delegate(BunsetsuModel.evaluate)
 
 
 def _build_matrix(decisions: DecisionRows, features: int) -> tuple[Any, NDArray[np.int8]]:

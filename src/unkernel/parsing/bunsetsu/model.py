@@ -82,18 +82,6 @@ class BunsetsuModel(ParserModel):
         return {_DECIDES: self.classifier_}
 
     def class_names(self, part: str) -> list[str]:
-        """Return the names of the two classes.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        list of str
-            "waits" (for a later bunsetsu) and "depends".
-        """
         return ["waits", "depends"]
 
     def feature_name(self, column: int) -> str:
@@ -112,18 +100,6 @@ class BunsetsuModel(ParserModel):
         return str(self.features.column_name(column))
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """Return a function that names the features of the classifier.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        callable
-            The method :meth:`feature_name`.
-        """
         return self.feature_name
 
     # --- Answers --------------------------------------------------------------------------------------
@@ -149,20 +125,6 @@ class BunsetsuModel(ParserModel):
         return corpus.with_heads(self._heads(corpus, n_jobs))
 
     def evaluate(self, source: BunsetsuSource, *, n_jobs: int | None = None) -> BunsetsuResult:
-        """Parse sentences and compare the result with their heads.
-
-        Parameters
-        ----------
-        source : path, open file or BunsetsuCorpus
-            Sentences with correct heads.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        BunsetsuResult
-            The accuracy and the speed.
-        """
         corpus = read_nonempty(source)
         self.check_tags(corpus)
         begin = time.process_time()
@@ -192,18 +154,6 @@ class BunsetsuModel(ParserModel):
         return np.asarray(offsets), np.asarray(columns), np.asarray(labels)
 
     def tag_faults(self, corpus: BunsetsuCorpus) -> list[TagFault]:
-        """Check whether the parts of speech of a corpus are those of the training sentences.
-
-        Parameters
-        ----------
-        corpus : BunsetsuCorpus
-            The sentences.
-
-        Returns
-        -------
-        list of TagFault
-            One entry if many function words have parts of speech that training did not see.
-        """
         count, asked, examples = self.features.unknown_pos(corpus._text, most_examples=6)
         if count < max(MAX_UNKNOWN_SHARE * asked, 1):
             return []

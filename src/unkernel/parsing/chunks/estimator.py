@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -31,6 +30,7 @@ from unkernel.parsing.chunks.model import (
     read_nonempty,
 )
 from unkernel.parsing.chunks.result import read_tags
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -43,7 +43,7 @@ def default_gamma(features: SequenceFeatures) -> float:
     return 0.05 if features.known(0) is None else 0.1
 
 
-class Chunker(BaseParser[ChunkSource]):
+class Chunker(BaseParser[ChunkSource, ChunkModel]):
     """Chunker in the manner of YamCha: a kernel machine tags words one after another.
 
     A classifier scores the tags of a word by the words and parts of speech around it and by the tags of the
@@ -235,46 +235,19 @@ class Chunker(BaseParser[ChunkSource]):
     @property
     def classes_(self) -> NDArray[np.str_]:
         """The tags, in the scheme that is used internally."""
-        classes: NDArray[np.str_] = self._fitted_model.classes_
-        return classes
+        return self._fitted_model.classes_
 
     @property
     def types_(self) -> list[str]:
         """The types of chunks."""
-        types: list[str] = self._fitted_model.types_
-        return types
+        return self._fitted_model.types_
 
     @property
     def classifier_(self) -> CompiledClassifier:
         """The classifier of tags."""
-        classifier: CompiledClassifier = self._fitted_model.classifier_
-        return classifier
+        return self._fitted_model.classifier_
 
     # --- Answers --------------------------------------------------------------------------------------
 
-    def parse(
-        self,
-        source: ChunkSource | Sequence[Sequence[str]],
-        tags: Sequence[Sequence[str]] | None = None,
-        *,
-        n_jobs: int | None = None,
-    ) -> ChunkCorpus:
-        """Find the chunks of a text.
-
-        Parameters
-        ----------
-        source : path, open file, ChunkCorpus or lists of words
-            The text. If it has as many columns as the training text, the last one is replaced; otherwise the
-            tags become a new last column.
-        tags : lists of str, default=None
-            Parts of speech, if the text consists of lists of words.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator. The result does not depend on it.
-
-        Returns
-        -------
-        ChunkCorpus
-            The text with tags in IOB2.
-        """
-        parsed: ChunkCorpus = self._fitted_model.parse(source, tags, n_jobs=self._choose_n_jobs(n_jobs))
-        return parsed
+    parse = delegate(ChunkModel.parse)
+    evaluate = delegate(ChunkModel.evaluate)

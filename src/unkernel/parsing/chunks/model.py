@@ -157,33 +157,9 @@ class ChunkModel(ParserModel):
         return {_TAGS: self.classifier_}
 
     def class_names(self, part: str) -> list[str]:
-        """Return the tags, in the scheme that is used internally.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        list of str
-            The tags.
-        """
         return [str(tag) for tag in self.classes_]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """Return a function that names the features, such as ``word[-1]=the``.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        callable
-            A function from the number of a column to its name.
-        """
         tags = self.class_names(part)
         return ChunkFeatureNames(self.templates, self.features.arrays(), self.n_features_, tags)
 
@@ -218,20 +194,6 @@ class ChunkModel(ParserModel):
         return corpus._with_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
-        """Find the chunks of a tagged text and compare them by the rules of CoNLL-2000.
-
-        Parameters
-        ----------
-        source : path, open file or ChunkCorpus
-            A text with correct tags.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        ChunkResult
-            The accuracy and the speed.
-        """
         corpus = read_nonempty(source)
         self.check_tags(corpus)
         _ = self.classifier_._engine  # built on first use, which is not part of the time of answering
@@ -240,18 +202,6 @@ class ChunkModel(ParserModel):
         return score_tags(corpus, found, self.types, time.process_time() - start)
 
     def tag_faults(self, corpus: ChunkCorpus) -> list[TagFault]:
-        """Check whether a text has the parts of speech that the chunker needs.
-
-        Parameters
-        ----------
-        corpus : ChunkCorpus
-            The text.
-
-        Returns
-        -------
-        list of TagFault
-            One entry if parts of speech are missing or many of them are unknown.
-        """
         check_pos(self.features, corpus)
         known = self.features.known(0)
         if known is None or not corpus.n_words:

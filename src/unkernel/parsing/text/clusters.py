@@ -32,7 +32,7 @@ _PLAIN = str.maketrans(
 )
 _END, _RARE = 0, 1  # what belongs to no cluster: the end of a sentence, a rare word
 _SNIFFED_BYTES = 1 << 12  # of a file, to tell a model from text
-_FEW_MOVES = 0.002  # a share of words; training ends where fewer move
+_FEW_MOVES = 0.002  # training ends when fewer words move
 
 
 def plain_form(word: str) -> str:
@@ -187,42 +187,10 @@ class WordClusters(SavedFile):
     # --- Files ----------------------------------------------------------------------------------------
 
     def to_container(self) -> tuple[str, Arrays, dict[str, Any]]:
-        """Return what a file holds.
-
-        Returns
-        -------
-        kind : str
-            Kind of the file.
-        arrays : dict of str to ndarray
-            The words and their clusters.
-        settings : dict
-            Always empty.
-        """
         return self.kind, {"words": pack_strings(self.words), "clusters": self.clusters}, {}
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        """Make clusters from the arrays and settings of a file, and check them.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file in error messages.
-        arrays : dict of str to ndarray
-            The arrays.
-        settings : dict
-            Not used.
-
-        Returns
-        -------
-        WordClusters
-            The clusters.
-
-        Raises
-        ------
-        FormatError
-            If the arrays are damaged.
-        """
         clusters = container.read_array(name, arrays, "clusters", [np.dtype("<i4")], 1)
         try:
             return cls(unpack_strings(name, arrays, "words"), np.array(clusters))

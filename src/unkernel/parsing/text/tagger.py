@@ -18,6 +18,7 @@ from unkernel.data.threads import thread_count
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.cluster_parameter import ClusterParameter
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.online_weights import Weights, average_runs
 from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates
@@ -45,7 +46,7 @@ _SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
 _GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
 
 
-class Tagger(ClusterParameter, BaseParser[TreebankSource]):
+class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
     """Tagger of parts of speech, morphological features and lemmas.
 
     Columns are filled one after another: universal parts of speech, the treebank's own parts of speech,
@@ -177,26 +178,10 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource]):
     @property
     def columns_(self) -> list[str]:
         """The columns that the tagger fills."""
-        columns: list[str] = self._fitted_model.columns_
-        return columns
+        return self._fitted_model.columns_
 
-    def tag(self, source: TreebankSource | Sequence[Sequence[str]], *, n_jobs: int | None = None) -> Treebank:
-        """Predict the tags and lemmas of words.
-
-        Parameters
-        ----------
-        source : path, open file, Treebank or lists of words
-            The sentences. Existing values of the columns are replaced; every other byte is unchanged.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator. The result does not depend on it.
-
-        Returns
-        -------
-        Treebank
-            The sentences with their tags.
-        """
-        tagged: Treebank = self._fitted_model.tag(source, n_jobs=self._choose_n_jobs(n_jobs))
-        return tagged
+    tag = delegate(TaggerModel.tag)
+    evaluate = delegate(TaggerModel.evaluate)
 
     parse = tag
 

@@ -256,35 +256,11 @@ class TaggerModel(ParserModel):
         }
 
     def class_names(self, part: str) -> list[str]:
-        """Return the values that a classifier chooses among.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        list of str
-            The values.
-        """
         name, _, number = part.partition(".")
         column = self._column(name)
         return [column.names[one] for one in column.classes[int(number)]]
 
     def feature_names(self, part: str) -> Callable[[int], str]:
-        """Return a function that names the features of a classifier, such as ``suffix3[0]=ing``.
-
-        Parameters
-        ----------
-        part : str
-            Name of the classifier in ``parts_``.
-
-        Returns
-        -------
-        callable
-            A function from the number of a column to its name.
-        """
         column = self._column(part.partition(".")[0])
         features = column.features
         return ChunkFeatureNames(column.templates, features.arrays(), int(features.features), column.names)
@@ -315,20 +291,6 @@ class TaggerModel(ParserModel):
     parse = tag
 
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TagResult:
-        """Tag a treebank and compare the result with its tags.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            Sentences with correct tags.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        TagResult
-            The accuracy and the speed.
-        """
         bank = read_nonempty(source)
         measured = [name for name in self.columns_ if name in find_tagged_columns(bank)]
         if not measured:
@@ -348,18 +310,6 @@ class TaggerModel(ParserModel):
         )
 
     def tag_faults(self, corpus: Treebank) -> list[TagFault]:
-        """Return an empty list, because a tagger only needs words.
-
-        Parameters
-        ----------
-        corpus : Treebank
-            The sentences.
-
-        Returns
-        -------
-        list
-            Always empty.
-        """
         return []
 
     def _find_classes(self, bank: Treebank, n_jobs: int | None = None) -> list[NDArray[np.int32]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,23 +14,21 @@ from unkernel.data.text.conll import Treebank
 from unkernel.learners.parameters import parameters_to_json
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, read_gold_trees
-from unkernel.parsing.explanation import ExplainedDecision
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
-from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.jackknife import jackknife_tags
-from unkernel.parsing.text.result import TextResult
 from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.text.tagger_model import TAGGED
-from unkernel.parsing.text.text_parser_model import Given, TextParserModel
+from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer import Tokenizer
 from unkernel.parsing.training_progress import OnStep, Reporter, Step
 
 _SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, until its parts end
 
 
-class TextParser(ModelEstimator[TreebankSource]):
+class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     """Parser of raw text: a tokenizer, a tagger and a dependency parser in one.
 
     All three are trained on one treebank. The parser is trained on predicted tags, which are as accurate as
@@ -158,83 +155,10 @@ class TextParser(ModelEstimator[TreebankSource]):
 
     # --- What was learned -----------------------------------------------------------------------------
 
-    def parse(self, text: str, *, n_jobs: int | None = None) -> Document:
-        """Split a text into sentences and words, and find their tags, lemmas and trees.
-
-        Parameters
-        ----------
-        text : str
-            The text.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator. The result does not depend on it.
-
-        Returns
-        -------
-        Document
-            The parsed text; every character of the text is in it.
-        """
-        parsed: Document = self._fitted_model.parse(text, n_jobs=self._choose_n_jobs(n_jobs))
-        return parsed
-
-    def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
-        """Parse many texts, in memory that does not grow with their number.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            The texts, which are read as they are needed.
-        n_jobs : int, default=None
-            Number of threads, each of which parses other texts; None means that of the estimator.
-
-        Returns
-        -------
-        generator of Document
-            The parsed texts, in the order of the texts.
-        """
-        parsed: Generator[Document] = self._fitted_model.parse_many(texts, n_jobs=self._choose_n_jobs(n_jobs))
-        return parsed
-
-    def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
-        """Explain how the words of a text get their tags and heads, decision by decision.
-
-        Parameters
-        ----------
-        source : str or Treebank
-            A text, or sentences that are split into words.
-        top : int or None, default=10
-            How many conjunctions of features to list per decision; None lists all.
-
-        Returns
-        -------
-        list of ExplainedDecision
-            The decisions of the tagger, then those of the parser.
-        """
-        explained: list[ExplainedDecision] = self._fitted_model.explain(source, top=top)
-        return explained
-
-    def evaluate(
-        self, source: TreebankSource, *, given: Given = "text", n_jobs: int | None = None
-    ) -> TextResult:
-        """Parse the text of a treebank and compare the result with its annotation.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            Sentences with the correct annotation.
-        given : {"text", "tokens", "tags"}, default="text"
-            What to take from the treebank: only its text; its sentences and words; or also their tags.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator.
-
-        Returns
-        -------
-        TextResult
-            The accuracy and the speed.
-        """
-        found: TextResult = self._fitted_model.evaluate(
-            source, given=given, n_jobs=self._choose_n_jobs(n_jobs)
-        )
-        return found
+    parse = delegate(TextParserModel.parse)
+    parse_many = delegate(TextParserModel.parse_many)
+    explain = delegate(TextParserModel.explain)
+    evaluate = delegate(TextParserModel.evaluate)
 
     @classmethod
     def _new_unfitted(cls, model: TextParserModel) -> Self:

@@ -16,6 +16,7 @@ from unkernel._core import Multiwords, TokenizerSpec, split_rows
 from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
+from unkernel.parsing.delegation import delegate
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.online_rows import LabelledRows, RowLearner, index_known_features
 from unkernel.parsing.text.characters import build_character_tables, lower
@@ -28,7 +29,7 @@ _LAYOUTS = (0, 0, 1, 0, 0, 2)  # most paragraphs without line ends, some with
 _BOUNDARIES, _SPLITS = 3, 2  # classes
 
 
-class Tokenizer(ModelEstimator[TreebankSource]):
+class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
     """Tokenizer: splits plain text into sentences, tokens and words, as a treebank does.
 
     After each character a token or a sentence may end. Where training never saw a choice, as between two
@@ -174,23 +175,8 @@ class Tokenizer(ModelEstimator[TreebankSource]):
 
     # --- What was learned -----------------------------------------------------------------------------
 
-    def tokenize(self, text: str, *, n_jobs: int | None = None) -> Treebank:
-        """Split a text into sentences, tokens and words.
-
-        Parameters
-        ----------
-        text : str
-            The text.
-        n_jobs : int, default=None
-            Number of threads; None means that of the estimator. The result does not depend on it.
-
-        Returns
-        -------
-        Treebank
-            Sentences with the columns ID, FORM and MISC.
-        """
-        tokenized: Treebank = self._fitted_model.tokenize(text, n_jobs=self._choose_n_jobs(n_jobs))
-        return tokenized
+    tokenize = delegate(TokenizerModel.tokenize)
+    evaluate = delegate(TokenizerModel.evaluate)
 
 
 @dataclass(frozen=True)
