@@ -83,7 +83,7 @@ def test_trains_with_clusters_and_a_beam(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ("--clusters en.uk", "a file of kind 'text_parser', which is no file of clusters"),
+        ("--clusters en.uk", "a file of kind 'text_parser', not a file of clusters"),
         ("--clusters missing.txt", "missing.txt"),
         ("--clusters folder", "folder"),
         ("--clusters empty.txt --dev train.conllu", "empty.txt: has no words to learn clusters from"),

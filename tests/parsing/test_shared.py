@@ -158,7 +158,7 @@ def test_a_class_reads_files_of_its_own_kind_only(tmp_path):
     parser = ArcEagerParser(min_count=1).fit(bank)
     parser.save(tmp_path / "p.uk")
     assert ArcEagerParser.load(tmp_path / "p.uk").parse(bank) == parser.parse(bank)
-    with pytest.raises(FormatError, match=r"p\.uk: a file of kind 'arc_eager_parser', which is no chunker"):
+    with pytest.raises(FormatError, match=r"p\.uk: a file of kind 'arc_eager_parser', not a chunker"):
         Chunker.load(tmp_path / "p.uk")
 
 

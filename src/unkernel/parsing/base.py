@@ -1,4 +1,4 @@
-"""What the estimators of all parsers and chunkers share."""
+"""Base class of the estimators of parsers, taggers and chunkers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from unkernel.parsing.model_estimator import ModelEstimator, Source
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-_OF_SUPPORT_VECTORS = ("inverted", "bitsliced", "split", "pruned")  # engines that need support vectors
+_SUPPORT_VECTOR_ENGINES = ("inverted", "bitsliced", "split", "pruned")
 
 
 Parser = TypeVar("Parser", bound=ParserModel)
 
 
 class BaseParser(ModelEstimator[Source, Parser]):
-    """Fits a :class:`ParserModel`, which it keeps as ``model_``, and answers with it."""
+    """Base class of estimators that fit a :class:`ParserModel`, ``model_``, and answer with it."""
 
     model_class: ClassVar[type[ParserModel]]
 
@@ -29,7 +29,7 @@ class BaseParser(ModelEstimator[Source, Parser]):
     tol: float
     random_state: Any
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
     def parts_(self) -> dict[str, CompiledClassifier]:
@@ -45,14 +45,14 @@ class BaseParser(ModelEstimator[Source, Parser]):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.engine in _OF_SUPPORT_VECTORS and (self.learner != "svm" or self.degree == 1):
+        if self.engine in _SUPPORT_VECTOR_ENGINES and (self.learner != "svm" or self.degree == 1):
             raise ValueError(
                 f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "
                 f"{self.degree} does not have: use engine='auto'"
             )
 
     def _check_min_count(self, corpus: Any, features: int) -> None:
-        """Raise ValueError where `min_count` has left no feature; some templates give none at all."""
+        """Raise ValueError if `min_count` has left no feature; some templates give none at all."""
         if self.min_count > 1 and not features:
             raise ValueError(
                 f"{corpus.name}: no feature occurs {self.min_count} times in {len(corpus):,} "
@@ -60,9 +60,9 @@ class BaseParser(ModelEstimator[Source, Parser]):
             )
 
     def _new_row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
-        """An estimator of rows with the parser's parameters and some others."""
-        if self.engine in _OF_SUPPORT_VECTORS:
-            others = {"storage": "split"} | others  # which gives support vectors, not weights
+        """Return an estimator of rows with the parser's parameters and `others`."""
+        if self.engine in _SUPPORT_VECTOR_ENGINES:
+            others = {"storage": "split"} | others  # support vectors instead of weights
         chosen = {
             "degree": self.degree,
             "C": self.C,

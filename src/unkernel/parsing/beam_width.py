@@ -1,4 +1,4 @@
-"""The widths of beams: how many answers a search follows at once. Needs numpy alone."""
+"""Beam widths: the number of answers that a search follows at once. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_beam(beam: Any) -> None:
 
 
 def read_beam(name: str, settings: Mapping[str, Any]) -> int:
-    """The width in the settings of a file; those of earlier versions have none, and decide one by one."""
+    """Return the width in the settings of a file; files of earlier versions have none and are greedy."""
     if "beam" not in settings:
         return 1
     beam: int = container.read_setting(name, settings, "beam", int, lambda width: 1 <= width <= WIDEST_BEAM)

@@ -6,9 +6,9 @@ from typing import Any, Self
 
 
 class ClusterParameter:
-    """Of an estimator with the parameter `clusters`: files have them as a part of what was learned.
+    """Mixin for estimators with the parameter `clusters`, which models store themselves.
 
-    So a file does not depend on where they came from, and an estimator that is loaded has them again.
+    A file does not depend on where its clusters came from, and a loaded estimator has them again.
     """
 
     def _export_parameters(self) -> dict[str, Any]:

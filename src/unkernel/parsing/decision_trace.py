@@ -1,4 +1,4 @@
-"""The decisions that parsers make on a text, one by one, each with the row of features it was made on."""
+"""The decisions that parsers make on a text, each with its row of features."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Row = NDArray[np.int32]
 def trace_trees(
     spec: ArcEagerSpec, engines: tuple[list[Any], list[Any]], bank: Treebank, beam: int
 ) -> Iterator[tuple[Decision, Row]]:
-    """Moves, and after those that make an arc its label; what leaves no choice is not among them."""
+    """Yield moves, each arc followed by its label; steps without a choice are left out."""
     decisions = spec.decisions(*engines, bank._text, beam=beam)
     found = {name: np.asarray(array) for name, array in decisions.items()}
     moves, arcs = spec.move_classes, spec.arc_classes
@@ -52,11 +52,11 @@ def _describe_tree_decision(one: dict[str, int], classes: list[int], forms: list
 def trace_bunsetsu(
     parsed: BunsetsuCorpus, offsets: NDArray[np.int64], columns: Row, part: str
 ) -> Iterator[tuple[Decision, Row]]:
-    """The decisions that led to the heads of parsed sentences, in the order of Sassano's algorithm."""
+    """Yield the decisions that led to the heads, in the order of Sassano's algorithm."""
     number = 0
     for place, sentence in enumerate(parsed):
         stack: list[int] = []
-        for candidate in range(1, len(sentence) - 1):  # what is left depends on the last, unasked
+        for candidate in range(1, len(sentence) - 1):  # the remaining ones depend on the last
             stack.append(candidate - 1)
             while stack:
                 depends = sentence.heads[stack[-1]] == candidate
@@ -78,7 +78,7 @@ def trace_chunks(
     columns: Row,
     part: str,
 ) -> Iterator[tuple[Decision, Row]]:
-    """The tag of every word that has one of the classes (others are -1), in the order of the text."""
+    """Yield the tag of every word in the order of the text, except words of class -1."""
     for number, (place, word, form) in enumerate(_enumerate_words(corpus)):
         if answers[number] >= 0:
             row = columns[offsets[number] : offsets[number + 1]]
@@ -94,14 +94,14 @@ def _enumerate_words(corpus: Sequence[Any]) -> Iterator[tuple[int, int, str]]:
 def trace_tags(
     tagged: Treebank, columns: Sequence[Any], found: Sequence[NDArray[np.int32]]
 ) -> Iterator[tuple[Decision, Row]]:
-    """What classifiers of a tagger decided, column by column.
+    """Yield the decisions of the classifiers of a tagger, column by column.
 
     Parameters
     ----------
     tagged : Treebank
-        With the tags that were found.
+        The sentences with the tags that were found.
     columns : sequence of LearnedColumn
-    found : sequence of ndarray
+    found : sequence of ndarray of int32, shape (n_words,)
         The classes of all words, column by column.
     """
     words = [

@@ -1,4 +1,4 @@
-"""Why a parser decided as it did: what spoke for the winner, and what for the runner-up."""
+"""Explain the decisions of parsers by the evidence for the winner and for the runner-up."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class ExplainedDecision:
     sentence : int
         Number of the sentence, counted from 0.
     kind : {"move", "label", "dependency", "tag"}
-        What was decided.
+        Kind of the decision.
     words : tuple of int
         The words (or bunsetsu) that it concerns, counted from 1: the top of the stack and the next word for a
         move; head and dependent for a label; modifier and candidate for a dependency; the word for a tag.
@@ -174,7 +174,7 @@ class ExplainedDecision:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was asked, and what the parser answered."""
+    """A question to a classifier, and the class that the parser chose."""
 
     sentence: int
     kind: str
@@ -194,9 +194,11 @@ def explain_decision(
     *,
     top: int | None,
 ) -> ExplainedDecision:
-    """A decision on this row of features."""
+    """Explain a decision on a row of features."""
     if not classifier.exact:
-        raise ValueError("a pruned parser decides approximately, and what it decides by does not add up")
+        raise ValueError(
+            "a pruned parser decides approximately: its contributions do not add up to its scores"
+        )
     found = compute_binary_contributions(classifier.model, np.asarray(row, np.int64))
     values, intercept = _to_class_columns(found.values), _to_class_columns(found.intercept[None, :])[0]
     scores = intercept + values.sum(axis=0)
@@ -236,9 +238,9 @@ def heavy_conjunctions(
     feature_name: Callable[[int], str],
     top: int,
 ) -> list[HeavyConjunction]:
-    """The conjunctions with the largest weights in a classifier's tables.
+    """Return the conjunctions with the largest weights in a classifier's tables.
 
-    Those of rare features that an engine did not expand are not among them.
+    Conjunctions of rare features that an engine did not expand are left out.
     """
     if classifier._tables.layout != CONJUNCTIONS:
         classifier = expand_model(classifier.model)
@@ -261,7 +263,7 @@ def heavy_conjunctions(
 
 
 def expand_model(model: Any) -> CompiledClassifier:
-    """A classifier of a model of support vectors whose conjunctions have weights."""
+    """Compile a model of support vectors into weights of conjunctions."""
     from unkernel.engines.compilation import compile
 
     made = compile(model, "expanded", measure=False)
@@ -270,12 +272,12 @@ def expand_model(model: Any) -> CompiledClassifier:
 
 
 def _to_class_columns(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One column per class; a model of two classes has one score, that of the second."""
+    """Return one column per class; a model of two classes has only the score of the second."""
     return np.hstack([-values, values]) if values.shape[1] == 1 else values
 
 
 def _rank_classes(scores: NDArray[np.float64], decision: Decision) -> tuple[int, int | None, list[int]]:
-    """The winner, the runner-up, and those that would have won if they had been possible."""
+    """Return the winner, the runner-up, and the classes with higher scores that were not possible."""
     chosen, possible = decision.chosen, decision.possible
     others = [place for place in np.argsort(-scores, kind="stable").tolist() if place != chosen]
     barred = [place for place in others if scores[place] > scores[chosen]]
@@ -287,7 +289,7 @@ def _rank_classes(scores: NDArray[np.float64], decision: Decision) -> tuple[int,
 
 
 def _sort_by_difference(pair: NDArray[np.float64]) -> list[int]:
-    """Where anything was added, the largest differences first."""
+    """Return the places of all nonzero contributions, largest differences first."""
     sizes = np.abs(pair[:, 0] - pair[:, 1])
     order = np.lexsort((np.arange(len(pair)), -np.abs(pair).max(axis=1, initial=0.0), -sizes))
     found: list[int] = order[pair[order].any(axis=1)].tolist()

@@ -1,7 +1,6 @@
-"""What features are called: templates with the values that they have, such as ``stack.xpos=NN``.
+"""Names of features: templates with their values, such as ``stack.xpos=NN``.
 
-Features are numbers in the core, and what they stand for is in the tables that files hold: names are read off
-those, when somebody wants to see them.
+Features are numbers in the core. Their names are looked up in the tables of the model when they are needed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-_ABSENT = "(none)"  # the value of a word that is not there
+_ABSENT = "(none)"  # the value of a missing word
 _STRINGS = (
     *("form", "word", "lemma", "upos", "xpos", "feats"),
     *(f"prefix{letters}" for letters in range(1, 5)),
@@ -23,7 +22,7 @@ _STRINGS = (
 )
 _CHILDREN = ("0", "1", "2", "3+")
 _DISTANCES = ("1", "2", "3", "4", "5-6", "7-9", "10-14", "15+")
-_DIRECTIONS = ("right", "left")  # where the dependent is
+_DIRECTIONS = ("right", "left")  # from the head to the dependent
 
 
 def _strip_lines(text: str) -> list[str]:
@@ -32,7 +31,7 @@ def _strip_lines(text: str) -> list[str]:
 
 
 class ArcFeatureNames:
-    """Of one section of an arc-eager parser's templates.
+    """Names of the features of one section of an arc-eager parser's templates.
 
     Parameters
     ----------
@@ -40,9 +39,9 @@ class ArcFeatureNames:
     templates : str
         Their text.
     stored : mapping
-        What the frame stores.
+        The stored tables of the specification.
     labels : sequence of str
-        All relations, those of lifted arcs included.
+        All relations, including those of lifted arcs.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class ArcFeatureNames:
         self._values |= {"distance": _DISTANCES, "direction": _DIRECTIONS}
 
     def __call__(self, column: int) -> str:
-        """The name of a column, such as ``stack.xpos=NN + input.xpos=IN``."""
+        """Return the name of a column, such as ``stack.xpos=NN + input.xpos=IN``."""
         key = int(self._keys[column])
         places = self._templates[bisect_right(self._begins, column) - 1]
         named = []
@@ -83,16 +82,16 @@ def _select_section(section: str, templates: str) -> list[str]:
 
 
 class ChunkFeatureNames:
-    """Of a chunker's features.
+    """Names of the features of a chunker or tagger.
 
     Parameters
     ----------
     templates : str
         Their text.
     arrays : mapping
-        What the features store.
+        The stored arrays of the features.
     count : int
-        How many there are.
+        Number of features.
     tags : sequence of str
         The classes, which are the values of ``tag``.
     """
@@ -123,7 +122,7 @@ class ChunkFeatureNames:
             self._number_of[ids[known]] = known
 
     def __call__(self, column: int) -> str:
-        """The name of a column, such as ``word[-1]=the + tag[-1]=B-NP``."""
+        """Return the name of a column, such as ``word[-1]=the + tag[-1]=B-NP``."""
         template, number = int(self._template_of[column]), int(self._number_of[column])
         places = self._templates[template]
         codes = []

@@ -1,4 +1,4 @@
-"""Texts as users hand them over."""
+"""Checks of texts that users pass."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def check_is_no_sentence(source: Any) -> None:
-    """Fail with a remedy if a sentence is given where the name of a file is expected."""
+    """Raise ValueError if a sentence is given where the name of a file is expected."""
     if not isinstance(source, str) or not any(character.isspace() for character in source.strip()):
         return
     if os.path.exists(source) or any(character in source for character in "*?["):  # noqa: PTH110

@@ -1,4 +1,4 @@
-"""What all estimators of this room share: what they have learned, and its files."""
+"""Base class of all estimators of this room: fitting, answering and files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Model = TypeVar("Model", bound=SavedModel)
 
 
 class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[misc]
-    """Fits a :class:`SavedModel`, which it keeps as ``model_``, and answers with it.
+    """Base class of estimators that fit a :class:`SavedModel`, ``model_``, and answer with it.
 
     Subclasses implement :meth:`_read_corpus` and :meth:`_learn`.
     """
@@ -32,7 +32,7 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
     n_jobs: int | None
     verbose: int
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
     def kind(self) -> str:
@@ -131,18 +131,18 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
 
     @classmethod
     def _new_unfitted(cls, model: Any) -> Self:
-        """An estimator with the parameters of a model; TypeError or ValueError if they are damaged."""
+        """Return an estimator with the parameters of a model; TypeError or ValueError if they are damaged."""
         return cls(**model.parameters)
 
     def _take(self, model: Any) -> None:
-        """Become fitted with a model from a file, which does not say how training went."""
+        """Adopt a model from a file, which has no record of its training."""
         self.model_ = model
         self.dev_result_: Any = None
 
     def _export_parameters(self) -> dict[str, Any]:
-        """The parameters as JSON values, without those that concern only this run."""
+        """Return the parameters as JSON values, without those that concern only this run."""
         stored = parameters_to_json(self)
-        stored.setdefault("random_state", None)  # a generator, whose state is not stored
+        stored.setdefault("random_state", None)  # the state of a generator is not stored
         return stored
 
     # --- Training -------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
         self._check_parameters()
         corpus = self._read_corpus(source)
         dev_corpus = None if dev is None else self._read_corpus(dev)
-        self.__dict__.pop("model_", None)  # a training that is stopped leaves no model, not the former one
+        self.__dict__.pop("model_", None)  # an interrupted training leaves no model
         self.model_ = self._learn(corpus, dev_corpus, report)
         self._measure(dev_corpus, report)
         return self
@@ -207,15 +207,15 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
         thread_count(self.n_jobs)
 
     def _read_corpus(self, source: Source) -> Any:
-        """Sentences to learn from or to measure on; ValueError if there are none."""
+        """Read sentences to learn from or to measure on; ValueError if there are none."""
         raise NotImplementedError
 
     def _learn(self, corpus: Any, dev: Any, report: Reporter) -> Any:
-        """The model; `dev`, if it is not None, chooses what is best."""
+        """Return a trained model; `dev`, if it is not None, selects the best epoch."""
         raise NotImplementedError
 
     def _measure(self, corpus: Any, report: Reporter) -> None:
-        """Set ``dev_result_`` to what is reached on other sentences; None where there are none."""
+        """Set ``dev_result_`` to the result on development sentences; None if there are none."""
         self.dev_result_ = None if corpus is None else self.evaluate(corpus)
         if corpus is not None:
             report(f"on {corpus.name}: {self.dev_result_}")

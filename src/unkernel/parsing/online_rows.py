@@ -1,4 +1,4 @@
-"""Online training of a classifier on rows that are known beforehand."""
+"""Online training of a classifier on fixed rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class LabelledRows:
 
     Attributes
     ----------
-    offsets : ndarray of int64
+    offsets : ndarray of int64, shape (n_rows + 1,)
     columns : ndarray of int32
         Row r has the columns from ``offsets[r]`` to ``offsets[r + 1]``, ascending.
-    answers : ndarray of int32
+    answers : ndarray of int32, shape (n_rows,)
     """
 
     offsets: NDArray[np.int64]
@@ -38,7 +38,7 @@ class LabelledRows:
 def index_known_features(
     features: NDArray[np.uint64], answers: NDArray[np.int32], known: NDArray[np.uint64]
 ) -> LabelledRows:
-    """Rows of those features that are among the known, which ascend: their places there."""
+    """Return rows with the places of features in `known`, which ascends; others are left out."""
     places = np.searchsorted(known, features)
     found = np.zeros(features.shape, bool)
     if len(known):
@@ -63,7 +63,7 @@ class RowLearner:
     def learn(
         self, name: str, rows: LabelledRows, dev: LabelledRows | None, *, classes: int, columns: int
     ) -> CompiledClassifier:
-        """The mean of all runs: of each the epoch that is best on the rows `dev`, or the last."""
+        """Average all runs; each keeps its best epoch on the rows `dev`, or its last."""
         runs = [
             self._run(f"{name}, run {number}", rows, dev, classes, seed)
             for number, seed in enumerate(self.seeds, 1)

@@ -1,4 +1,4 @@
-"""Classifiers from the weights that online learners have averaged."""
+"""Classifiers with the averaged weights of online learners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Weights = dict[str, NDArray[Any]]
 def average_runs(
     runs: Sequence[Weights], *, degree: int, classes: NDArray[Any], columns: int, learner: str
 ) -> CompiledClassifier:
-    """The classifier that has the mean of the weights of some runs.
+    """Return a classifier with the mean of the weights of some runs.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ def average_runs(
         Keys and weights of each run.
     degree : int
     classes : ndarray
-        What it chooses among, ascending.
+        The classes, ascending.
     columns : int
         The number of features.
     learner : str
-        Which estimator has learnt it.
+        Name of the estimator.
     """
     part = mean_weights(list(runs), degree=degree, classes=len(classes))
     keys = np.asarray(part["keys"])

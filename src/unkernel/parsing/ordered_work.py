@@ -1,4 +1,4 @@
-"""Work in several threads whose results come in the order of the tasks."""
+"""Run tasks in several threads, and return their results in order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import TypeVar
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
-_TASKS_AHEAD_PER_THREAD = 2  # tasks per thread that are taken before their results are wanted
+_TASKS_AHEAD_PER_THREAD = 2
 
 
 def map_in_order(
     work: Callable[[_Task], _Result], tasks: Iterable[_Task], threads: int
 ) -> Generator[_Result]:
-    """The results of all tasks; only a few are in memory at a time.
+    """Yield the results of all tasks in order; only a few are in memory at a time.
+
+    A task that is None is no work: pending results are yielded before the next task is taken.
 
     >>> list(map_in_order(lambda number: number * number, range(4), threads=2))
     [0, 1, 4, 9]

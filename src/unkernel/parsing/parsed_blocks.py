@@ -1,4 +1,4 @@
-"""What streams of sentences give: some of them at a time, with answers."""
+"""Blocks of parsed sentences."""
 
 from __future__ import annotations
 

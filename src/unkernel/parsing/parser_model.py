@@ -1,4 +1,4 @@
-"""What all fitted parsers and chunkers share: answering and explaining. Needs numpy alone."""
+"""Base class of fitted parsers, taggers and chunkers. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ParserModel(SavedModel):
 
     @abstractmethod
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
-        """The decisions on a text, each with the row of features it was made on."""
+        """Yield the decisions on a text, each with its row of features."""
 
     @abstractmethod
     def tag_faults(self, corpus: Any) -> list[TagFault]:
@@ -91,7 +91,7 @@ class ParserModel(SavedModel):
 
     @abstractmethod
     def _annotate(self, corpus: Any, n_jobs: int | None) -> bytes:
-        """The text of a corpus with the answers in it."""
+        """Return the text of a corpus with the answers filled in."""
 
     def check_tags(self, corpus: Any) -> None:
         """Raise an error if a corpus lacks tags that the model needs, and warn if many are unknown.

@@ -1,4 +1,4 @@
-"""What all fitted models of this room share: their files. Needs numpy alone."""
+"""Base classes of all fitted models of this room: their files. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 Arrays = dict[str, NDArray[Any]]
 _PARAMETERS = "parameters"
 _RENAMED = {"minimum": "min_count", "minimum_updates": "min_updates"}  # parameters in older files
-_OF_ONE_RUN = ("n_jobs",)  # parameters in older files that say nothing about what was learned
+_RUN_PARAMETERS = ("n_jobs",)  # parameters in older files that do not affect the model
 
 
 class SavedFile(ABC):
-    """What has a ``.uk`` file.
+    """An object that is saved as a ``.uk`` file.
 
     Attributes
     ----------
     kind : str
         The kind of its files.
     noun : str
-        What messages call it.
+        Its name in messages.
     """
 
     kind: ClassVar[str]
@@ -114,12 +114,12 @@ class SavedFile(ABC):
         with file_memory_limit.limit_file(path, limit):
             kind, arrays, settings = container.read(path)
             if kind != cls.kind:
-                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, which is no {cls.noun}")
+                raise FormatError(name, 0, 0, f"a file of kind {kind!r}, not a {cls.noun}")
             return cls.from_container(name, arrays, settings)
 
 
 class SavedModel(HtmlRepr, SavedFile):
-    """What was learned, with classifiers that decide: its file. Immutable, safe to use from many threads.
+    """A fitted model with classifiers. Immutable, safe to use from many threads.
 
     Subclasses implement :meth:`_store` and :meth:`_restore`.
 
@@ -182,14 +182,14 @@ class SavedModel(HtmlRepr, SavedFile):
 
     @abstractmethod
     def _store(self) -> tuple[Arrays, dict[str, Any]]:
-        """The arrays and settings of a file, without the parameters."""
+        """Return the arrays and settings of a file, without the parameters."""
 
     @classmethod
     @abstractmethod
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        """Check the content of the file `name` and make a model of it; ValueError if it is not sound."""
+        """Make a model from the content of the file `name`; ValueError if it is damaged."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(parts={len(self.parts_)}, features={self.n_features_})"
@@ -207,7 +207,7 @@ class SavedModel(HtmlRepr, SavedFile):
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
         parameters = container.read_setting(name, settings, _PARAMETERS, dict, lambda _: True)
         current = {
-            _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _OF_ONE_RUN
+            _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _RUN_PARAMETERS
         }
         try:
             model = cls._restore(name, arrays, settings, current)
@@ -227,7 +227,7 @@ class SavedModel(HtmlRepr, SavedFile):
             If a classifier has more columns than there are features.
         """
         for name, part in self.parts_.items():
-            if part.n_features_in_ > max(self.n_features_, 1):  # a classifier has one column at least
+            if part.n_features_in_ > max(self.n_features_, 1):  # a classifier has at least one column
                 raise ValueError(
                     f"its classifier {name!r} has {part.n_features_in_} columns, and there are "
                     f"{self.n_features_} features"

@@ -1,16 +1,16 @@
-"""Figures that the results of all parsers share."""
+"""Figures that all results share."""
 
 from __future__ import annotations
 
 
 def check_not_empty(name: str, count: int) -> None:
-    """Raise ``ValueError`` if a corpus has nothing to measure on."""
+    """Raise ``ValueError`` if a corpus has no sentences."""
     if not count:
         raise ValueError(f"{name}: there are no sentences")
 
 
 def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float:
-    """A share in percent; `of_none` if the whole is empty.
+    """Return a share in percent; `of_none` if the whole is empty.
 
     >>> percentage(3, 4)
     75.0
@@ -19,5 +19,5 @@ def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float
 
 
 def per_second(count: int, seconds: float) -> float:
-    """A rate; NaN if the clock did not advance."""
+    """Return a rate; NaN if the clock did not advance."""
     return count / seconds if seconds > 0 else float("nan")

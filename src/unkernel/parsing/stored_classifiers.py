@@ -1,7 +1,7 @@
-"""Classifiers inside a parser's file: each keeps its arrays and settings under a name of its own.
+"""Classifiers inside a parser's file: each has its arrays and settings under its own name.
 
-Weights that are short, as those of online learners are, take 16 bits each, and zeros take none where there
-are many: nothing is lost, and a file takes a fraction of the room.
+Weights that fit, such as those of online learners, take 16 bits each; if there are many zeros, only the
+others are stored. This is lossless and makes files several times smaller.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _WEIGHTS = "weights"
 _PLACES, _VALUES, _COUNTS = "weights.places", "weights.values", "weights.counts"
 _UNIT = "weights.unit"
 _KEYS, _STEPS, _LONG_STEPS = "keys", "keys.steps", "keys.long_steps"
-_WIDEST = 1 << 16
-_LONG = np.uint64(0xFFFF)  # a step that stands among the long ones
+_MAX_WEIGHT_COLUMNS = 1 << 16
+_LONG_STEP = np.uint64(0xFFFF)  # marks a step that is stored among the long ones
 _FINEST_UNIT = 2.0**-10
 
 
 def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, dict[str, Any]]:
-    """The arrays of all classifiers, and the setting that says which there are.
+    """Return the arrays of all classifiers, and the setting that lists them.
 
     >>> store_classifiers({})
     ({}, {'parts': {}})
@@ -39,7 +39,7 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
     stored = {}
     for name, classifier in parts.items():
         kind, own, settings = classifier.to_container()
-        if classifier.chosen is not None:  # what a clock said of others is not kept: files would differ by it
+        if classifier.chosen is not None:  # without measured times, by which files would differ
             settings["candidates"] = [classifier.chosen.without_time().to_json()]
         arrays |= {_prefix(name) + key: array for key, array in _pack(own).items()}
         stored[name] = {"kind": kind, "settings": settings}
@@ -49,10 +49,10 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
 def restore_classifiers(
     file: str, arrays: Arrays, settings: Mapping[str, Any]
 ) -> dict[str, CompiledClassifier]:
-    """The classifiers that :func:`store_classifiers` put away; whatever is not sound is a ``FormatError``."""
+    """Return the classifiers that :func:`store_classifiers` stored; ``FormatError`` if they are damaged."""
     stored = settings.get(_PARTS)
     if not isinstance(stored, dict):
-        raise FormatError(file, 0, 0, "the parser's file does not say which classifiers it holds")
+        raise FormatError(file, 0, 0, "the parser's file does not list its classifiers")
     return {name: _restore_classifier(file, name, arrays, part) for name, part in stored.items()}
 
 
@@ -63,17 +63,17 @@ def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> Comp
     own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
     classifier = make_classifier(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
     if not isinstance(classifier, CompiledClassifier):
-        raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is one of trees")
+        raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is a tree classifier")
     return classifier
 
 
 def pack_strings(names: Sequence[str]) -> NDArray[np.uint8]:
-    """Strings, each ended by a line end, which none has inside."""
+    """Return strings as bytes; a line feed ends each, and none contains one."""
     return np.frombuffer("".join(f"{name}\n" for name in names).encode(), dtype=np.uint8)
 
 
 def unpack_strings(file: str, arrays: Arrays, key: str) -> list[str]:
-    """What :func:`pack_strings` put away."""
+    """Return the strings that :func:`pack_strings` packed."""
     packed = container.read_array(file, arrays, key, [np.dtype(np.uint8)], 1)
     return packed.tobytes().decode().split("\n")[:-1]
 
@@ -83,7 +83,7 @@ def _prefix(name: str) -> str:
 
 
 def _pack(arrays: Arrays) -> Arrays:
-    """Keys as their differences, and weights that are short as 16 bits, with or without their zeros."""
+    """Return keys as differences, and weights that fit as 16 bits, with or without their zeros."""
     short = _quantize(arrays.get(_WEIGHTS)) if _KEYS in arrays else None
     if short is None:
         return arrays
@@ -101,8 +101,8 @@ def _pack(arrays: Arrays) -> Arrays:
 
 
 def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] | None:
-    """The weights as multiples of a power of two that fit 16 bits, and that power; None of other weights."""
-    if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _WIDEST:
+    """Return the weights as 16-bit multiples of a power of two, and that power; None if they do not fit."""
+    if weights is None or weights.ndim != 2 or not 0 < weights.shape[1] < _MAX_WEIGHT_COLUMNS:
         return None
     unit = _FINEST_UNIT
     while np.abs(weights).max(initial=0.0) > unit * np.iinfo(np.int16).max:
@@ -113,7 +113,10 @@ def _quantize(weights: NDArray[Any] | None) -> tuple[NDArray[np.int16], float] |
 
 def _pack_keys(keys: NDArray[np.uint64]) -> Arrays:
     steps = np.diff(keys, prepend=np.uint64(0))
-    return {_STEPS: np.minimum(steps, _LONG).astype("<u2"), _LONG_STEPS: steps[steps >= _LONG].astype("<u8")}
+    return {
+        _STEPS: np.minimum(steps, _LONG_STEP).astype("<u2"),
+        _LONG_STEPS: steps[steps >= _LONG_STEP].astype("<u8"),
+    }
 
 
 def _unpack(file: str, arrays: Arrays) -> Arrays:
@@ -139,7 +142,7 @@ def _unpack(file: str, arrays: Arrays) -> Arrays:
 
 
 def _find_nonzero_places(file: str, arrays: Arrays, keys: int, values: int, scores: int) -> NDArray[np.int64]:
-    """Where the values stand among the weights of all keys."""
+    """Return the places of the values among the weights of all keys."""
     counts = container.read_array(file, arrays, _COUNTS, [np.dtype("<u2")], 1)
     places = container.read_array(file, arrays, _PLACES, [np.dtype("<u2")], 1)
     sound = len(counts) == keys and len(places) == values == counts.sum(dtype=np.int64)
@@ -153,11 +156,13 @@ def _unpack_keys(file: str, arrays: Arrays) -> NDArray[np.uint64]:
     short = container.read_array(file, arrays, _STEPS, [np.dtype("<u2")], 1)
     long = container.read_array(file, arrays, _LONG_STEPS, [np.dtype("<u8")], 1)
     steps = short.astype(np.uint64)
-    is_long = steps == _LONG
+    is_long = steps == _LONG_STEP
     if np.count_nonzero(is_long) != len(long):
         raise _damage_error(file)
     steps[is_long] = long
-    return np.cumsum(steps, dtype=np.uint64)  # of damaged ones, what overflows does not ascend
+    return np.cumsum(
+        steps, dtype=np.uint64
+    )  # if damaged steps overflow, keys do not ascend, which is checked later
 
 
 def _damage_error(file: str) -> FormatError:

@@ -1,8 +1,8 @@
-"""Streams: sentences are answered as they come, and memory does not grow with their number.
+"""Parse streams of any length, sentence by sentence, in bounded memory.
 
-A thread reads ahead. Whatever has come, up to a limit, is cut after its last whole sentence and answered at
-once, by as many threads as are wanted: blocks are large where input is fast, and a sentence that has been
-typed does not wait for the next one. Where blocks begin and end has no effect on the answers.
+A thread reads ahead. All input that has arrived, up to a limit, is cut after its last whole sentence and
+parsed by the requested number of threads. So blocks are large if input is fast, and a typed sentence does not
+wait for the next one. The answers do not depend on where blocks begin and end.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def parse_stream(
     Parameters
     ----------
     parser : fitted parser, tagger or chunker, or a model that ``unkernel.load`` returned
-        What analyses the sentences. A :class:`TextParser` and a :class:`Tokenizer` take raw text by
+        The parser. A :class:`TextParser` and a :class:`Tokenizer` take raw text by
         paragraphs: text between blank lines, or a megabyte without any.
     source : path or open file
         Plain or compressed. For a pipe, pass an unbuffered binary file, which does not wait for more than
@@ -72,7 +72,7 @@ def parse_stream(
         a FormatError. "skip" passes malformed sentences through and lists them; paragraphs of raw text that
         are not UTF-8 are left out.
     given : {"text", "tokens", "tags"}, default="text"
-        What a :class:`TextParser` gets: raw text, a treebank of words, or of words with tags.
+        Input of a :class:`TextParser`: raw text, a treebank of words, or of words with tags.
     n_jobs : int, default=None
         Number of threads; None means that of the parser. The result does not depend on it.
     block_bytes : int, default=1048576
@@ -111,7 +111,7 @@ def parse_stream(
     if isinstance(model, TextParserModel) and check_given(given) == "tags":
         model = model.parser
     if isinstance(model, TokenizerModel) or (isinstance(model, TextParserModel) and given == "text"):
-        size = min(block_bytes, _PIECE_BYTES)  # each is the task of one thread
+        size = min(block_bytes, _PIECE_BYTES)  # one thread parses each block
         pieces = _read_pieces(source, size, pauses=True)
         return parse_text_stream(model, pieces, name_of(source), skip=skip, threads=thread_count(jobs))
     assert isinstance(model, ParserModel | TextParserModel)
@@ -136,7 +136,7 @@ def _parse_blocks(
 
 
 def _cut_before_error(parsed: Parsed, first_line: int, style: _Style) -> Parsed:
-    """The sentences above the first bad one. Answers change no line ends, so that it is in the same line."""
+    """Return the sentences before the first bad one, whose line is the same in the answer."""
     end = 0
     for _ in range(parsed.skipped[0].line - first_line):
         end = parsed.data.index(b"\n", end) + 1
@@ -145,7 +145,7 @@ def _cut_before_error(parsed: Parsed, first_line: int, style: _Style) -> Parsed:
     return Parsed(data, len(corpus), style.count_words(corpus), [], parsed._read)
 
 
-# --- What differs between the parsers -----------------------------------------------------------------
+# --- Differences between the parsers -----------------------------------------------------------------
 
 
 class _Place(NamedTuple):
@@ -154,13 +154,13 @@ class _Place(NamedTuple):
 
 
 class _Style:
-    """How sentences are cut, read and written."""
+    """Cuts, reads and writes the sentences of one kind of parser."""
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[Any]:
         raise NotImplementedError
 
     def find_end(self, data: bytes) -> int:
-        """Where the last whole sentence ends."""
+        """Return the end of the last whole sentence."""
         raise NotImplementedError
 
     def count_words(self, corpus: Any) -> int:
@@ -198,7 +198,7 @@ class _Trees(_Style):
 
 class _Chunks(_Style):
     def __init__(self, columns: int) -> None:
-        self._columns = columns  # of the training text
+        self._columns = columns  # number of columns of the training text
 
     def read_corpora(self, pieces: Iterator[bytes], name: str) -> Iterator[ChunkCorpus]:
         return (
@@ -251,7 +251,7 @@ def _choose_style(model: Answering, format: TreebankFormat) -> _Style:
 
 
 class _ReadAhead:
-    """A thread that reads what comes, a few pieces ahead, until the file ends or nobody wants more."""
+    """A thread that reads a few pieces ahead, until the file ends or the reader stops."""
 
     def __init__(self, source: Source) -> None:
         self.pieces: queue.Queue[bytes | BaseException | None] = queue.Queue(_PIECES_AHEAD)
@@ -265,7 +265,7 @@ class _ReadAhead:
                 if not self._give(piece):
                     return
             self._give(None)
-        except BaseException as error:  # it belongs to whoever asked for the pieces
+        except BaseException as error:  # raised where the pieces are read
             self._give(error)
 
     def _give(self, piece: bytes | BaseException | None) -> bool:
@@ -276,7 +276,7 @@ class _ReadAhead:
         return False
 
     def take(self, size: int) -> tuple[bytes, bytes | BaseException | None]:
-        """What has come, about `size` bytes at most, once there is any; its last piece, or what ended it."""
+        """Wait for input; return about `size` bytes at most of it, and its last piece or the end."""
         held: list[bytes] = []
         last = self.pieces.get()
         while isinstance(last, bytes):
@@ -289,7 +289,7 @@ class _ReadAhead:
 
 
 def _read_pieces(source: Source, size: int, *, pauses: bool = False) -> Generator[bytes]:
-    """The bytes of a file as they come; with `pauses`, none at all before they have to be waited for."""
+    """Yield the bytes of a file as they arrive; with `pauses`, empty bytes before each wait."""
     ahead = _ReadAhead(source)
     try:
         last: bytes | BaseException | None = b""

@@ -1,4 +1,4 @@
-"""Checks that a text has the tags that a parser was trained with: without them, answers are arbitrary."""
+"""Checks that a text has the tags that a parser was trained with; otherwise answers are arbitrary."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from numpy.typing import NDArray
 from unkernel.errors import warn_caller
 
 MISSING = "_"
-MAX_UNKNOWN_SHARE = 0.1  # the share of unknown tags from which on there is a warning
-_EXAMPLES = 5
-_MANY_WORDS = 1000  # without tags, in the middle of a stream, that are no oversight any more
+MAX_UNKNOWN_SHARE = 0.1  # of tags; more cause a warning
+_MAX_EXAMPLES = 5
+_MAX_UNTAGGED_WORDS = 1000  # in a row, in the middle of a stream
 
 
 @dataclass(frozen=True)
 class TagFault:
-    """What is wrong with the tags of a text."""
+    """A fault of the tags of a text."""
 
     reason: str
-    fatal: bool  # no word has a tag, so that answers would be arbitrary
+    fatal: bool  # no word has a tag: answers would be arbitrary
 
 
 def find_tag_fault(
     column: str, codes: NDArray[Any], names: list[str], *, known: Iterable[str], advice: str
 ) -> TagFault | None:
-    """Whether no word has a tag in a column, or many tags were not in training.
+    """Return a fault if no word has a tag in a column, or many tags were not in training.
 
     Parameters
     ----------
     column : str
-        What messages call it.
+        Its name in messages.
     codes : ndarray of int
         The tag of each word, as a number in `names`.
     names : list of str
@@ -63,7 +63,7 @@ def find_tag_fault(
 
 
 def check_faults(text: str, faults: Iterable[TagFault]) -> None:
-    """Raise ValueError for what is fatal, and warn of the rest; `text` is what messages call the text."""
+    """Raise ValueError for fatal faults, and warn of others; `text` is its name in messages."""
     for fault in faults:
         if fault.fatal:
             raise ValueError(f"{text}: {fault.reason}")
@@ -73,23 +73,23 @@ def check_faults(text: str, faults: Iterable[TagFault]) -> None:
 class StreamCheck:
     """Checks the tags of a stream, block by block, and warns at most once.
 
-    A stream that begins without tags is refused, and one that lacks them from some line on. Where blocks are
-    short, as those of a pipe may be, a few words without tags are only a reason to warn.
+    A stream is refused if it has no tags at its beginning, or for many words after it. In the middle of a
+    stream, a short block without tags, as pipes produce them, only causes a warning.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._tagged = self._warned = False
-        self._without = 0  # words in a row, in blocks without tags
+        self._n_untagged = 0  # words in a row, in blocks without tags
 
     def __call__(self, faults: list[TagFault], line: int, words: int) -> None:
         """Check a block that begins in a line."""
         if not words:
             return
         fatal = [fault for fault in faults if fault.fatal]
-        self._without = self._without + words if fatal else 0
+        self._n_untagged = self._n_untagged + words if fatal else 0
         text = f"{self._text}, from line {line:,} on" if self._tagged else self._text
-        if fatal and (not self._tagged or self._without >= _MANY_WORDS):
+        if fatal and (not self._tagged or self._n_untagged >= _MAX_UNTAGGED_WORDS):
             check_faults(text, fatal)
         if faults and not self._warned:
             warn_caller(f"{text}: {faults[0].reason}", UserWarning)
@@ -98,6 +98,6 @@ class StreamCheck:
 
 
 def format_examples(tags: list[str]) -> str:
-    """Some tags, for messages."""
-    more = ", ..." if len(tags) > _EXAMPLES else ""
-    return ", ".join(map(repr, tags[:_EXAMPLES])) + more
+    """Return some tags for messages."""
+    more = ", ..." if len(tags) > _MAX_EXAMPLES else ""
+    return ", ".join(map(repr, tags[:_MAX_EXAMPLES])) + more

@@ -1,4 +1,4 @@
-"""Reading files of feature templates."""
+"""Read files of feature templates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from unkernel.errors import FormatError
 
 
 def read_templates(templates: str | os.PathLike[str], known: Mapping[str, str]) -> tuple[str, str]:
-    """The text of templates and their name in messages: a set that comes with unkernel, or a file."""
+    """Return the text of templates and their name in messages, from unkernel or from a file."""
     if isinstance(templates, str) and templates in known:
         file = resources.files(__package__).joinpath("templates", known[templates])
         return file.read_text("utf-8"), f"templates {templates!r}"

@@ -15,7 +15,7 @@ class Step:
     Attributes
     ----------
     words : str
-        What was done; empty within a step.
+        Description of the step; empty within a step.
     share : float or None, default=None
         Share of all steps that are done, if their number is known.
     progress : Progress or None, default=None

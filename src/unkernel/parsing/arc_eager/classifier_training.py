@@ -1,4 +1,4 @@
-"""Training of the classifiers of a dependency parser: online, or from the rows of the right decisions."""
+"""Train the classifiers of a dependency parser: online, or on rows of correct decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]
 _GOLD_EPOCHS = 2  # before the online learner follows its own mistakes
-_GREEDY_SHARE = 0.5  # of the epochs, before the online learner searches with a beam
+_GREEDY_EPOCH_SHARE = 0.5  # before the online learner searches with a beam
 _SAMPLE_ROWS = 4096
 
 
@@ -32,7 +32,7 @@ class OnlineLearner:
     Attributes
     ----------
     epochs_seen : list of dict
-        What each epoch of each run saw.
+        Statistics of each epoch of each run.
     best_epochs : list of int
         The epoch of each run whose weights were kept.
     """
@@ -51,7 +51,7 @@ class OnlineLearner:
     best_epochs: list[int] = field(default_factory=list)
 
     def learn(self, seeds: Sequence[int]) -> tuple[Classifiers, Classifiers]:
-        """The classifiers of moves and of labels, from one run per seed."""
+        """Return the classifiers of moves and of labels, averaged over one run per seed."""
         runs = [self._run(number, int(seed)) for number, seed in enumerate(seeds, 1)]
         spec = self.spec
         moves = self._average_runs([moves for moves, _ in runs], spec.move_classes, spec.move_columns)
@@ -60,11 +60,11 @@ class OnlineLearner:
 
     @property
     def _greedy_epochs(self) -> int:
-        """How many epochs come before those with a beam."""
-        return int(self.epochs * _GREEDY_SHARE)
+        """Number of epochs before those with a beam."""
+        return int(self.epochs * _GREEDY_EPOCH_SHARE)
 
     def _run(self, run: int, seed: int) -> tuple[list[Weights], list[Weights]]:
-        """The weights of moves and of labels, part by part, after the best epoch or the last."""
+        """Return the weights of moves and of labels per part, after the best epoch or the last."""
         trainer = OnlineTrainer(
             self.spec,
             self.bank._text,
@@ -139,7 +139,7 @@ class RowLearner:
     report: Reporter
 
     def learn(self, bank: Treebank) -> tuple[Classifiers, Classifiers]:
-        """The classifiers of moves and of labels."""
+        """Train the classifiers of moves and of labels."""
         moves, arcs = self.spec.rows(bank._text)
         return (
             self._train_parts(moves, self.spec.move_classes, self.spec.move_columns),
@@ -162,7 +162,7 @@ class RowLearner:
     def _train_part(self, X: Any, y: NDArray[Any], classes: list[int]) -> CompiledClassifier | None:
         if len(classes) < 2:
             return None
-        missing = np.setdiff1d(classes, y)  # a label may be in the trees and yet on no row
+        missing = np.setdiff1d(classes, y)  # a label may be in the trees but on no row
         if len(missing):
             X = sparse.vstack([X, sparse.csr_matrix((len(missing), X.shape[1]))], format="csr")
             y = np.concatenate([y, missing])

@@ -32,7 +32,7 @@ from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.training_progress import Reporter
 
-# With clusters of words there are more.
+# Added to the templates if there are clusters of words.
 _CLUSTER_TEMPLATES = """
 [beside moves]
 stack.cluster
@@ -235,7 +235,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
     def _train_classifiers(
         self, spec: ArcEagerSpec, bank: Treebank, dev: Treebank | None, report: Reporter
     ) -> tuple[Classifiers, Classifiers]:
-        """The classifiers of moves and of labels."""
+        """Train the classifiers of moves and of labels."""
         if self.learner != "online":
             verbose = max(0, int(self.verbose) - 2)
             rows = RowLearner(
@@ -267,7 +267,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         super()._take(model)
         self.epochs_, self.best_epochs_ = [], []
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
     def labels_(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What a fitted dependency parser has learned. Needs numpy alone."""
+"""Fitted dependency parsers. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 TreebankSource = Source | Treebank
 SPLITS = ("labels", "both", "none")
 _STRINGS = "strings."
-_WITHOUT_CLUSTERS = 15  # kinds of strings in files of earlier versions, which have no clusters
+_KINDS_WITHOUT_CLUSTERS = 15  # kinds of strings in files of earlier versions
 _CLUSTERS = "clusters."
-_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # with their numbers among the strings of the vocabulary
+_TAG_COLUMNS = {"upos": 3, "xpos": 4}  # and their places in the vocabulary
 _TAG_ADVICE = (
     "give tagged CoNLL-U, or lists of words with their universal parts of speech as tags and, if the "
     "treebank has its own, those as xpos"
@@ -67,7 +67,7 @@ def new_spec(
     min_count: int = 1,
     clusters: WordClusters | None = None,
 ) -> ArcEagerSpec:
-    """A specification that has its templates, and nothing that is learned."""
+    """Return a specification with templates that has not learned anything yet."""
     if split not in SPLITS:
         raise ValueError(f"split must be one of {SPLITS}, got {split!r}")
     return ArcEagerSpec(
@@ -231,7 +231,7 @@ class ArcEagerModel(ParserModel):
     def evaluate(self, source: TreebankSource, *, n_jobs: int | None = None) -> TreeResult:
         bank = read_gold_trees(source)
         self.check_tags(bank)
-        self._engines()  # built on first use, which is not part of the time of parsing
+        self._engines()  # build them before the clock starts
         start = time.process_time()
         answers, seconds = self._find_trees(bank, n_jobs), time.process_time() - start
         return score_trees(bank, bank._with_trees(*answers, self.labels_), seconds)
@@ -253,7 +253,7 @@ class ArcEagerModel(ParserModel):
         return bool(xpos - upos)
 
     def _drop_untrained_xpos(self, bank: Treebank) -> Treebank:
-        """The sentences without tags of a kind that the training text did not have."""
+        """Return the sentences without xpos tags if the training text had none."""
         if self._reads_xpos or set(bank.symbols("xpos")[1]) <= {MISSING}:
             return bank
         blank = (COLUMNS.index("xpos"), np.zeros(bank.n_words, np.int32), [MISSING])
@@ -273,7 +273,7 @@ class ArcEagerModel(ParserModel):
         return list(map(engine, self.move_classifiers_)), list(map(engine, self.label_classifiers_))
 
     def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
-        """The text with trees; unlike the result of ``parse``, it is not read again."""
+        """Return the text with trees; unlike the result of ``parse``, it is not read again."""
         return bytes(bank._text.write_trees(*self._find_trees(bank, n_jobs), self.labels_))
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
@@ -329,12 +329,12 @@ def _build_spec_table(name: str, arrays: Arrays, settings: Mapping[str, Any]) ->
     table |= {key: np.ascontiguousarray(arrays[key]) for key in _ARRAYS if key in arrays}
     count = sum(key.startswith(_STRINGS) for key in arrays)
     strings = [unpack_strings(name, arrays, f"{_STRINGS}{number}") for number in range(count)]
-    table["strings"] = [*strings, []] if count == _WITHOUT_CLUSTERS else strings
+    table["strings"] = [*strings, []] if count == _KINDS_WITHOUT_CLUSTERS else strings
     return table
 
 
 def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
-    """The treebank's own tag of each word; its universal tag where it has none, as in training."""
+    """Return the treebank's own tag of each word, or its universal tag if it has none, as in training."""
     own, names = bank.symbols("xpos")
     universal, others = bank.symbols("upos")
     missing = np.array([name == MISSING for name in names])[own]
@@ -344,7 +344,7 @@ def _fill_in_tags(bank: Treebank) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
-    """The sentences of a file, a treebank or lists of words."""
+    """Return a treebank as it is, or read it from a file or lists of words."""
     if isinstance(source, list | tuple):
         return Treebank.from_words(source, tags, xpos=xpos)
     if tags is not None or xpos is not None:
@@ -354,21 +354,21 @@ def as_treebank(source: Any, tags: Any = None, xpos: Any = None) -> Treebank:
 
 
 def read_nonempty(source: Any) -> Treebank:
-    """A treebank to train or measure on; ValueError if it is empty."""
+    """Read a treebank to train or measure on; ValueError if it is empty."""
     bank = as_treebank(source)
     check_not_empty(bank.name, bank.n_words)
     return bank
 
 
 def read_gold_trees(source: Any) -> Treebank:
-    """A treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
+    """Read a treebank to train or measure on; ValueError if it is empty or a sentence has no tree."""
     bank = read_nonempty(source)
     bank.check_trees()
     return bank
 
 
 def read_comparable_trees(source: Any) -> Treebank:
-    """A treebank to measure on, with trees or without any; ValueError if only some sentences have trees."""
+    """Read a treebank to measure on; ValueError if only some of its sentences have trees."""
     bank = read_nonempty(source)
     if (bank.heads >= 0).any():
         bank.check_trees()

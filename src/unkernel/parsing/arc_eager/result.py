@@ -1,4 +1,4 @@
-"""How good parsed trees are."""
+"""Accuracy of parsed trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimator of Japanese dependency parsers: which bunsetsu depends on which."""
+"""The estimator of Japanese dependency parsers."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from unkernel.parsing.delegation import delegate
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
-_SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # the best on newspaper text; 4: a guess
+_SVM_C = {1: 0.1, 2: 2.5e-3, 3: 6e-5, 4: 3e-6}  # tuned on newspaper text; degree 4 is a guess
 _LOGISTIC_C = {1: 1.0, 2: 1.0, 3: 1.0}
 _MOST_SAMPLE_ROWS = 20_000
 
 
 def default_cost(learner: str, degree: int) -> float:
-    """The C that a learner has by default; ValueError if it does not have the degree."""
+    """Return the default C of a learner; ValueError if it does not support the degree."""
     usual = _LOGISTIC_C if learner == "logistic" else _SVM_C
     if degree not in usual:
         raise ValueError(f"learner='logistic' has degrees up to 3, got {degree}")
@@ -237,10 +237,10 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         return model(compile(trained, self.engine, **options, measure=self.trie_nodes is None))
 
     def _export_parameters(self) -> dict[str, Any]:
-        """Without the sentences of the trie: the classifier has what they amount to."""
+        """Leave out the sentences of the trie, which is part of the classifier."""
         return super()._export_parameters() | {"trie": None, "trie_nodes": None}
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
     def classifier_(self) -> CompiledClassifier:
@@ -284,5 +284,5 @@ def _build_matrix(decisions: DecisionRows, features: int) -> tuple[Any, NDArray[
 
 
 def _collect_rows(model: BunsetsuModel, source: BunsetsuSource) -> Any:
-    """The rows that the parser meets in these sentences, which follow from the heads that it finds."""
+    """Return the rows that the parser scores in these sentences; they depend on the heads that it finds."""
     return _build_matrix(model.decision_rows(model.parse(source)), model.n_features_)[0]

@@ -1,4 +1,4 @@
-"""What a fitted bunsetsu parser has learned. Needs numpy alone."""
+"""Fitted bunsetsu parsers. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class BunsetsuModel(ParserModel):
 
 
 def read_nonempty(source: BunsetsuSource) -> BunsetsuCorpus:
-    """A corpus to measure on; ValueError if it is empty."""
+    """Read a corpus to measure on; ValueError if it is empty."""
     corpus = as_corpus(source)
     check_not_empty(corpus.name, corpus.n_bunsetsu)
     return corpus

@@ -1,4 +1,4 @@
-"""How good parsed dependencies of bunsetsu are."""
+"""Accuracy of dependencies between bunsetsu."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class BunsetsuResult:
 
 
 def score_heads(corpus: BunsetsuCorpus, heads: NDArray[np.int32], seconds: float) -> BunsetsuResult:
-    """Compare heads with those of the corpus; the last bunsetsu of a sentence is no dependency."""
+    """Compare heads with those of the corpus; the last bunsetsu of a sentence does not count."""
     first = corpus.first_bunsetsu
     begins = first[:-1][np.diff(first) > 0]  # of sentences that are not empty
     right = np.asarray(heads == corpus.heads)

@@ -1,1 +1,1 @@
-"""Chunking: tags for words, one after another."""
+"""Chunking: tag words one after another."""

@@ -39,7 +39,7 @@ _TEMPLATES = {"default": "chunk.txt", "words": "chunk_words.txt", "yamcha": "yam
 
 
 def default_gamma(features: SequenceFeatures) -> float:
-    """What is accurate on CoNLL-2000, and without parts of speech on names, too."""
+    """Return a value that is accurate on CoNLL-2000 or, without parts of speech, on names."""
     return 0.05 if features.known(0) is None else 0.1
 
 
@@ -203,7 +203,7 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
     def _train_classifier(
         self, corpus: ChunkCorpus, features: SequenceFeatures, answers: NDArray[np.int32], report: Reporter
     ) -> CompiledClassifier:
-        """Number the features, and train what decides a word's class."""
+        """Number the features, and train the classifier of tags."""
         offsets, columns = features.learn(
             corpus._text, answers, backward=self.direction == "backward", min_count=int(self.min_count)
         )
@@ -225,12 +225,12 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         gamma = default_gamma(features) if self.gamma is None else float(self.gamma)
         others: dict[str, Any] = {"gamma": gamma, "verbose": max(0, int(self.verbose) - 1)}
         if self.learner == "svm" and self.degree > 1:
-            # Most conjunctions of words occur once: one weight for each of them and for every tag would take
-            # many times the memory of support vectors, and no less time.
+            # Most conjunctions of words occur once. A weight for each of them and each tag would take many
+            # times the memory of support vectors, and as much time.
             others["storage"] = "split"
         return self._new_row_learner(**others)
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
     def classes_(self) -> NDArray[np.str_]:

@@ -1,4 +1,4 @@
-"""What a fitted chunker has learned. Needs numpy alone."""
+"""Fitted chunkers. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _POS_COLUMN = 1
 FEATURE_SOURCES: dict[str, Any] = {"word_column": 0, "columns": [("pos", _POS_COLUMN)]}
 _POS_ADVICE = "give the part of speech of each word in its second column, or lists of words with tags"
 _TAG = re.compile("O|[BIES](-.*)?")
-# Features of fewer support vectors stay with the support vectors: their conjunctions, with one weight per
-# tag, would be most of the tables. A smaller number makes the tables larger and not faster, a larger one
+# Features of fewer support vectors are summed over support vectors: their conjunctions, with one weight per
+# tag, would fill most of the tables. A smaller number makes the tables larger but not faster, a larger one
 # makes them slower.
-_RARE = 32
-_WHILE_BUILT = 2  # tables take so many times their memory while they are put together
+_MIN_SUPPORT_VECTORS = 32
+_PEAK_MEMORY_FACTOR = 2  # memory while tables are built, relative to their size
 
 
 def compile_unmeasured(
@@ -62,7 +62,7 @@ def compile_unmeasured(
     """Compile a model without measuring, so that the same model always gives the same tables."""
     if engine == "auto":
         engine = "split" if isinstance(model, KernelModel) and model.kernel.degree > 1 else "expanded"
-    made = compile(model, engine=engine, rare=_RARE, memory=memory, n_jobs=n_jobs)
+    made = compile(model, engine=engine, rare=_MIN_SUPPORT_VECTORS, memory=memory, n_jobs=n_jobs)
     assert isinstance(made, CompiledClassifier)
     return made
 
@@ -196,7 +196,7 @@ class ChunkModel(ParserModel):
     def evaluate(self, source: ChunkSource, *, n_jobs: int | None = None) -> ChunkResult:
         corpus = read_nonempty(source)
         self.check_tags(corpus)
-        _ = self.classifier_._engine  # built on first use, which is not part of the time of answering
+        _ = self.classifier_._engine  # build it before the clock starts
         start = time.process_time()
         found = self.tags(corpus, n_jobs)
         return score_tags(corpus, found, self.types, time.process_time() - start)
@@ -239,7 +239,7 @@ class ChunkModel(ParserModel):
         return np.asarray(found)
 
     def _annotate(self, corpus: ChunkCorpus, n_jobs: int | None) -> bytes:
-        """The text with tags; unlike the result of ``parse``, it is not read again."""
+        """Return the text with tags; unlike the result of ``parse``, it is not read again."""
         return corpus._write_tags(self.tags(corpus, n_jobs), self.tag_names)
 
     def _trace_decisions(self, source: Any, tags: Any) -> Iterator[tuple[Decision, NDArray[np.int32]]]:
@@ -257,7 +257,7 @@ class ChunkModel(ParserModel):
     def _read_untagged(
         self, source: ChunkSource | Sequence[Sequence[str]], pos: Sequence[Sequence[str]] | None
     ) -> ChunkCorpus:
-        """A text to answer for."""
+        """Read a text to tag."""
         if isinstance(source, list | tuple):
             return ChunkCorpus.from_words(source, *([] if pos is None else [pos]))
         if pos is not None:
@@ -270,10 +270,7 @@ class ChunkModel(ParserModel):
     # --- Files ----------------------------------------------------------------------------------------
 
     def _store(self) -> tuple[Arrays, dict[str, Any]]:
-        """The content of its file.
-
-        It has the model of the classifier alone: tables are many times larger, and quickly made.
-        """
+        """Store the model of the classifier without its tables, which are large and quick to compile."""
         arrays, settings = model_part(self.classifier_.model)
         arrays |= {_FEATURES + name: np.asarray(array) for name, array in self.features.arrays().items()}
         arrays["classes"] = self.classes
@@ -323,12 +320,12 @@ class ChunkModel(ParserModel):
 
 
 def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
-    """Compile the model of a file, in the memory that the file may take."""
+    """Compile the model of a file within the memory limit of loading."""
     allowed = file_memory_limit.current_allowance()
     if allowed is None:
         return compile_unmeasured(model, engine)
     try:
-        made = compile_unmeasured(model, engine, memory=max(int(allowed.left) // _WHILE_BUILT, 1))
+        made = compile_unmeasured(model, engine, memory=max(int(allowed.left) // _PEAK_MEMORY_FACTOR, 1))
     except MemoryError as error:
         raise allowed.refusal("the tables of its classifier would take more memory", np.inf) from error
     file_memory_limit.claim(made.nbytes, "the tables of its classifier")
@@ -362,19 +359,19 @@ def check_pos(features: SequenceFeatures, corpus: ChunkCorpus, advice: str = "")
 
 
 def read_tagged(source: ChunkSource) -> ChunkCorpus:
-    """A text whose last column has tags."""
+    """Read a text whose last column has tags."""
     return source if isinstance(source, ChunkCorpus) else read_chunks(source, tagged=True)
 
 
 def read_nonempty(source: ChunkSource) -> ChunkCorpus:
-    """A text to measure on; ValueError if it is empty."""
+    """Read a text to measure on; ValueError if it is empty."""
     corpus = read_tagged(source)
     check_not_empty(corpus.name, corpus.n_words)
     return corpus
 
 
 def mark_tag_column(text: ColumnText, columns: int) -> ChunkCorpus:
-    """A corpus to answer for: if it has `columns` columns, the last one has tags, to be replaced."""
+    """Return a corpus to tag: if it has `columns` columns, the tags in the last one are replaced."""
     if text.columns > columns:
         raise ValueError(
             f"{text.file} has {text.columns} columns, and the training text had {columns}; a text has one "

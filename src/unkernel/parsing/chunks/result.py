@@ -1,4 +1,4 @@
-"""How good chunks are, by the rules of the shared task of CoNLL-2000."""
+"""Accuracy of chunks, by the rules of the CoNLL-2000 shared task."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def compare_chunks(right: ChunkCorpus, found: ChunkCorpus) -> ChunkResult:
 
 
 def read_tags(corpus: ChunkCorpus, types: list[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """The tags of a corpus as IOB2, and their types, of which some may be known."""
+    """Return the tags of a corpus as IOB2 and all their types, beginning with the known `types`."""
     if not len(corpus):
         return np.empty(0, np.int32), types
     if not corpus.tagged:

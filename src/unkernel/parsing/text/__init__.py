@@ -1,1 +1,1 @@
-"""Plain text: from characters to words, tags and trees."""
+"""Parse raw text: from characters to words, tags and trees."""

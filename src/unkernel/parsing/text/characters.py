@@ -1,4 +1,4 @@
-"""The kinds of all characters, as a tokenizer stores them: a table of Unicode that is part of its file."""
+"""The kinds of all characters: a table of Unicode that is part of a tokenizer's file."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLANK, LINE_END = 0, 1  # the second is of runs of blanks, and of no character
+BLANK, LINE_END = 0, 1  # runs of blanks may be line ends, single characters are not
 _OTHER, _UPPER, _LOWER, _LETTER, _DIGIT, _MARK = range(6)  # shapes
 _SHAPES = {"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "Lm": _LETTER, "Lo": _LETTER}
 _SHAPES |= {"Nd": _DIGIT, "Mn": _MARK, "Mc": _MARK, "Me": _MARK}
-_APART = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts of letters with kinds of their own
-_MOST_KINDS = 256
-_OFTEN = 10  # punctuation that occurs so often has a kind of its own
-_PAGE = 256
+_OWN_KINDS = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "THAI")  # scripts of letters with kinds of their own
+_MAX_KINDS = 256
+_MIN_COUNT = 10  # of punctuation with a kind of its own
+_PAGE_SIZE = 256
 
 
 def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
-    """The kinds of all characters, with those apart that this text has often."""
+    """Return the kinds of all characters; frequent punctuation of this text has kinds of its own."""
     names, kinds = _general_kinds()
     kinds = kinds.copy()
     shapes = [_OTHER, _OTHER, *(_shape(name) for name in names)]
-    often = [c for c, times in Counter(text).most_common() if times >= _OFTEN]
+    often = [c for c, times in Counter(text).most_common() if times >= _MIN_COUNT]
     for character in often:
-        if len(shapes) < _MOST_KINDS and kinds[ord(character)] != BLANK and not _makes_words(character):
+        if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not _makes_words(character):
             kinds[ord(character)] = len(shapes)
             shapes.append(_OTHER)
-    pages, numbers = np.unique(kinds.reshape(-1, _PAGE), axis=0, return_inverse=True)
+    pages, numbers = np.unique(kinds.reshape(-1, _PAGE_SIZE), axis=0, return_inverse=True)
     return {
         "pages": numbers.reshape(-1).astype(np.uint16),
         "kinds": pages.reshape(-1),
@@ -49,13 +49,13 @@ def _makes_words(character: str) -> bool:
 
 
 def is_blank(character: str) -> bool:
-    """Blanks as Python has them, and NUL, which a column cannot hold."""
+    """Return whether this is white space, or NUL, which a column cannot contain."""
     return character.isspace() or character == "\0"
 
 
 @cache
 def _general_kinds() -> tuple[list[str], NDArray[np.uint8]]:
-    """The names of kinds, from number 2 on, and the kind of each code point."""
+    """Return the names of kinds, from number 2 on, and the kind of each code point."""
     names: dict[str, int] = {}
     kinds = np.zeros(sys.maxunicode + 1, np.uint8)
     for code in range(sys.maxunicode + 1):
@@ -70,12 +70,12 @@ def _kind_name(character: str) -> str:
     if category != "Lo":
         return category
     script = unicodedata.name(character, "").split(" ")[0].split("-")[0]
-    return f"Lo {script}" if script in _APART else category
+    return f"Lo {script}" if script in _OWN_KINDS else category
 
 
 @cache
 def _cases() -> NDArray[np.uint32]:
-    """Pairs: a character, and the same in lower case."""
+    """Return pairs of a character and its lower case, one after another."""
     pairs = [(code, ord(chr(code).lower())) for code in range(128, sys.maxunicode + 1) if _has_lower(code)]
     return np.array(pairs, np.uint32).reshape(-1)
 
@@ -86,7 +86,7 @@ def _has_lower(code: int) -> bool:
 
 
 def lower(text: str, cases: NDArray[np.uint32]) -> str:
-    """The text in lower case, character by character, as the table `cases` has it."""
+    """Return the text in lower case, character by character, by the table `cases`."""
     if text.isascii():
         return text.lower()
     own = dict(zip(cases[::2].tolist(), cases[1::2].tolist(), strict=True))

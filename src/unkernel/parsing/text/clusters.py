@@ -1,4 +1,4 @@
-"""Clusters of words, learnt from text without tags. Needs numpy alone."""
+"""Clusters of words, learned from text without tags. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from unkernel.parsing.saved_model import Arrays, SavedFile
 from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import pack_strings, unpack_strings
 
-Lexicon = tuple[list[str], list[str]]  # words, and what is known of each
+Lexicon = tuple[list[str], list[str]]  # words and their values
 Text = Source | Treebank | Iterable[str | Iterable[str]]
 _PLAIN = str.maketrans(
     string.ascii_uppercase + string.digits, string.ascii_lowercase + "0" * len(string.digits)
 )
-_END, _RARE = 0, 1  # what belongs to no cluster: the end of a sentence, a rare word
-_SNIFFED_BYTES = 1 << 12  # of a file, to tell a model from text
-_FEW_MOVES = 0.002  # training ends when fewer words move
+_END, _RARE = 0, 1  # tokens without a cluster: the end of a sentence, a rare word
+_SNIFFED_BYTES = 1 << 12  # to distinguish a model from text
+_MIN_MOVED_SHARE = 0.002  # training ends when fewer words move
 
 
 def plain_form(word: str) -> str:
-    """The word in lower case (ASCII only), with 0 for every digit: what lexicons of words know it by.
+    """Return the key of a word in lexicons: in lower case (ASCII only), with 0 for every digit.
 
     >>> plain_form("May-1984")
     'may-0000'
@@ -86,15 +86,15 @@ class WordClusters(SavedFile):
 
     def __post_init__(self) -> None:
         if len(self.words) != len(self.clusters) or len(set(self.words)) != len(self.words):
-            raise ValueError("there must be one cluster per word, and no word twice")
+            raise ValueError("there must be one cluster per word, and every word must be unique")
         if len(self.clusters) and self.clusters.min() < 0:
-            raise ValueError("the number of a cluster is below 0")
+            raise ValueError("the number of a cluster is negative")
 
     def __len__(self) -> int:
         return len(self.words)
 
     def __getitem__(self, word: str) -> int | None:
-        """The cluster of a word; None if it has none."""
+        """Return the cluster of a word; None if it has none."""
         place = self._places.get(plain_form(word))
         return None if place is None else int(self.clusters[place])
 
@@ -146,7 +146,7 @@ class WordClusters(SavedFile):
             moved = learner.run_epoch()
             if on_progress is not None:
                 on_progress(f"epoch {epoch}: {moved:,} of {len(words):,} words moved")
-            if moved <= _FEW_MOVES * len(words):
+            if moved <= _MIN_MOVED_SHARE * len(words):
                 break
         return cls(words, np.asarray(learner.clusters()))
 
@@ -203,7 +203,7 @@ def get_clusters(
     bank: Treebank,
     on_progress: Callable[[str], None] | None = None,
 ) -> WordClusters | None:
-    """What a tagger was given: clusters, a file of them, or text to learn them from, with its treebank."""
+    """Return clusters as they are, load them, or learn them from a text and the treebank."""
     if given is None or isinstance(given, WordClusters):
         return given
     if _is_model(given):
@@ -212,14 +212,14 @@ def get_clusters(
 
 
 def _is_model(path: str | os.PathLike[str]) -> bool:
-    """By its name or, whatever that is, by its content."""
+    """Return whether this is a model file, by its name or its content."""
     with Path(path).open("rb") as file:
         return Path(path).suffix == ".uk" or container.begins_as_model(file.read(_SNIFFED_BYTES))
 
 
 @dataclass(frozen=True)
 class _Words:
-    """A text: the numbers of all words, what they stand for, and where sentences begin."""
+    """A text: the number of each word, the words by number, and where sentences begin."""
 
     numbers: NDArray[np.int32]
     names: list[str]
@@ -255,7 +255,7 @@ def _read_file(file: Source) -> _Words:
 
 
 def _count_words(texts: list[_Words], min_count: int) -> tuple[NDArray[np.int32], list[str]]:
-    """All texts as numbers of words, with ends of sentences; and the words, frequent ones first."""
+    """Return all texts as numbers of words, with sentence ends, and the words, most frequent first."""
     known: dict[str, int] = {}
     codes = [
         np.array([known.setdefault(plain_form(name), len(known)) for name in text.names], np.int64)[

@@ -1,4 +1,4 @@
-"""Parsed text: a treebank that gives its text back, and that other libraries can take."""
+"""Parsed texts, which can be converted for other libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain text of a treebank, with the places where its tokens and sentences end."""
+"""The plain text of a treebank, with the ends of its tokens and sentences."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from unkernel.data.text.conll_sentence import Sentence
 from unkernel.errors import warn_caller
 from unkernel.parsing.text.characters import is_blank
 
-TOKEN, SENTENCE = 1, 2  # what ends
+TOKEN, SENTENCE = 1, 2  # kinds of ends
 _PARAGRAPH = ("newpar", "newdoc")
 _LINE_WIDTH = 80
-_SENTENCES_ALIKE = 20  # in one layout, in paragraphs that are longer
+_MAX_LAYOUT_SENTENCES = 20  # in one layout; longer paragraphs change it
 
 
 class GoldToken(NamedTuple):
-    """A token: its form, whether a blank follows, and its words, if there are several."""
+    """A token: its form, whether a blank follows, and its words if there are several."""
 
     form: str
     blank_follows: bool
@@ -45,10 +45,10 @@ class GoldText:
     Attributes
     ----------
     text : bytes
-    ends : ndarray of int64
-        Where each token ends, in bytes.
-    boundaries : ndarray of uint8
-        What ends there.
+    ends : ndarray of int64, shape (n_tokens,)
+        The end of each token, in bytes.
+    boundaries : ndarray of uint8, shape (n_tokens,)
+        ``TOKEN`` or ``SENTENCE``.
     words : list of tuple of str
         The words of each token; empty for a token that is one word.
     """
@@ -60,9 +60,9 @@ class GoldText:
 
 
 def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
-    """The sentences of a treebank with their tokens; blanks as ``# text`` or else ``SpaceAfter`` say.
+    """Read the sentences of a treebank with their tokens, and blanks from ``# text`` or ``SpaceAfter``.
 
-    Where ``# text`` is not the text of the tokens, these count, and there is a ``UserWarning``.
+    A ``# text`` that contradicts its tokens is ignored with a ``UserWarning``.
     """
     found, contradicted = [], []
     for sentence in bank:
@@ -80,7 +80,7 @@ def read_gold_sentences(bank: Treebank) -> list[GoldSentence]:
 
 
 def check_tells_blanks(bank: Treebank, sentences: Sequence[GoldSentence]) -> None:
-    """A ``UserWarning`` if a treebank has punctuation, and nothing says whether blanks stand before it."""
+    """Warn if a treebank has punctuation but no information about blanks before it."""
     tokens = [token for sentence in sentences for token in sentence.tokens]
     if not all(token.blank_follows for token in tokens) or any(_read_comments(one)[1] for one in bank):
         return
@@ -97,7 +97,7 @@ def _is_punctuation(form: str) -> bool:
 
 
 def _read_comments(sentence: Sentence) -> tuple[bool, str]:
-    """Whether a paragraph begins, and the text; empty if no comment has it."""
+    """Return whether a paragraph begins, and the text; empty if no comment has it."""
     begins, text = False, ""
     for comment in sentence.comments:
         key, _, value = comment.partition("=")
@@ -110,14 +110,14 @@ def _warn_of_contradictions(name: str, contradicted: list[Sentence]) -> None:
     first = contradicted[0]
     more = f", and {len(contradicted) - 1:,} more like it" if len(contradicted) > 1 else ""
     warn_caller(
-        f"{name}:{first.line}: '# text = {first.text[:40]}' is not the text of the words of its sentence"
-        f"{more}: the words count, with blanks as SpaceAfter=No says",
+        f"{name}:{first.line}: '# text = {first.text[:40]}' contradicts the words of its sentence"
+        f"{more}: it is ignored, and blanks follow SpaceAfter=No",
         UserWarning,
     )
 
 
 def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
-    """The tokens of a sentence as its lines have them."""
+    """Read the tokens of a sentence from its lines."""
     tokens: list[GoldToken] = []
     until = 0  # the last word of the multiword token that is being read
     for line in str(sentence).split("\n"):
@@ -137,7 +137,7 @@ def read_gold_tokens(sentence: Sentence) -> list[GoldToken]:
 
 
 def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
-    """Blanks as the text has them; None if the tokens are not those of the text."""
+    """Return the tokens with the blanks of the text; None if the text has other tokens."""
     found, at = [], 0
     for token in tokens:
         if not text.startswith(token.form, at):
@@ -153,16 +153,16 @@ def _align(tokens: list[GoldToken], text: str) -> list[GoldToken] | None:
 
 
 def _clean(tokens: Iterable[GoldToken]) -> list[GoldToken]:
-    """Without blanks at the ends of forms, and without forms that are blanks alone."""
+    """Strip blanks from forms, and drop forms that consist of blanks."""
     stripped = (token._replace(form=token.form.strip()) for token in tokens)
     return [token for token in stripped if token.form]
 
 
 def build_gold_text(sentences: Sequence[GoldSentence], *, layouts: Sequence[int] = (0,)) -> GoldText:
-    """The text of sentences, with a blank between them, and a blank line before a paragraph.
+    """Join sentences into a text, with a blank between them and a blank line before a paragraph.
 
-    `layouts` are those of paragraphs, or of parts of long ones, in turn: 0 has no line ends, 1 has one after
-    each sentence, 2 has lines of at most some width.
+    Paragraphs, or parts of long ones, have `layouts` in turn: 0 has no line ends, 1 has one after each
+    sentence, 2 breaks lines of more than some width.
     """
     pieces: list[str] = []
     ends, boundaries, words = [], [], []
@@ -193,7 +193,7 @@ def _lay_out(
     turn = since = 0
     for number, sentence in enumerate(sentences):
         since += 1
-        if sentence.begins_paragraph or since > _SENTENCES_ALIKE:
+        if sentence.begins_paragraph or since > _MAX_LAYOUT_SENTENCES:
             turn, since = turn + 1, 0
         following = sentences[number + 1 : number + 2]
         is_last = not following or following[0].begins_paragraph
@@ -201,7 +201,7 @@ def _lay_out(
 
 
 def plain_text(bank: Treebank) -> str:
-    r"""The text of a treebank, with a blank line before each paragraph, and else a blank between sentences.
+    r"""Return the text of a treebank, with a blank line before each paragraph.
 
     >>> bank = Treebank.from_words([["Dogs", "bark"], ["They", "bark"]])
     >>> plain_text(bank)

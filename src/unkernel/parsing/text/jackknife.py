@@ -1,4 +1,4 @@
-"""Tags as a parser will see them: a treebank tagged by taggers that have not seen its sentences."""
+"""Jackknifing: tag a treebank by taggers that were trained without its sentences."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from unkernel.parsing.text.tagger import Tagger
 from unkernel.parsing.text.tagger_model import find_tagged_columns
 from unkernel.parsing.training_progress import Reporter
 
-_EPOCHS = 4  # at most: half of the usual passes cost some tenths of a point
+_MAX_EPOCHS = 4  # half of the default costs a few tenths of a point
 
 
 def jackknife_tags(
     bank: Treebank, tagger: Tagger, columns: Sequence[str], *, folds: int, report: Reporter
 ) -> Treebank:
-    """The treebank in `folds` parts, each tagged by a tagger that learnt from the others.
+    """Divide a treebank into `folds` parts, and tag each by a tagger that was trained on the others.
 
-    A parser that learns from right tags trusts them too much: those of new text have mistakes. Parts are of
-    neighbouring sentences, as a text has words that others do not have. Only `columns` are tagged. A treebank
-    of fewer than two sentences stays as it is.
+    A parser that learns from gold tags trusts tags too much, because predicted tags contain errors. Parts
+    consist of neighbouring sentences, which share words. Only `columns` are tagged. A treebank of fewer than
+    two sentences is returned as it is.
     """
     ends = np.linspace(0, len(bank), min(folds, len(bank)) + 1).astype(int)
     if len(ends) < 3:
@@ -38,10 +38,10 @@ def jackknife_tags(
 
 
 def _tag_fold(own: Treebank, others: Treebank, tagger: Tagger, columns: Sequence[str]) -> Treebank:
-    """Some sentences with tags learnt from others; as they are where these have none."""
+    """Tag some sentences by a tagger trained on others; return them as they are if those have no tags."""
     found = [name for name in find_tagged_columns(others) if name in columns]
     if not found:
         return own
     learner: Tagger = clone(tagger)
-    learner.set_params(columns=found, epochs=min(int(tagger.epochs), _EPOCHS), verbose=0)
+    learner.set_params(columns=found, epochs=min(int(tagger.epochs), _MAX_EPOCHS), verbose=0)
     return learner.fit(others).tag(own)

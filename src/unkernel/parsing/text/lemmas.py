@@ -1,8 +1,8 @@
-"""Dictionary forms as edits of words: what a lemmatizer chooses among.
+"""Lemmas as edits of words, the classes of a lemmatizer.
 
 An edit takes the word as it is, in lower case or with a capital first letter, cuts letters off both ends and
 adds others: ``running`` becomes ``run`` by cutting four letters off its end. One edit serves many words, also
-ones that training has not seen.
+ones that did not occur in training.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WHOLE = "="
 
 @lru_cache(maxsize=1 << 16)
 def find_edit(form: str, lemma: str) -> str:
-    """The edit that makes a dictionary form of a word; the shortest of its kind.
+    """Return the shortest edit that turns a word into its lemma.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def _find_edit_with_case(case: str, form: str, lemma: str) -> str | None:
 
 @lru_cache(maxsize=1 << 16)
 def apply_edit(edit: str, form: str) -> str:
-    """Apply an edit; a word that is too short for it stays as it is.
+    """Apply an edit; a word that is too short for it stays unchanged.
 
     Examples
     --------

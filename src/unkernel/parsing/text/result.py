@@ -1,10 +1,9 @@
-"""How well text was split, tagged and parsed: the measures of the CoNLL 2018 shared task.
+"""Accuracy of splitting, tagging and parsing: the measures of the CoNLL 2018 shared task.
 
-Words of the answer stand beside those of the treebank if they are the same characters of the text; words of
-multiword tokens, whose characters are not in the text, if a longest common sequence of their forms has both.
-What is measured of a word, its tag or its head, is right if that holds for the two words that stand beside
-each other. F1 is the harmonic mean of the shares of right words among those of the answer and among those of
-the treebank.
+Words of the answer are aligned with those of the treebank if they cover the same characters. Words of
+multiword tokens, whose characters are not in the text, are aligned if a longest common subsequence of their
+forms contains both. A tag or a head is correct if it is that of the aligned word. F1 is the harmonic mean of
+the shares of correct words among those of the answer and among those of the treebank.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from unkernel.parsing.arc_eager.model import TreebankSource, as_treebank
 from unkernel.parsing.score_figures import check_not_empty, per_second, percentage
 from unkernel.parsing.text.tagger_model import find_tagged_columns
 
-# The features that are the same in all languages (Universal Dependencies, version 2); others do not count.
+# The features of Universal Dependencies, version 2; features of single languages do not count.
 _UNIVERSAL_FEATURES = {
     "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case",
     "Definite", "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person",
@@ -36,7 +35,7 @@ ALL_MEASURES = (*SPLITTING, "upos", "xpos", "ufeats", "all_tags", "lemmas", "uas
 
 
 def list_measures(columns: Sequence[str], *, trees: bool = True) -> tuple[str, ...]:
-    """The measures of these columns of tags, and of trees.
+    """Return the measures of these columns of tags, and of trees.
 
     >>> list_measures(["upos", "lemma"])
     ('tokens', 'sentences', 'words', 'upos', 'lemmas', 'uas', 'las')
@@ -50,7 +49,7 @@ def list_measures(columns: Sequence[str], *, trees: bool = True) -> tuple[str, .
 
 
 def _find_measures(bank: Treebank) -> tuple[str, ...]:
-    """The measures that a treebank has the right answers of."""
+    """Return the measures that a treebank has the correct answers for."""
     return list_measures(find_tagged_columns(bank), trees=bool((bank.heads >= 0).any()))
 
 
@@ -133,7 +132,7 @@ class TextResult:
     measured : tuple of str, default=all
         Names of the scores that are meaningful: those that were predicted and are in the treebank.
     answer : Treebank or None, default=None
-        What was compared with the treebank.
+        The annotation that was compared with the treebank.
 
     See Also
     --------
@@ -222,7 +221,7 @@ Span = tuple[int, int]
 
 @dataclass(eq=False)
 class _Word:
-    """A word, and its place among all characters that are not blanks."""
+    """A word, and its place among all characters except blanks."""
 
     span: Span
     in_multiword: bool
@@ -240,7 +239,7 @@ class _Word:
 
 @dataclass
 class _Text:
-    """What is compared of a treebank."""
+    """The content of a treebank that is compared."""
 
     characters: str = ""
     tokens: list[Span] = field(default_factory=list)
@@ -320,19 +319,20 @@ def compare_text(
 
 @dataclass(frozen=True, eq=False)
 class ComparedTrees:
-    """Trees of the same text, which may be split in different ways, word by word of the right ones.
+    """Trees of the same text, which may be split in different ways, compared word by word.
 
     Attributes
     ----------
-    relations : ndarray of str
-        The right relation of each word, without what follows its colon.
-    found_relations : ndarray of str
-        That of the word beside it in the answer; ``NO_WORD`` where there is none.
+    relations : ndarray of str, shape (n_words,)
+        The correct relation of each word, without its subtype.
+    found_relations : ndarray of str, shape (n_words,)
+        The relation of the aligned word of the answer; ``NO_WORD`` if there is none.
     given_relations : ndarray of str
-        Those of all words of the answer.
-    right_heads : ndarray of bool
-    lengths : ndarray of int
-        From each word to its right head; 0 for roots.
+        The relations of all words of the answer.
+    right_heads : ndarray of bool, shape (n_words,)
+        Whether the head is correct.
+    lengths : ndarray of int, shape (n_words,)
+        Distance from each word to its correct head; 0 for roots.
     """
 
     relations: NDArray[Any]
@@ -360,7 +360,7 @@ def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
 
 
 class _Comparison:
-    """Two texts, and the words that stand beside each other; a ValueError if it is not the same text."""
+    """Two annotations of a text, with aligned words; ValueError if the texts differ."""
 
     def __init__(self, gold: _Text, found: _Text) -> None:
         _check_same_text(gold, found)
@@ -369,12 +369,12 @@ class _Comparison:
         self._ours = {id(theirs): ours for ours, theirs in self.beside}
 
     def score(self, is_right: Callable[[_Word, _Word], bool]) -> Score:
-        """How many words are right."""
+        """Count the correct words."""
         count = sum(is_right(ours, theirs) for ours, theirs in self.beside)
         return Score(len(self.gold.words), len(self.found.words), count)
 
     def same_head(self, ours: _Word, theirs: _Word) -> bool:
-        """Whether the heads of two words stand beside each other, too."""
+        """Return whether the heads of two words are aligned, too."""
         if theirs.head is None or ours.head is None:
             return theirs.head is ours.head
         return self._ours.get(id(theirs.head)) is ours.head
@@ -383,7 +383,7 @@ class _Comparison:
 def _read_treebank(bank: Treebank) -> _Text:
     text, pieces, place = _Text(), [], 0
     for sentence in bank:
-        begin, words, until = place, [], 0  # the last word of the multiword token that is being read
+        begin, words, until = place, [], 0  # the last word of the current multiword token
         heads = sentence.heads
         for line in str(sentence).split("\n"):
             columns = line.split("\t")
@@ -431,11 +431,11 @@ def _universal_features(word: _Word) -> list[str]:
     return sorted(one for one in word.columns[5].split("|") if one.partition("=")[0] in _UNIVERSAL_FEATURES)
 
 
-# --- Words beside each other ------------------------------------------------------------------------------
+# --- Aligned words ----------------------------------------------------------------------------------------
 
 
 def _align_words(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
-    """Pairs of words, of the treebank and of the answer."""
+    """Yield pairs of aligned words, of the treebank and of the answer."""
     i = j = 0
     while i < len(gold) and j < len(found):
         if gold[i].in_multiword or found[j].in_multiword:
@@ -453,14 +453,14 @@ def _align_words(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word,
 
 
 def _begin_of_region(gold: list[_Word], i: int, found: list[_Word], j: int) -> tuple[int, int]:
-    """Leave out a word that begins before the multiword token that the other text has."""
+    """Skip a word that begins before the multiword token of the other text."""
     if gold[i].in_multiword:
         return i, j + (not found[j].in_multiword and found[j].span[0] < gold[i].span[0])
     return i + (gold[i].span[0] < found[j].span[0]), j
 
 
 def _end_of_region(gold: list[_Word], i: int, found: list[_Word], j: int) -> tuple[int, int]:
-    """The words that overlap with a multiword token, and with all such tokens that these overlap with."""
+    """Return the end of the words that overlap with a multiword token, and with tokens that overlap these."""
     end = max(
         (words[k].span[1] for words, k in ((gold, i), (found, j)) if _is_in_multiword(words, k)), default=0
     )
@@ -481,7 +481,7 @@ def _is_in_multiword(words: list[_Word], place: int) -> bool:
 
 
 def _common_sequence(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
-    """A longest sequence of forms that both have."""
+    """Yield the pairs of a longest common subsequence of forms."""
     lengths = [[0] * (len(found) + 1) for _ in range(len(gold) + 1)]
     for i in reversed(range(len(gold))):
         for j in reversed(range(len(found))):

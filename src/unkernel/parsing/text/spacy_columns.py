@@ -1,4 +1,4 @@
-"""The columns of a ``spacy.tokens.Doc`` whose text is that of the sentences, to the last blank."""
+"""Convert sentences to the columns of a ``spacy.tokens.Doc`` with exactly the same text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from unkernel.data.text.conll_sentence import Sentence
 from unkernel.parsing.text.gold_text import TextToken, text_tokens
 
-_ROOT = "ROOT"  # as spaCy calls it
+_ROOT = "ROOT"  # spaCy's name
 
 
 @dataclass
@@ -44,8 +44,8 @@ def spacy_columns(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
 
 def _add_sentence(sentence: Sentence, entries: list[_Entry]) -> None:
     rows = _Rows(sentence)
-    place_of: dict[int, int] = {}  # of each word, among the entries
-    made: list[tuple[_Entry, int]] = []  # entries of words, and the word that has the head of each
+    place_of: dict[int, int] = {}  # the entry of each word
+    made: list[tuple[_Entry, int]] = []  # entries, each with the word that has its head
     for token in text_tokens(sentence):
         if token.before:
             entries.append(_Entry.of_blanks(token.before, len(entries) + 1))
@@ -64,7 +64,7 @@ def _add_sentence(sentence: Sentence, entries: list[_Entry]) -> None:
 
 
 class _Rows:
-    """The words of a sentence, with what is known of each."""
+    """The words of a sentence with their annotation."""
 
     def __init__(self, sentence: Sentence) -> None:
         self._forms = sentence.forms
@@ -78,13 +78,13 @@ class _Rows:
         }
 
     def parts_of(self, token: TextToken) -> list[range]:
-        """The words of a token: each for itself if they are its parts, else all of them together."""
+        """Return the words of a token one by one if they are its parts, otherwise all together."""
         if "".join(self._forms[word] for word in token.words) != token.form:
             return [token.words]
         return [range(word, word + 1) for word in token.words]
 
     def entry(self, form: str, words: range) -> tuple[_Entry, int]:
-        """An entry for words, and the word that has its head: the topmost, so that heads make no circle."""
+        """Return an entry for words, and the topmost of them, whose head it has, to avoid cycles."""
         top = min(words, key=self._depth)
         values: dict[str, Any] = {name: column[top] for name, column in self._tags.items()}
         if len(words) > 1:
@@ -108,7 +108,7 @@ class _Rows:
 
 
 def _merge_features(features: list[str]) -> str:
-    """Features of several words: each name once, with the values of all."""
+    """Merge the features of several words: each name once, with the values of all."""
     values: dict[str, set[str]] = {}
     for feature in "|".join(features).split("|"):
         name, _, several = feature.partition("=")

@@ -1,8 +1,8 @@
-"""Which tokens are several words, and of which: learnt from a treebank.
+"""Rules that split multiword tokens into words, learned from a treebank.
 
-A rule makes each word of some characters of the token, counted from its begin or its end, and of others that
-are given. Tokens that training saw have rules of their own; endings (``n't``, ``'s``) have rules for others,
-where these were right for nine tokens of ten or more.
+A rule makes each word from some characters of the token, counted from its beginning or its end, and from
+fixed characters. Tokens that occurred in training have rules of their own. Other tokens are split by their
+endings (``n't``, ``'s``), whose rules were correct for at least nine tokens of ten.
 """
 
 from __future__ import annotations
@@ -11,26 +11,26 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-Word = tuple[int, int, str, str]  # begin, end, what follows, the same in capitals
+Word = tuple[int, int, str, str]  # begin, end, added characters, the same in capitals
 Rule = tuple[Word, ...]
 WHOLE = -1  # no rule
 LONGEST_TOKEN = 64
-_LONGEST_CONTEXT = 2  # characters before what is split off
-_LONGEST_ENDING = 12
-_FEWEST = 2  # different tokens that an ending is learnt from
-_SURE = 0.9  # share of these that its rule is right for
-_RARELY = 0.03  # a share of splits, or of tokens that stay whole, that is left to chance
+_MAX_CONTEXT = 2  # characters before the part that is split off
+_MAX_ENDING = 12
+_MIN_TOKENS = 2  # different tokens that an ending is learned from
+_MIN_CORRECT_SHARE = 0.9  # of these tokens, for its rule
+_MAX_EXCEPTION_SHARE = 0.03  # of splits, or of whole tokens, that are ignored
 
 
 @dataclass(frozen=True)
 class Splits:
-    """What was learnt.
+    """The learned rules.
 
     Attributes
     ----------
     rules : list of Rule
     tokens : dict of int
-        Tokens in lower case: twice the number of their rule, or of ``WHOLE``, and 1 more if the words around
+        Tokens in lower case: twice the number of their rule, or of ``WHOLE``, plus 1 if the words around them
         decide.
     endings : dict of int
         Endings in lower case, and their rules.
@@ -48,7 +48,7 @@ class Splits:
 def learn_splits(
     tokens: Iterable[tuple[str, Sequence[str]]], lower: Callable[[str], str] = str.lower
 ) -> Splits:
-    """Learn from tokens and their words, none for those that are one word."""
+    """Learn from tokens and their words; a token that is one word has none."""
     seen: dict[str, Counter[Rule | None]] = defaultdict(Counter)
     for form, words in tokens:
         if 1 < len(form) <= LONGEST_TOKEN:
@@ -75,7 +75,7 @@ def learn_splits(
 
 
 def find_rule(form: str, words: Sequence[str], lower: Callable[[str], str] = str.lower) -> Rule:
-    """How the words are made of the token.
+    """Return the rule that makes the words from the token.
 
     >>> find_rule("don't", ["do", "n't"])
     ((0, -4, '', ''), (-4, -1, '', ''))
@@ -102,22 +102,22 @@ def find_rule(form: str, words: Sequence[str], lower: Callable[[str], str] = str
 
 
 def _common_prefix_length(one: str, other: str) -> int:
-    """The length of what both begin with."""
+    """Return the length of the common prefix."""
     pairs = zip(one, other, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _choose_rule(counts: Mapping[Rule | None, int]) -> tuple[Rule | None, bool]:
-    """The rule of a token that was split at least once, and whether the words around decide."""
+    """Return the rule of a token that was split, and whether the words around it decide."""
     whole, total = counts.get(None, 0), sum(counts.values())
     rule = max((one for one in counts if one is not None), key=lambda one: (counts[one], one))
-    if whole <= _RARELY * total:
+    if whole <= _MAX_EXCEPTION_SHARE * total:
         return rule, False
-    return (None, False) if total - whole <= _RARELY * total else (rule, True)
+    return (None, False) if total - whole <= _MAX_EXCEPTION_SHARE * total else (rule, True)
 
 
 def _learn_endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule | None]:
-    """The endings of tokens that are split behind a stem of any length; None for those that are not."""
+    """Return rules for endings after a stem of any length; None if such tokens are not split."""
     candidates = {
         form[len(form) - length :]
         for form, counts in seen.items()
@@ -128,31 +128,31 @@ def _learn_endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule |
     found: dict[str, Counter[Rule | None]] = defaultdict(Counter)
     for form, counts in seen.items():
         usual = max(counts, key=lambda one: (counts[one], one is not None))
-        for length in range(1, min(len(form) - 1, _LONGEST_ENDING) + 1):
+        for length in range(1, min(len(form) - 1, _MAX_ENDING) + 1):
             if form[-length:] in candidates:
                 found[form[-length:]][usual] += 1
     kept: dict[str, Rule | None] = {}
     for ending in sorted(found, key=len):
         rule, times = max(found[ending].items(), key=lambda one: (one[1], one[0] is not None))
         shorter = next((kept[ending[k:]] for k in range(1, len(ending)) if ending[k:] in kept), None)
-        sure = times >= _FEWEST and times >= _SURE * sum(found[ending].values())
+        sure = times >= _MIN_TOKENS and times >= _MIN_CORRECT_SHARE * sum(found[ending].values())
         if sure and rule != shorter:
             kept[ending] = rule
     return kept
 
 
 def _lengths(split_off: int, size: int) -> range:
-    longest = min(split_off + _LONGEST_CONTEXT, size - 1, _LONGEST_ENDING)
+    longest = min(split_off + _MAX_CONTEXT, size - 1, _MAX_ENDING)
     return range(split_off, longest + 1)
 
 
 def _add_exceptions(learnt: Splits, seen: Mapping[str, Counter[Rule | None]]) -> None:
-    """Tokens that are never split, although an ending would."""
+    """Add tokens that are never split, although their ending has a rule."""
     for form in seen:
         ending = next(
             (
                 form[k:]
-                for k in range(max(1, len(form) - _LONGEST_ENDING), len(form))
+                for k in range(max(1, len(form) - _MAX_ENDING), len(form))
                 if form[k:] in learnt.endings
             ),
             "",

@@ -23,7 +23,7 @@ from unkernel.parsing.online_weights import Weights, average_runs
 from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
-from unkernel.parsing.text.column_task import KNOWN_WORD, Answers, ColumnTask, Numbers, collect_seen_tags
+from unkernel.parsing.text.column_task import MIN_KNOWN_COUNT, Answers, ColumnTask, Numbers, collect_seen_tags
 from unkernel.parsing.text.tagger_model import (
     CLUSTER,
     LEMMA,
@@ -37,13 +37,13 @@ from unkernel.parsing.text.tagger_model import (
 from unkernel.parsing.training_progress import Reporter
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
-# With clusters of words there are more: in the core, and beside it. Lemmas do not depend on them.
+# Added before and after the others if there are clusters of words, except for lemmas.
 _CLUSTER_TEMPLATES = {
     "first": ("cluster[0]\ncluster[1]\n", "cluster[-2]\ncluster[-1]\ncluster[2]\n"),
     "next": ("cluster[0]\ncluster[1]\n", "cluster[-1]\n"),
 }
-_SPLITS = {"xpos": 1, "feats": 2, LEMMA: 1}  # by how many columns at most
-_GOLD_EPOCHS = 2  # before words see the tags that were given, right or wrong
+_MAX_SPLIT_COLUMNS = {"xpos": 1, "feats": 2, LEMMA: 1}
+_GOLD_EPOCHS = 2  # before training uses predicted tags of other words
 
 
 class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
@@ -147,7 +147,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        thread_count(self.n_jobs)  # there are no engines or learners to choose among
+        thread_count(self.n_jobs)  # there is no choice of engines or learners
 
     def _read_corpus(self, source: TreebankSource) -> Treebank:
         return read_nonempty(source)
@@ -162,7 +162,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
         return TaggerModel(learner.columns, self._export_parameters())
 
     def _choose_columns(self, bank: Treebank) -> list[str]:
-        """The columns to learn, in the order in which they are found."""
+        """Return the columns to learn, in the order in which they are predicted."""
         if self.columns is not None and (unknown := sorted(set(self.columns) - set(TAGGED))):
             raise ValueError(f"columns are some of {', '.join(TAGGED)}, got {', '.join(map(repr, unknown))}")
         given = find_tagged_columns(bank)
@@ -187,7 +187,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
 
 
 class _ColumnLearner:
-    """Learns one column after the other."""
+    """Learns one column after another."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _ColumnLearner:
     ) -> None:
         self.tagger, self.bank, self.dev, self.clusters, self.report = tagger, bank, dev, clusters, report
         self.columns: list[LearnedColumn] = []
-        self._before: list[Numbers] = []  # the right answers of these columns
+        self._before: list[Numbers] = []  # the correct answers of these columns
         self._dev_before: list[Numbers] = []
 
     def learn(self, name: str) -> None:
@@ -212,15 +212,15 @@ class _ColumnLearner:
             core, beside = _CLUSTER_TEMPLATES[which]
             templates = core + templates + beside
             lexicons.append((CLUSTER, self.clusters.to_lexicon()))
-        # Training does not know rare words, as new text has words that nobody knows. Answers know them all.
+        # Rare words are unknown in training, because new text contains unknown words.
         frequent, every = (
             [("seen", collect_seen_tags(self.bank, answers, at_least)), *lexicons]
-            for at_least in (KNOWN_WORD, 1)
+            for at_least in (MIN_KNOWN_COUNT, 1)
         )
         templates += "".join(f"{one}[0]\n" for one in before)
         features = SequenceFeatures(templates, file, **feature_sources(before, frequent))
         features.learn(self.bank._text, answers.numbers, backward=False, min_count=int(self.tagger.min_count))
-        split = min(_SPLITS.get(name, 0), len(before))
+        split = min(_MAX_SPLIT_COLUMNS.get(name, 0), len(before))
         task = ColumnTask.of(self.bank, name, answers, self._before[:split])
         runs = self._runs(name, features, answers.numbers, task)
         self.columns.append(
@@ -256,7 +256,7 @@ class _ColumnLearner:
     def _runs(
         self, name: str, features: SequenceFeatures, answers: Numbers, task: ColumnTask
     ) -> list[list[Weights]]:
-        """The weights of each part, run by run: of the epoch that is best on the dev part, or the last."""
+        """Return the weights of each part, run by run, after the best dev epoch or the last."""
         tagger = self.tagger
         seeds = check_random_state(tagger.random_state).randint(2**31, size=int(tagger.runs))
         score = None if self.dev is None else self._dev_score(name, self.dev, task)
@@ -277,7 +277,7 @@ class _ColumnLearner:
         return runs
 
     def _dev_score(self, name: str, dev: Treebank, task: ColumnTask) -> Callable[[SequenceTrainer], float]:
-        """What says how many percent of the dev treebank a trainer has right by now."""
+        """Return a function that gives the accuracy of a trainer on the dev treebank, in percent."""
         right = Answers.of(dev, name).numbers_in(task.names)
         given = task.to_answer(dev, self._dev_before)
 

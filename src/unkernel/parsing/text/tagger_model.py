@@ -1,4 +1,4 @@
-"""What a fitted tagger has learned. Needs numpy alone."""
+"""Fitted taggers. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from unkernel.parsing.text.lemmas import apply_edit
 if TYPE_CHECKING:
     from unkernel.parsing.explanation import Decision
 
-TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are found
+TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are predicted
 LEMMA = "lemma"
 CLUSTER = "cluster"  # the lexicon that all columns share
 Lexicons = list[tuple[str, Lexicon]]
@@ -46,12 +46,12 @@ _EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
 
 
 def find_tagged_columns(bank: Treebank) -> list[str]:
-    """The columns that a treebank has tags in."""
+    """Return the columns of tags that are not empty in a treebank."""
     return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
 
 
 def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
-    """Where the features of a column find words, the columns before it, and what is known of words."""
+    """Return the sources of the features of a column: words, earlier columns and lexicons."""
     return {
         "word_column": _WORD_COLUMN,
         "columns": [(name, COLUMNS.index(name)) for name in names],
@@ -61,7 +61,7 @@ def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class CertainClasses:
-    """Words that get the same class in a part, whatever is around them; one entry for each word and part."""
+    """Words with the same class in any context; one entry for each word and part."""
 
     words: list[str]
     parts: NDArray[np.int32]
@@ -70,31 +70,31 @@ class CertainClasses:
 
 @dataclass(frozen=True, eq=False)
 class LearnedColumn:
-    """How one column is filled.
+    """The classifiers of one column.
 
     Attributes
     ----------
     name : str
-        What the column is called: ``"upos"``.
+        Name of the column, such as ``"upos"``.
     templates : str
         The text of the feature templates.
     before : tuple of str
-        The columns that are filled before it, and are among its features.
+        The columns that are filled before it, which its features use.
     features : SequenceFeatures
     lexicons : list
-        What the templates know of words: name, words and values.
+        Lexicons of words: name, words and values.
     names : list of str
         The classes: tags, or edits that make lemmas.
     split : int
-        By how many of the first columns its decisions are split into parts.
+        Number of the first columns that split its decisions into parts.
     cases : list of (list of int, int)
         Classes of those columns, and the part that decides for them.
     classes : list of list of int
         The classes that each part chooses among.
     classifiers : list of CompiledClassifier or None
-        What decides, part by part; None for parts with a single class.
+        The classifiers, part by part; None for parts with a single class.
     certain : CertainClasses
-        What is decided without them.
+        The words that need no classifier.
     """
 
     name: str
@@ -111,7 +111,7 @@ class LearnedColumn:
 
     @cached_property
     def native(self) -> TagColumn:
-        """The same for the core."""
+        """The column as the core takes it."""
         return TagColumn(
             self.features,
             text_column=COLUMNS.index(self.name),
@@ -123,7 +123,7 @@ class LearnedColumn:
         )
 
     def with_lexicons(self, lexicons: Lexicons) -> Self:
-        """The same features and weights, with other knowledge of words."""
+        """Return the same features and weights with other lexicons."""
         arrays = {key: np.asarray(array) for key, array in self.features.arrays().items()}
         sources = feature_sources(self.before, lexicons)
         features = restored_sequence_features(
@@ -132,7 +132,7 @@ class LearnedColumn:
         return replace(self, features=features, lexicons=lexicons)
 
     def engines(self) -> list[Any]:
-        """What scores, part by part."""
+        """Return the engines, part by part."""
         return [None if one is None else one._engine for one in self.classifiers]
 
 
@@ -296,7 +296,7 @@ class TaggerModel(ParserModel):
         if not measured:
             raise ValueError(f"{bank.name} has no {' and no '.join(self.columns_)} to compare with")
         for column in self.columns:
-            column.engines()  # built on first use, which is not part of the time of tagging
+            column.engines()  # build them before the clock starts
         start = time.process_time()
         found = self.tag(bank, n_jobs=n_jobs)
         seconds = time.process_time() - start
@@ -313,7 +313,7 @@ class TaggerModel(ParserModel):
         return []
 
     def _find_classes(self, bank: Treebank, n_jobs: int | None = None) -> list[NDArray[np.int32]]:
-        """The classes of all words, column by column."""
+        """Return the classes of all words, column by column."""
         found = tag_text(
             bank._text,
             [column.native for column in self.columns],
@@ -424,7 +424,7 @@ def _restore_column(
 
 
 def _lexicon_prefix(column: str, lexicon: str) -> str:
-    """What the names of its arrays begin with."""
+    """Return the prefix of the names of its arrays."""
     return lexicon if lexicon == CLUSTER else f"{column}.{lexicon}"
 
 
@@ -454,7 +454,7 @@ def _are_columns(columns: list[Any]) -> bool:
 def _apply_edits(
     bank: Treebank, edits: NDArray[np.int32], names: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]:
-    """The lemmas of all words, as numbers of different ones."""
+    """Return the lemmas of all words, as numbers of distinct names."""
     forms, form_names = bank.symbols("form")
     pairs, inverse = np.unique(edits.astype(np.int64) << 32 | forms, return_inverse=True)
     lemmas = [apply_edit(names[pair >> 32], form_names[pair & 0xFFFFFFFF]) for pair in pairs.tolist()]
@@ -462,7 +462,7 @@ def _apply_edits(
 
 
 def _compare_column(gold: Treebank, found: Treebank, column: str) -> NDArray[np.bool_]:
-    """Which words have the right value."""
+    """Return which words have the correct value."""
     codes, names = gold.symbols(column)
     other, other_names = found.symbols(column)
     place = {name: number for number, name in enumerate(names)}

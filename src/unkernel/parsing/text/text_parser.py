@@ -25,7 +25,7 @@ from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer import Tokenizer
 from unkernel.parsing.training_progress import OnStep, Reporter, Step
 
-_SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, until its parts end
+_SHARES = {"tokenizer": 0.1, "tagger": 0.4, "tags": 0.6, "parser": 1.0}  # of training, at the end of parts
 
 
 class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
@@ -137,7 +137,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         tagged_dev = None if dev is None else tagger.tag(dev)
         parser.fit_reporting(tagged, tagged_dev, on_progress=_report_part("parser", report))
         parameters = parameters_to_json(self)
-        parameters.pop("clusters", None)  # its parts have them
+        parameters.pop("clusters", None)  # the parts store them
         return TextParserModel(tokenizer.to_model, tagger.to_model, parser.to_model, parameters)
 
     def _share_clusters(
@@ -153,7 +153,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
     def _parts(self) -> tuple[Tokenizer, Tagger, ArcEagerParser]:
         return self.tokenizer or Tokenizer(), self.tagger or Tagger(), self.parser or ArcEagerParser()
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     parse = delegate(TextParserModel.parse)
     parse_many = delegate(TextParserModel.parse_many)
@@ -173,7 +173,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
 
 
 def _find_read_columns(parser: ArcEagerParser) -> list[str]:
-    """The columns of tags that a parser has features of, or is split by."""
+    """Return the columns of tags that a parser uses."""
     templates, _ = read_templates(parser.templates, TEMPLATES)
     return [name for name in TAGGED if name == "upos" or f".{name}" in templates]
 
@@ -183,7 +183,7 @@ def _copy_part(part: Any) -> Any:
 
 
 def _report_part(name: str, report: Reporter) -> OnStep:
-    """Passes on what a part reports, with its name, as a share of the whole training."""
+    """Return a callback that reports the progress of a part as a share of the whole training."""
     begin, end = dict(zip(_SHARES, [0.0, *_SHARES.values()], strict=False))[name], _SHARES[name]
 
     def pass_on(step: Step) -> None:
@@ -197,4 +197,4 @@ def _report_part(name: str, report: Reporter) -> OnStep:
 
 
 def _ignore(progress: Progress) -> None:
-    """Without a callback, nobody hears how far a solver is."""
+    """Ignore the progress of a solver."""

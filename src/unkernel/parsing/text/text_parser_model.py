@@ -1,4 +1,4 @@
-"""What a fitted parser of raw text has learned. Needs numpy alone."""
+"""Fitted parsers of raw text. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _PARTS: dict[str, type[SavedModel]] = {
     "parser": ArcEagerModel,
 }
 _Model = TypeVar("_Model")
-_BATCH_BYTES = 1 << 17  # of short texts that are parsed together
-_NEW_TEXT = b"# newdoc\n"  # a line that stands between such texts, and in no answer
+_BATCH_BYTES = 1 << 17  # short texts are parsed together
+_NEW_TEXT = b"# newdoc\n"  # separates such texts; no answer contains this line
 
 
 class _LazyModel(Generic[_Model]):
-    """A model that is made when it is first needed; threads that need it at the same time get the same."""
+    """A model that is made when it is first needed, once for all threads."""
 
     def __init__(self, make: Callable[[], _Model]) -> None:
         self._make = make
@@ -204,7 +204,7 @@ class TextParserModel(SavedModel):
             The parsed texts, in the order of the texts, as from :meth:`parse`.
         """
         if isinstance(texts, str):
-            raise TypeError("texts are several: parse takes a single one")
+            raise TypeError("parse_many takes several texts, and got one: use parse")
         return self._parse_batches(_group_into_batches(texts), thread_count(n_jobs))
 
     def _parse_batches(self, batches: Iterable[list[bytes]], threads: int) -> Generator[Document]:
@@ -212,10 +212,10 @@ class TextParserModel(SavedModel):
             yield from documents
 
     def _parse_batch(self, texts: list[bytes]) -> list[Document]:
-        """Short texts together: they are split one by one, and tagged and parsed at once."""
+        """Split short texts one by one, and tag and parse them together."""
         split = [self.tokenizer._tokenize(text, 1) for text in texts]
         parsed = self._annotate(_read_words(b"".join(_NEW_TEXT + one for one in split if one)), 1)
-        between = b"\n" + _NEW_TEXT  # the line end is that of the empty line above
+        between = b"\n" + _NEW_TEXT  # the first line end is that of the blank line above
         answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
         return [_read_document(next(answers) + b"\n" if one else one) for one in split]
 
@@ -263,7 +263,7 @@ class TextParserModel(SavedModel):
         return self._annotate(_read_words(self.tokenizer._tokenize(text, n_jobs)), n_jobs)
 
     def _annotate(self, bank: Treebank, n_jobs: int | None) -> bytes:
-        """The text of a treebank with tags and trees."""
+        """Return the text of a treebank with tags and trees."""
         tagged = Treebank._of(parse_again(bank._text, self.tagger._annotate(bank, n_jobs)))
         return self.parser._annotate(tagged, n_jobs)
 
@@ -305,7 +305,7 @@ class TextParserModel(SavedModel):
     # --- Files ----------------------------------------------------------------------------------------
 
     def _store(self) -> tuple[Arrays, dict[str, Any]]:
-        """Three files in one: what has few arrays is mapped in no time."""
+        """Store each model as a single array: files with few arrays are mapped quickly."""
         arrays: Arrays = {}
         sizes = {}
         for name, model in self.models.items():
@@ -317,7 +317,7 @@ class TextParserModel(SavedModel):
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
         sizes = container.read_setting(name, settings, "sizes", dict, lambda _: True)
-        context = copy_context()  # with the memory that the file may take
+        context = copy_context()  # with the memory limit of loading
         models: dict[str, Any] = {}
         for part, model in _PARTS.items():
             content = container.read_array(name, arrays, part, [np.dtype("<u8")], 1)
@@ -347,12 +347,12 @@ class TextParserModel(SavedModel):
 def _read_model(name: str, model: type[SavedModel], content: NDArray[np.uint64], size: int) -> SavedModel:
     kind, arrays, settings = container.read_nested(name, content, size)
     if kind != model.kind:
-        raise FormatError(name, 0, 0, f"it holds a file of kind {kind!r}, which is no {model.noun}")
+        raise FormatError(name, 0, 0, f"it contains a file of kind {kind!r}, not a {model.noun}")
     return model.from_container(name, arrays, settings)
 
 
 def check_given(given: str) -> str:
-    """What is given, which must be one of three."""
+    """Return `given`; ValueError if it is not one of the three."""
     if given not in GIVEN:
         raise ValueError(f"given must be one of {', '.join(GIVEN)}, got {given!r}")
     return given

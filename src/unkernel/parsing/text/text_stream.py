@@ -1,4 +1,4 @@
-"""Streams of raw text: paragraphs are parsed as they come, and memory does not grow with their number."""
+"""Parse streams of raw text, paragraph by paragraph, in bounded memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from unkernel.parsing.text.tokenizer_model import TokenizerModel
 
 TextModel = TextParserModel | TokenizerModel
 _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n\s*")
-_LONG = 1 << 22  # bytes of blanks from which on there must be twice as many before their end is looked for
+_LONG = 1 << 22  # bytes; the end of a longer run of blanks is searched after each doubling
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Block:
     ----------
     data : bytes
     line : int
-        Of the file, that it begins in.
+        Its first line in the file.
     begins_paragraph : bool
     """
 
@@ -43,7 +43,7 @@ class _Block:
 def parse_text_stream(
     model: TextModel, pieces: Generator[bytes], name: str, *, skip: bool, threads: int
 ) -> Generator[Parsed]:
-    """The answers for a text that comes in pieces; an empty piece says that the next one is not there yet.
+    """Parse a text that arrives in pieces; an empty piece means that the next one has not arrived yet.
 
     A paragraph that is not UTF-8 ends the stream or, with `skip`, is left out and listed.
     """
@@ -76,7 +76,7 @@ def _cut_blocks(model: TextModel, pieces: Iterator[bytes]) -> Iterator[_Block | 
 
 
 def _strip_byte_order_mark(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Without the mark of the byte order, which is no part of a text."""
+    """Strip the byte order mark, which is not part of a text."""
     begin = b""
     for piece in pieces:
         begin += piece
@@ -100,7 +100,7 @@ def _read(data: bytes) -> Treebank:
 
 
 def _drop_unreadable(block: _Block, name: str, *, skip: bool) -> tuple[bytes, list[FormatError]]:
-    """The paragraphs that are UTF-8, up to the first that is not or without all these; and what they have."""
+    """Return the paragraphs in UTF-8 and the errors of others; without `skip`, up to the first error."""
     data, line = block.data, block.line
     if _find_error(data, line, name) is None:
         return data, []

@@ -25,8 +25,8 @@ from unkernel.parsing.text.splits import Splits, learn_splits
 from unkernel.parsing.text.tokenizer_model import TokenizerModel, new_multiwords
 from unkernel.parsing.training_progress import Reporter
 
-_LAYOUTS = (0, 0, 1, 0, 0, 2)  # most paragraphs without line ends, some with
-_BOUNDARIES, _SPLITS = 3, 2  # classes
+_LAYOUTS = (0, 0, 1, 0, 0, 2)  # some paragraphs have line ends
+_N_BOUNDARIES, _N_SPLITS = 3, 2  # classes
 
 
 class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
@@ -134,7 +134,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         )
         dev_rows = None if dev_text is None else _build_boundary_rows(spec, dev_text)
         learner = self._new_learner(report)
-        boundaries = learner.learn("boundaries", rows, dev_rows, classes=_BOUNDARIES, columns=spec.columns)
+        boundaries = learner.learn("boundaries", rows, dev_rows, classes=_N_BOUNDARIES, columns=spec.columns)
         tokens = [(token.form, token.words) for sentence in sentences for token in sentence.tokens]
         splits = learn_splits(tokens, partial(lower, cases=arrays["cases"]))
         arrays |= _split_arrays(spec, splits)
@@ -151,7 +151,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
     def _learn_splits(
         self, questions: _SplitQuestions, text: GoldText, dev: GoldText | None, learner: RowLearner
     ) -> tuple[CompiledClassifier | None, NDArray[np.uint64]]:
-        """What decides about tokens that are split in some places, and its features; None if none are."""
+        """Train the classifier of ambiguous tokens, if there are any; return it and its features."""
         features, answers = questions.of(text)
         names, counts = np.unique(features, return_counts=True)
         known = names[counts >= self.min_count]
@@ -160,7 +160,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         rows = index_known_features(features, answers, known)
         dev_rows = None if dev is None else index_known_features(*questions.of(dev), known)
         dev_rows = dev_rows if dev_rows is not None and len(dev_rows.answers) else None
-        return learner.learn("multiword tokens", rows, dev_rows, classes=_SPLITS, columns=len(known)), known
+        return learner.learn("multiword tokens", rows, dev_rows, classes=_N_SPLITS, columns=len(known)), known
 
     def _new_learner(self, report: Reporter) -> RowLearner:
         seeds = check_random_state(self.random_state).randint(2**31, size=int(self.runs))
@@ -173,7 +173,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
             report=report,
         )
 
-    # --- What was learned -----------------------------------------------------------------------------
+    # --- Fitted attributes ----------------------------------------------------------------------------
 
     tokenize = delegate(TokenizerModel.tokenize)
     evaluate = delegate(TokenizerModel.evaluate)
@@ -181,13 +181,13 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
 
 @dataclass(frozen=True)
 class _SplitQuestions:
-    """The tokens of texts that are split in some places and not in others."""
+    """Tokens of a text that are split in some places and not in others."""
 
     spec: TokenizerSpec
     multiwords: Multiwords
 
     def of(self, given: GoldText) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-        """Their features, one row each, and whether they are split."""
+        """Return their features, one row each, and whether they are split."""
         found = split_rows(self.spec, self.multiwords, given.text, given.ends, given.boundaries)
         tokens = np.asarray(found["tokens"])
         answers = np.array([len(given.words[token]) > 1 for token in tokens], np.int32)

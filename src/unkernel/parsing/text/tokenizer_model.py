@@ -1,4 +1,4 @@
-"""What a fitted tokenizer has learned. Needs numpy alone."""
+"""Fitted tokenizers. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class TokenizerModel(SavedModel):
         """
         bank = read_nonempty(source)
         text = plain_text(bank).encode()
-        self._engines()  # built on first use, which is not part of the time of answering
+        self._engines()  # build them before the clock starts
         start = time.process_time()
         found = self._tokenize(text, n_jobs)
         seconds = time.process_time() - start
@@ -230,13 +230,13 @@ class TokenizerModel(SavedModel):
 
 
 def new_multiwords(rules: list[Rule], arrays: Mapping[str, NDArray[Any]], longest_ending: int) -> Multiwords:
-    """The multiword tokens of these arrays."""
+    """Return the multiword tokens of these arrays."""
     table = {key: arrays[key] for key in _MULTIWORDS}
     return Multiwords([list(rule) for rule in rules], table, longest_ending=longest_ending)
 
 
 def encode_text(text: str) -> bytes:
-    """The text in UTF-8; ValueError if it cannot be."""
+    """Encode a text in UTF-8; ValueError if it contains a lone surrogate."""
     if not isinstance(text, str):
         raise TypeError(
             f"a text must be a str, got {type(text).__name__}: decode bytes first, and give several texts to "
