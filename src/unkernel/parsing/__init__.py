@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from unkernel.parsing.text.document import Document
     from unkernel.parsing.text.gold_text import original_text
     from unkernel.parsing.text.result import Score, TextResult, compare_text
+    from unkernel.parsing.text.tag_result import TagResult
     from unkernel.parsing.text.tagger import Tagger
-    from unkernel.parsing.text.tagger_model import TaggerModel, TagResult
+    from unkernel.parsing.text.tagger_model import TaggerModel
     from unkernel.parsing.text.text_parser import TextParser
     from unkernel.parsing.text.text_parser_model import TextParserModel
     from unkernel.parsing.text.tokenizer import Tokenizer
@@ -54,7 +55,7 @@ else:
             "ParserModel": "unkernel.parsing.parser_model",
             "Score": "unkernel.parsing.text.result",
             "Step": "unkernel.parsing.training_progress",
-            "TagResult": "unkernel.parsing.text.tagger_model",
+            "TagResult": "unkernel.parsing.text.tag_result",
             "Tagger": "unkernel.parsing.text.tagger",
             "TaggerModel": "unkernel.parsing.text.tagger_model",
             "TextParser": "unkernel.parsing.text.text_parser",

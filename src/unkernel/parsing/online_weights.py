@@ -15,6 +15,16 @@ from unkernel.models import ConjunctionModel
 Weights = dict[str, NDArray[Any]]
 
 
+def average_parts(
+    runs: Sequence[Sequence[Weights]], classes: Sequence[Sequence[int]], **options: Any
+) -> list[CompiledClassifier | None]:
+    """Return a classifier per part with the mean of all runs; None for parts with a single class."""
+    return [
+        average_runs(own, classes=np.array(chosen), **options) if len(chosen) > 1 else None
+        for *own, chosen in zip(*runs, classes, strict=True)
+    ]
+
+
 def average_runs(
     runs: Sequence[Weights], *, degree: int, classes: NDArray[Any], columns: int, learner: str
 ) -> CompiledClassifier:

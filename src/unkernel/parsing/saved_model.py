@@ -152,7 +152,8 @@ class SavedModel(HtmlRepr, SavedFile):
         Parameters
         ----------
         source : path, open file or corpus
-            Sentences with the correct annotation.
+            Sentences with the correct annotation. A tokenizer splits their text, as :meth:`Tokenizer.fit`
+            reads it.
         n_jobs : int, default=None
             Number of threads; None means 1 and -1 means all processors.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def check_not_empty(name: str, count: int) -> None:
     """Raise ``ValueError`` if a corpus has no sentences."""
@@ -16,6 +19,11 @@ def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float
     75.0
     """
     return 100.0 * int(part) / int(whole) if whole else of_none
+
+
+def percent_true(values: NDArray[np.bool_]) -> float:
+    """Return the share of true values in percent; NaN if there are none."""
+    return percentage(int(np.count_nonzero(values)), len(values))
 
 
 def per_second(count: int, seconds: float) -> float:

@@ -59,12 +59,16 @@ def restore_classifiers(
 def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassifier:
     if not isinstance(part, dict) or not isinstance(part.get("settings"), dict):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is damaged")
-    prefix = _prefix(name)
-    own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+    own = select_arrays(arrays, _prefix(name))
     classifier = make_classifier(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
     if not isinstance(classifier, CompiledClassifier):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is a tree classifier")
     return classifier
+
+
+def select_arrays(arrays: Arrays, prefix: str) -> Arrays:
+    """Return the arrays whose names begin with a prefix, by the rest of their names."""
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
 
 
 def pack_strings(names: Sequence[str]) -> NDArray[np.uint8]:

@@ -16,7 +16,7 @@ from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.parsing.arc_eager.result import score_trees
-from unkernel.parsing.online_weights import Weights, average_runs
+from unkernel.parsing.online_weights import Weights, average_parts
 from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]
@@ -54,9 +54,12 @@ class OnlineLearner:
         """Return the classifiers of moves and of labels, averaged over one run per seed."""
         runs = [self._run(number, int(seed)) for number, seed in enumerate(seeds, 1)]
         spec = self.spec
-        moves = self._average_runs([moves for moves, _ in runs], spec.move_classes, spec.move_columns)
-        labels = self._average_runs([labels for _, labels in runs], spec.arc_classes, spec.arc_columns)
-        return moves, labels
+        moves, labels = zip(*runs, strict=True)
+        options = {"degree": self.degree, "learner": "ArcEagerParser"}
+        return (
+            average_parts(moves, spec.move_classes, columns=spec.move_columns, **options),
+            average_parts(labels, spec.arc_classes, columns=spec.arc_columns, **options),
+        )
 
     @property
     def _greedy_epochs(self) -> int:
@@ -110,22 +113,6 @@ class OnlineLearner:
         self.report(f"{text} ({time.process_time() - start:.1f} s)", share=done)
         self.epochs_seen.append(seen)
         return seen
-
-    def _average_runs(
-        self, runs: Sequence[list[Weights]], classes: list[list[int]], columns: int
-    ) -> Classifiers:
-        return [
-            average_runs(
-                own,
-                degree=self.degree,
-                classes=np.array(chosen),
-                columns=columns,
-                learner="ArcEagerParser",
-            )
-            if len(chosen) > 1
-            else None
-            for *own, chosen in zip(*runs, classes, strict=True)
-        ]
 
 
 @dataclass(frozen=True)

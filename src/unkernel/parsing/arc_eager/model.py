@@ -28,6 +28,7 @@ from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import (
     pack_strings,
     restore_classifiers,
+    select_arrays,
     store_classifiers,
     unpack_strings,
 )
@@ -320,7 +321,7 @@ class ArcEagerModel(ParserModel):
 
 
 def _restore_clusters(name: str, arrays: Arrays) -> WordClusters | None:
-    own = {key.removeprefix(_CLUSTERS): one for key, one in arrays.items() if key.startswith(_CLUSTERS)}
+    own = select_arrays(arrays, _CLUSTERS)
     return WordClusters.from_container(name, own, {}) if own else None
 
 

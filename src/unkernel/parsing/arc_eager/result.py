@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.score_figures import per_second, percentage
+from unkernel.parsing.score_figures import per_second, percent_true, percentage
 
 _PUNCTUATION = "PUNCT"
 
@@ -157,20 +157,16 @@ def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     counted = ~_find_punctuation(gold)
     per_label = _score_labels([*names, *extra], codes, labels, right)
     return TreeResult(
-        uas=_percent_true(right_head),
-        las=_percent_true(right),
-        uas_no_punct=_percent_true(right_head[counted]),
-        las_no_punct=_percent_true(right[counted]),
-        exact=_percent_true(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
+        uas=percent_true(right_head),
+        las=percent_true(right),
+        uas_no_punct=percent_true(right_head[counted]),
+        las_no_punct=percent_true(right[counted]),
+        exact=percent_true(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
         n_sentences=len(gold),
         n_words=gold.n_words,
         seconds=seconds,
         per_label=per_label,
     )
-
-
-def _percent_true(right: NDArray[np.bool_]) -> float:
-    return percentage(int(np.count_nonzero(right)), len(right))
 
 
 def _find_punctuation(bank: Treebank) -> NDArray[np.bool_]:

@@ -34,6 +34,7 @@ from unkernel.parsing.feature_names import ChunkFeatureNames
 from unkernel.parsing.input_texts import check_is_no_sentence
 from unkernel.parsing.parser_model import Arrays, ParserModel
 from unkernel.parsing.score_figures import check_not_empty
+from unkernel.parsing.stored_classifiers import select_arrays
 from unkernel.parsing.tag_check import TagFault, find_tag_fault
 
 if TYPE_CHECKING:
@@ -292,11 +293,7 @@ class ChunkModel(ParserModel):
     ) -> Self:
         templates = container.read_setting(name, settings, "templates", str, lambda _: True)
         count = container.read_setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
-        own = {
-            key.removeprefix(_FEATURES): np.asarray(array)
-            for key, array in arrays.items()
-            if key.startswith(_FEATURES)
-        }
+        own = {key: np.asarray(array) for key, array in select_arrays(arrays, _FEATURES).items()}
         engine = container.read_setting(name, settings, "engine", str, ENGINES.__contains__)
         model = cls(
             templates=templates,

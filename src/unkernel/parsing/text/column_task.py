@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.text.clusters import plain_form
+from unkernel.parsing.text.learned_column import LEMMA, CertainClasses
 from unkernel.parsing.text.lemmas import find_edit
-from unkernel.parsing.text.tagger_model import LEMMA, CertainClasses
 
 # A word needs no classifier if it occurred so often in training, nearly always with the same class.
 _MIN_CERTAIN_COUNT = {"upos": 5, "xpos": 5, "feats": 5, LEMMA: 1}

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
+from unkernel.parsing.text.learned_column import find_tagged_columns
 from unkernel.parsing.text.tagger import Tagger
-from unkernel.parsing.text.tagger_model import find_tagged_columns
 from unkernel.parsing.training_progress import Reporter
 
 _MAX_EPOCHS = 4  # half of the default costs a few tenths of a point

@@ -1,14 +1,12 @@
 """Accuracy of splitting, tagging and parsing: the measures of the CoNLL 2018 shared task.
 
-Words of the answer are aligned with those of the treebank if they cover the same characters. Words of
-multiword tokens, whose characters are not in the text, are aligned if a longest common subsequence of their
-forms contains both. A tag or a head is correct if it is that of the aligned word. F1 is the harmonic mean of
-the shares of correct words among those of the answer and among those of the treebank.
+A tag or a head is correct if it is that of the aligned word. F1 is the harmonic mean of the shares of correct
+words among those of the answer and among those of the treebank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +17,8 @@ from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, as_treebank
 from unkernel.parsing.score_figures import check_not_empty, per_second, percentage
-from unkernel.parsing.text.tagger_model import find_tagged_columns
+from unkernel.parsing.text.aligned_words import AlignedTexts, AlignedWord, Span
+from unkernel.parsing.text.learned_column import find_tagged_columns
 
 # The features of Universal Dependencies, version 2; features of single languages do not count.
 _UNIVERSAL_FEATURES = {
@@ -216,36 +215,6 @@ TITLES = {
     "ufeats": "UFeats", "all_tags": "AllTags", "lemmas": "Lemmas", "uas": "UAS", "las": "LAS",
 }  # fmt: skip
 
-Span = tuple[int, int]
-
-
-@dataclass(eq=False)
-class _Word:
-    """A word, and its place among all characters except blanks."""
-
-    span: Span
-    in_multiword: bool
-    columns: list[str]
-    head: _Word | None = None
-
-    @property
-    def number(self) -> int:
-        return int(self.columns[0])
-
-    @property
-    def form(self) -> str:
-        return self.columns[1].lower()
-
-
-@dataclass
-class _Text:
-    """The content of a treebank that is compared."""
-
-    characters: str = ""
-    tokens: list[Span] = field(default_factory=list)
-    sentences: list[Span] = field(default_factory=list)
-    words: list[_Word] = field(default_factory=list)
-
 
 def compare_text(
     gold: TreebankSource,
@@ -294,10 +263,14 @@ def compare_text(
     """
     bank, answer = as_treebank(gold), as_treebank(found)
     check_not_empty(bank.name, len(bank))
-    both = _Comparison(_read_treebank(bank), _read_treebank(answer))
-    score, same_head = both.score, both.same_head
+    both = AlignedTexts(bank, answer)
+    same_head = both.same_head
 
-    def same(read: Callable[[_Word], Any]) -> Callable[[_Word, _Word], bool]:
+    def score(is_right: Callable[[AlignedWord, AlignedWord], bool]) -> Score:
+        count = sum(is_right(ours, theirs) for ours, theirs in both.pairs)
+        return Score(len(both.gold.words), len(both.found.words), count)
+
+    def same(read: Callable[[AlignedWord], Any]) -> Callable[[AlignedWord, AlignedWord], bool]:
         return lambda ours, theirs: read(ours) == read(theirs)
 
     return TextResult(
@@ -347,8 +320,8 @@ NO_WORD = "(no such word)"
 
 def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
     """Compare the trees of two treebanks of the same text."""
-    both = _Comparison(_read_treebank(gold), _read_treebank(found))
-    theirs_of = {id(ours): theirs for ours, theirs in both.beside}
+    both = AlignedTexts(gold, found)
+    theirs_of = {id(ours): theirs for ours, theirs in both.pairs}
     beside = [(ours, theirs_of.get(id(ours))) for ours in both.gold.words]
     return ComparedTrees(
         np.array([_relation(ours) for ours, _ in beside], dtype=object),
@@ -359,142 +332,13 @@ def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
     )
 
 
-class _Comparison:
-    """Two annotations of a text, with aligned words; ValueError if the texts differ."""
-
-    def __init__(self, gold: _Text, found: _Text) -> None:
-        _check_same_text(gold, found)
-        self.gold, self.found = gold, found
-        self.beside = list(_align_words(gold.words, found.words))
-        self._ours = {id(theirs): ours for ours, theirs in self.beside}
-
-    def score(self, is_right: Callable[[_Word, _Word], bool]) -> Score:
-        """Count the correct words."""
-        count = sum(is_right(ours, theirs) for ours, theirs in self.beside)
-        return Score(len(self.gold.words), len(self.found.words), count)
-
-    def same_head(self, ours: _Word, theirs: _Word) -> bool:
-        """Return whether the heads of two words are aligned, too."""
-        if theirs.head is None or ours.head is None:
-            return theirs.head is ours.head
-        return self._ours.get(id(theirs.head)) is ours.head
-
-
-def _read_treebank(bank: Treebank) -> _Text:
-    text, pieces, place = _Text(), [], 0
-    for sentence in bank:
-        begin, words, until = place, [], 0  # the last word of the current multiword token
-        heads = sentence.heads
-        for line in str(sentence).split("\n"):
-            columns = line.split("\t")
-            if line.startswith("#") or not line or "." in columns[0]:
-                continue
-            if "-" in columns[0] or int(columns[0]) > until:
-                characters = "".join(columns[1].split())
-                pieces.append(characters)
-                text.tokens.append((place, place + len(characters)))
-                place += len(characters)
-            if "-" in columns[0]:
-                until = int(columns[0].partition("-")[2])
-            else:
-                words.append(_Word(text.tokens[-1], int(columns[0]) <= until, columns))
-        for word, head in zip(words, heads, strict=True):
-            word.head = words[head - 1] if head > 0 else None
-        text.words += words
-        text.sentences.append((begin, place))
-    text.characters = "".join(pieces)
-    return text
-
-
-def _check_same_text(gold: _Text, found: _Text) -> None:
-    if gold.characters == found.characters:
-        return
-    both = zip(gold.characters, found.characters, strict=False)
-    shorter = min(len(gold.characters), len(found.characters))
-    place = next((k for k, (ours, theirs) in enumerate(both) if ours != theirs), shorter)
-    shown = [one.characters[max(place - 10, 0) : place + 20] for one in (gold, found)]
-    raise ValueError(
-        f"the texts differ, blanks left out, after {place} characters: {shown[0]!r} in the treebank, "
-        f"{shown[1]!r} in the answer"
-    )
-
-
 def _score_spans(gold: Sequence[Span], found: Sequence[Span]) -> Score:
     return Score(len(gold), len(found), len(set(gold) & set(found)))
 
 
-def _relation(word: _Word) -> str:
+def _relation(word: AlignedWord) -> str:
     return word.columns[7].partition(":")[0]
 
 
-def _universal_features(word: _Word) -> list[str]:
+def _universal_features(word: AlignedWord) -> list[str]:
     return sorted(one for one in word.columns[5].split("|") if one.partition("=")[0] in _UNIVERSAL_FEATURES)
-
-
-# --- Aligned words ----------------------------------------------------------------------------------------
-
-
-def _align_words(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
-    """Yield pairs of aligned words, of the treebank and of the answer."""
-    i = j = 0
-    while i < len(gold) and j < len(found):
-        if gold[i].in_multiword or found[j].in_multiword:
-            i, j = _begin_of_region(gold, i, found, j)
-            last_i, last_j = _end_of_region(gold, i, found, j)
-            yield from _common_sequence(gold[i:last_i], found[j:last_j])
-            i, j = last_i, last_j
-        elif gold[i].span == found[j].span:
-            yield gold[i], found[j]
-            i, j = i + 1, j + 1
-        elif gold[i].span[0] <= found[j].span[0]:
-            i += 1
-        else:
-            j += 1
-
-
-def _begin_of_region(gold: list[_Word], i: int, found: list[_Word], j: int) -> tuple[int, int]:
-    """Skip a word that begins before the multiword token of the other text."""
-    if gold[i].in_multiword:
-        return i, j + (not found[j].in_multiword and found[j].span[0] < gold[i].span[0])
-    return i + (gold[i].span[0] < found[j].span[0]), j
-
-
-def _end_of_region(gold: list[_Word], i: int, found: list[_Word], j: int) -> tuple[int, int]:
-    """Return the end of the words that overlap with a multiword token, and with tokens that overlap these."""
-    end = max(
-        (words[k].span[1] for words, k in ((gold, i), (found, j)) if _is_in_multiword(words, k)), default=0
-    )
-    while True:
-        in_gold = i < len(gold) and gold[i].span[0] < end
-        in_found = j < len(found) and found[j].span[0] < end
-        if not in_gold and not in_found:
-            return i, j
-        take_gold = in_gold and (not in_found or gold[i].span[0] <= found[j].span[0])
-        word = gold[i] if take_gold else found[j]
-        if word.in_multiword:
-            end = max(end, word.span[1])
-        i, j = i + take_gold, j + (not take_gold)
-
-
-def _is_in_multiword(words: list[_Word], place: int) -> bool:
-    return place < len(words) and words[place].in_multiword
-
-
-def _common_sequence(gold: list[_Word], found: list[_Word]) -> Iterator[tuple[_Word, _Word]]:
-    """Yield the pairs of a longest common subsequence of forms."""
-    lengths = [[0] * (len(found) + 1) for _ in range(len(gold) + 1)]
-    for i in reversed(range(len(gold))):
-        for j in reversed(range(len(found))):
-            if gold[i].form == found[j].form:
-                lengths[i][j] = 1 + lengths[i + 1][j + 1]
-            else:
-                lengths[i][j] = max(lengths[i + 1][j], lengths[i][j + 1])
-    i = j = 0
-    while i < len(gold) and j < len(found):
-        if gold[i].form == found[j].form:
-            yield gold[i], found[j]
-            i, j = i + 1, j + 1
-        elif lengths[i + 1][j] >= lengths[i][j + 1]:
-            i += 1
-        else:
-            j += 1

@@ -19,21 +19,21 @@ from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.cluster_parameter import ClusterParameter
 from unkernel.parsing.delegation import delegate
-from unkernel.parsing.online_weights import Weights, average_runs
+from unkernel.parsing.online_weights import Weights, average_parts
 from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.text.column_task import MIN_KNOWN_COUNT, Answers, ColumnTask, Numbers, collect_seen_tags
-from unkernel.parsing.text.tagger_model import (
+from unkernel.parsing.text.learned_column import (
     CLUSTER,
     LEMMA,
     TAGGED,
     LearnedColumn,
     Lexicons,
-    TaggerModel,
     feature_sources,
     find_tagged_columns,
 )
+from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.training_progress import Reporter
 
 _TEMPLATES = {"first": "tagger.txt", "next": "tagger_next.txt", LEMMA: "tagger_lemma.txt"}
@@ -234,18 +234,13 @@ class _ColumnLearner:
                 split=split,
                 cases=task.cases,
                 classes=task.classes,
-                classifiers=[
-                    average_runs(
-                        [run[part] for run in runs],
-                        degree=int(self.tagger.degree),
-                        classes=np.array(own),
-                        columns=int(features.features),
-                        learner="Tagger",
-                    )
-                    if len(own) > 1
-                    else None
-                    for part, own in enumerate(task.classes)
-                ],
+                classifiers=average_parts(
+                    runs,
+                    task.classes,
+                    degree=int(self.tagger.degree),
+                    columns=int(features.features),
+                    learner="Tagger",
+                ),
                 certain=task.certain,
             ).with_lexicons(every)
         )

@@ -19,8 +19,8 @@ from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
 from unkernel.parsing.text.jackknife import jackknife_tags
+from unkernel.parsing.text.learned_column import TAGGED
 from unkernel.parsing.text.tagger import Tagger
-from unkernel.parsing.text.tagger_model import TAGGED
 from unkernel.parsing.text.text_parser_model import TextParserModel
 from unkernel.parsing.text.tokenizer import Tokenizer
 from unkernel.parsing.training_progress import OnStep, Reporter, Step

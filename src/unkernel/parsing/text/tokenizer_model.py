@@ -124,21 +124,6 @@ class TokenizerModel(SavedModel):
         return Treebank._of(parse_text(self._tokenize(encode_text(text), n_jobs), "conllu", name=TEXT_NAME))
 
     def evaluate(self, source: Source | Treebank, *, n_jobs: int | None = None) -> TextResult:
-        """Split the text of a treebank and compare the result with its sentences and words.
-
-        Parameters
-        ----------
-        source : path, open file or Treebank
-            Annotated sentences. The text is that of their comments ``# text``, with a blank line before each
-            paragraph (``# newpar``, ``# newdoc``) and a space between other sentences.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        TextResult
-            The accuracy and the speed.
-        """
         bank = read_nonempty(source)
         text = plain_text(bank).encode()
         self._engines()  # build them before the clock starts

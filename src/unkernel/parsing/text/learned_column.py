@@ -1,0 +1,199 @@
+"""The learned columns of taggers, and how files store them. Needs only NumPy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unkernel._core import SequenceFeatures, TagColumn, restored_sequence_features
+from unkernel.data.text.conll import COLUMNS, Treebank
+from unkernel.engines.rows.classifier import CompiledClassifier
+from unkernel.models import container
+from unkernel.parsing.saved_model import Arrays
+from unkernel.parsing.stored_classifiers import pack_strings, select_arrays, unpack_strings
+from unkernel.parsing.text.clusters import Lexicon
+
+TAGGED = ("upos", "xpos", "feats", "lemma")  # in the order in which they are predicted
+LEMMA = "lemma"
+CLUSTER = "cluster"  # the lexicon that all columns share
+Lexicons = list[tuple[str, Lexicon]]
+_WORD_COLUMN = COLUMNS.index("form")
+_EDIT = re.compile(r"=.+|[klc]:\d{1,6}:\d{1,6}:\d{1,6}:.*", re.DOTALL)
+
+
+def find_tagged_columns(bank: Treebank) -> list[str]:
+    """Return the columns of tags that are not empty in a treebank."""
+    return [name for name in TAGGED if set(bank.symbols(name)[1]) - {"_"}]
+
+
+def feature_sources(names: Sequence[str], lexicons: Lexicons) -> dict[str, Any]:
+    """Return the sources of the features of a column: words, earlier columns and lexicons."""
+    return {
+        "word_column": _WORD_COLUMN,
+        "columns": [(name, COLUMNS.index(name)) for name in names],
+        "lexicons": lexicons,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class CertainClasses:
+    """Words with the same class in any context; one entry for each word and part."""
+
+    words: list[str]
+    parts: NDArray[np.int32]
+    classes: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedColumn:
+    """The classifiers of one column.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column, such as ``"upos"``.
+    templates : str
+        The text of the feature templates.
+    before : tuple of str
+        The columns that are filled before it, which its features use.
+    features : SequenceFeatures
+    lexicons : list
+        Lexicons of words: name, words and values.
+    names : list of str
+        The classes: tags, or edits that make lemmas.
+    split : int
+        Number of the first columns that split its decisions into parts.
+    cases : list of (list of int, int)
+        Classes of those columns, and the part that decides for them.
+    classes : list of list of int
+        The classes that each part chooses among.
+    classifiers : list of CompiledClassifier or None
+        The classifiers, part by part; None for parts with a single class.
+    certain : CertainClasses
+        The words that need no classifier.
+    """
+
+    name: str
+    templates: str
+    before: tuple[str, ...]
+    features: SequenceFeatures
+    lexicons: Lexicons
+    names: list[str]
+    split: int
+    cases: list[tuple[list[int], int]]
+    classes: list[list[int]]
+    classifiers: list[CompiledClassifier | None]
+    certain: CertainClasses
+
+    @cached_property
+    def native(self) -> TagColumn:
+        """The column as the core takes it."""
+        return TagColumn(
+            self.features,
+            text_column=COLUMNS.index(self.name),
+            names=self.names,
+            classes=self.classes,
+            split=self.split,
+            cases=self.cases,
+            certain=(self.certain.words, self.certain.parts.tolist(), self.certain.classes.tolist()),
+        )
+
+    def with_lexicons(self, lexicons: Lexicons) -> Self:
+        """Return the same features and weights with other lexicons."""
+        arrays = {key: np.asarray(array) for key, array in self.features.arrays().items()}
+        sources = feature_sources(self.before, lexicons)
+        features = restored_sequence_features(
+            self.templates, self.name, arrays, int(self.features.features), **sources
+        )
+        return replace(self, features=features, lexicons=lexicons)
+
+    def engines(self) -> list[Any]:
+        """Return the engines, part by part."""
+        return [None if one is None else one._engine for one in self.classifiers]
+
+    def store(self) -> tuple[Arrays, dict[str, Any]]:
+        """Return the arrays and the settings of the column, without its classifiers."""
+        name, certain = self.name, self.certain
+        arrays: Arrays = {
+            f"{name}.features.{key}": np.asarray(array) for key, array in self.features.arrays().items()
+        }
+        arrays |= {
+            f"{name}.names": pack_strings(self.names),
+            f"{name}.certain.words": pack_strings(certain.words),
+            f"{name}.certain.parts": certain.parts,
+            f"{name}.certain.classes": certain.classes,
+        }
+        for lexicon, (words, values) in self.lexicons:
+            prefix = _lexicon_prefix(name, lexicon)
+            arrays |= {f"{prefix}.words": pack_strings(words), f"{prefix}.values": pack_strings(values)}
+        return arrays, {
+            "name": name,
+            "templates": self.templates,
+            "features": int(self.features.features),
+            "lexicons": [lexicon for lexicon, _ in self.lexicons],
+            "split": self.split,
+            "cases": self.cases,
+            "classes": self.classes,
+        }
+
+
+def restore_column(
+    file: str, stored: dict[str, Any], before: list[str], arrays: Arrays, parts: dict[str, CompiledClassifier]
+) -> LearnedColumn:
+    """Make a column from what :meth:`LearnedColumn.store` returned; ValueError if it is damaged."""
+    name, templates = stored["name"], str(stored["templates"])
+    lexicons: Lexicons = [
+        (lexicon, _restore_lexicon(file, _lexicon_prefix(name, lexicon), arrays))
+        for lexicon in map(str, stored["lexicons"])
+    ]
+    own = {
+        key: np.ascontiguousarray(array) for key, array in select_arrays(arrays, f"{name}.features.").items()
+    }
+    features = restored_sequence_features(
+        templates, file, own, int(stored["features"]), **feature_sources(before, lexicons)
+    )
+    names = unpack_strings(file, arrays, f"{name}.names")
+    if name == LEMMA and not all(map(_EDIT.fullmatch, names)):
+        raise ValueError("an edit of words is damaged")
+    return LearnedColumn(
+        name=name,
+        templates=templates,
+        before=tuple(before),
+        features=features,
+        lexicons=lexicons,
+        names=names,
+        split=int(stored["split"]),
+        cases=[([int(one) for one in classes], int(part)) for classes, part in stored["cases"]],
+        classes=[[int(one) for one in own] for own in stored["classes"]],
+        classifiers=[parts.get(f"{name}.{number}") for number in range(len(stored["classes"]))],
+        certain=_restore_certain(file, f"{name}.certain", arrays),
+    )
+
+
+def _lexicon_prefix(column: str, lexicon: str) -> str:
+    """Return the prefix of the names of its arrays."""
+    return lexicon if lexicon == CLUSTER else f"{column}.{lexicon}"
+
+
+def _restore_lexicon(file: str, prefix: str, arrays: Arrays) -> tuple[list[str], list[str]]:
+    return (
+        unpack_strings(file, arrays, f"{prefix}.words"),
+        unpack_strings(file, arrays, f"{prefix}.values"),
+    )
+
+
+def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
+    if f"{prefix}.words" not in arrays:  # in files of the first version, classifiers decide everything
+        return CertainClasses([], np.zeros(0, np.int32), np.zeros(0, np.int32))
+    integers = [np.dtype("<i4")]
+    return CertainClasses(
+        unpack_strings(file, arrays, f"{prefix}.words"),
+        container.proper_array(file, arrays, f"{prefix}.parts", integers, 1),
+        container.proper_array(file, arrays, f"{prefix}.classes", integers, 1),
+    )
