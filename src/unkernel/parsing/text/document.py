@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
 
+from unkernel._core import ColumnText
+from unkernel.data.text.columns import parse_text
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.text.gold_text import original_text
 from unkernel.parsing.text.spacy_columns import spacy_columns
+from unkernel.parsing.text.tokenizer_model import TEXT_NAME
 
 
 class Document(Treebank):
@@ -27,6 +31,22 @@ class Document(Treebank):
     >>> doc[0].forms, doc.text
     (['Dogs', 'bark'], 'Dogs bark ')
     """
+
+    _conllu: bytes
+
+    @classmethod
+    def _from_conllu(cls, conllu: bytes) -> Self:
+        """Make a document from what a parser wrote; it is read when its sentences are needed."""
+        document = cls.__new__(cls)
+        document._conllu = conllu
+        return document
+
+    @cached_property
+    def _text(self) -> ColumnText:  # type: ignore[override]  # an attribute of the base class
+        return parse_text(self._conllu, "conllu", name=TEXT_NAME)
+
+    def to_bytes(self) -> bytes:
+        return self._conllu if "_conllu" in vars(self) else super().to_bytes()
 
     @property
     def text(self) -> str:

@@ -185,7 +185,7 @@ class TextParserModel(SavedModel):
         Document
             The parsed text; every character of the text is in it.
         """
-        return _read_document(self._annotate_text(encode_text(text), n_jobs))
+        return Document._from_conllu(self._annotate_text(encode_text(text), n_jobs))
 
     def parse_many(self, texts: Iterable[str], *, n_jobs: int | None = None) -> Generator[Document]:
         """Parse many texts, in memory that does not grow with their number.
@@ -217,7 +217,7 @@ class TextParserModel(SavedModel):
         parsed = self._annotate(_read_words(b"".join(_NEW_TEXT + one for one in split if one)), 1)
         between = b"\n" + _NEW_TEXT  # the first line end is that of the blank line above
         answers = iter((b"\n" + parsed).removesuffix(b"\n").split(between)[1:])
-        return [_read_document(next(answers) + b"\n" if one else one) for one in split]
+        return [Document._from_conllu(next(answers) + b"\n" if one else one) for one in split]
 
     def explain(self, source: str | Treebank, *, top: int | None = 10) -> list[ExplainedDecision]:
         """Explain how the words of a text get their tags and heads, decision by decision.
@@ -360,10 +360,6 @@ def check_given(given: str) -> str:
 
 def _read_words(conllu: bytes) -> Treebank:
     return Treebank._of(parse_text(conllu, "conllu", name=TEXT_NAME))
-
-
-def _read_document(conllu: bytes) -> Document:
-    return Document._of(parse_text(conllu, "conllu", name=TEXT_NAME))
 
 
 def _group_into_batches(texts: Iterable[str]) -> Iterator[list[bytes]]:
