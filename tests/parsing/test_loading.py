@@ -63,7 +63,7 @@ def test_each_class_reads_its_own_files_only(estimator, tmp_path):
     assert type(estimator.load(path)) is estimator
     for other in [*KINDS, *MODELS]:
         if other not in (estimator, model):
-            with pytest.raises(FormatError, match="of kind .* not a "):
+            with pytest.raises(FormatError, match="not a "):
                 other.load(path)
 
 

@@ -332,7 +332,7 @@ def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
 def _read_model(name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Any:
     model = model_from(name, COMPILED, arrays, dict(settings))  # the one inside
     if isinstance(model, TreeModel):
-        raise FormatError(name, 0, 0, "a chunker's model is not one of trees")
+        raise FormatError(name, 0, 0, "a chunker's model must not be a tree model")
     return model
 
 

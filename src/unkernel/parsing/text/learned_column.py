@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel._core import SequenceFeatures, TagColumn, restored_sequence_features
-from unkernel.data.text.conll import COLUMNS, Treebank
+from unkernel.data.text.conll import Treebank
+from unkernel.data.text.conll_sentence import COLUMNS
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.saved_model import Arrays
@@ -194,6 +195,6 @@ def _restore_certain(file: str, prefix: str, arrays: Arrays) -> CertainClasses:
     integers = [np.dtype("<i4")]
     return CertainClasses(
         unpack_strings(file, arrays, f"{prefix}.words"),
-        container.proper_array(file, arrays, f"{prefix}.parts", integers, 1),
-        container.proper_array(file, arrays, f"{prefix}.classes", integers, 1),
+        container.read_array(file, arrays, f"{prefix}.parts", integers, 1),
+        container.read_array(file, arrays, f"{prefix}.classes", integers, 1),
     )

@@ -290,9 +290,7 @@ class TextParserModel(SavedModel):
         check_given(given)
         bank = read_comparable_trees(source)
         text = plain_text(bank).encode()
-        self._annotate_text(
-            b"", 1
-        )  # engines are built on first use, which is not part of the time of answering
+        self._annotate_text(b"", 1)  # build the engines before the clock starts
         start = time.process_time()
         if given == "text":
             found = self._annotate_text(text, n_jobs)
