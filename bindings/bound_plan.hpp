@@ -264,7 +264,7 @@ class BoundPlan {
   std::string name(std::size_t column) const { return std::string(plan_.columns()[column]); }
 
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw std::invalid_argument("column '" + name(column) + "': " + what);
+    throw std::invalid_argument("column '" + records::without_nul(name(column)) + "': " + what);
   }
 
   std::string_view utf8(nb::handle text, std::size_t column) const {

@@ -185,3 +185,12 @@ def test_columns_that_cannot_be_divided() -> None:
         others = {"a": "x", "b": "u"}
         rest = {name: others[name] for name in others if name not in shared}
         assert bound.score_one(rest) == pytest.approx(fast.score_one(others | shared))
+
+
+def test_a_nul_in_a_value_or_a_name_does_not_end_the_message() -> None:
+    fast = compiled(OneHotEncoder(), X=pd.DataFrame({"\x00kind": ["x", "y"] * 10}))
+    with pytest.raises(ValueError, match=r"^column '\\x00kind': 'a\\x00b' .* categories") as caught:
+        fast.predict_one({"\x00kind": "a\x00b"})
+    with pytest.raises(ValueError) as of_frame:
+        fast.predict(pd.DataFrame({"\x00kind": ["a\x00b"]}))
+    assert str(of_frame.value).endswith(str(caught.value).partition(": ")[2])

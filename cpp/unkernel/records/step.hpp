@@ -33,13 +33,26 @@ struct Block {
   }
 };
 
+// Returns a text for messages, with NUL spelt out: it would end the C string that an exception keeps.
+inline std::string without_nul(std::string_view text) {
+  std::string result;
+  for (const char byte : text) {
+    if (byte == '\0') {
+      result += "\\x00";
+    } else {
+      result += byte;
+    }
+  }
+  return result;
+}
+
 // The record that is being encoded, and the names of its columns for messages.
 struct Record {
   std::span<const Cell> cells;
   std::span<const std::string> names;
 
   [[noreturn]] void fail(std::size_t column, const std::string& what) const {
-    throw std::invalid_argument("column '" + names[column] + "': " + what);
+    throw std::invalid_argument("column '" + without_nul(names[column]) + "': " + what);
   }
 };
 
@@ -48,7 +61,7 @@ inline std::string quoted(std::string_view text) {
   constexpr std::size_t most = 40;
   std::size_t size = text.size() < most ? text.size() : most;
   while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  return std::string("'").append(text.substr(0, size)).append(size < text.size() ? "...'" : "'");
+  return std::string("'").append(without_nul(text.substr(0, size))).append(size < text.size() ? "...'" : "'");
 }
 
 // Throws std::invalid_argument if `sound` is false: the plan is damaged, or was put together wrongly.
