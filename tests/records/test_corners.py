@@ -194,3 +194,12 @@ def test_a_nul_in_a_value_or_a_name_does_not_end_the_message() -> None:
     with pytest.raises(ValueError) as of_frame:
         fast.predict(pd.DataFrame({"\x00kind": ["a\x00b"]}))
     assert str(of_frame.value).endswith(str(caught.value).partition(": ")[2])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, dict])
+def test_records_without_any_column_of_the_model_have_answers(frame: Any) -> None:
+    records = pd.DataFrame({"kind": ["x", "y"] * 10})
+    pipeline = make_pipeline(RecordEncoder(min_count=1), PolySVC(degree=1)).fit(records, LABELS)
+    fast = unkernel.compile(pipeline, measure=False)
+    expected = fast.predict_one({"size": 1.0})
+    assert fast.predict(frame({"size": [1.0, 2.0, 3.0]})).tolist() == [expected] * 3

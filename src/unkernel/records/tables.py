@@ -81,11 +81,14 @@ def table_of(
         return Table([values], len(values))
     if isinstance(X, Mapping):
         _check_columns(X, columns)
-        return _table([X.get(name) for name in columns], columns, required=required, nan=nan)
+        others = [value for value in X.values() if hasattr(value, "__len__") and not isinstance(value, str)]
+        n_rows = len(others[0]) if others else 0
+        found = [X.get(name) for name in columns]
+        return _table(found, columns, n_rows=n_rows, required=required, nan=nan)
     if getattr(X, "columns", None) is not None and not callable(X.columns):
         there = set(column_names(X) or ())
         found = [X[name] if name in there else None for name in columns]
-        return _table(found, columns, required=required, nan=nan)
+        return _table(found, columns, n_rows=len(X), required=required, nan=nan)
     if isinstance(X, Sequence) and not isinstance(X, str) and (not len(X) or isinstance(X[0], Mapping)):
         _ = column_names(X)
         return _records(X, columns, required=required)
@@ -137,14 +140,17 @@ def _positions(X: Any, columns: Sequence[str]) -> Table:
     return Table([_column(array[:, k]) for k in range(len(columns))], len(array))
 
 
-def _table(found: list[Any], names: Sequence[str], *, required: Sequence[str], nan: bool) -> Table:
+def _table(
+    found: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
+) -> Table:
+    """Return a table; `n_rows` holds where none of its columns is there."""
     lengths = {len(column) for column in found if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
     there = {name for name, column in zip(names, found, strict=True) if column is not None}
     if missing := [name for name in required if name not in there]:
         raise ValueError(f"columns are missing: {', '.join(missing)}")
-    n_rows = lengths.pop() if lengths else 0
+    n_rows = lengths.pop() if lengths else n_rows
     columns = [[None] * n_rows if column is None else _column(column, nan=nan) for column in found]
     return Table(columns, n_rows)
 
