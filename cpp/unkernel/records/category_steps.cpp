@@ -14,7 +14,7 @@
 namespace unkernel::records {
 namespace {
 
-std::string shown(const Cell& cell) {
+std::string format_cell(const Cell& cell) {
   if (cell.kind() == CellKind::text) return quoted(cell.text());
   if (cell.kind() == CellKind::none) return "None";
   std::array<char, 32> digits;
@@ -22,24 +22,21 @@ std::string shown(const Cell& cell) {
   return {digits.data(), end.ptr};
 }
 
-template <class Cells>
-bool write_column(const Cells& cells, const Categories& categories, const RowBatch& batch,
-                  const CodeRoom& out) {
+bool write_cells(const Column& column, const Categories& categories, const RowBatch& batch,
+                 const CodeRoom& out) {
   TextMemo memo;
   const auto find = [&](std::string_view text) { return categories.find(Cell::of(text)); };
-  for (std::size_t row = batch.begin; row < batch.end; ++row) {
-    const Cell cell = cells(row);
+  return use_cells(column, batch.begin, batch.end, [&](const Cell& cell, std::size_t row) {
     const std::int32_t code = cell.kind() == CellKind::text ? memo(cell.text(), find) : categories.find(cell);
-    if (code == forbidden) return false;
     out.first[(row - batch.begin) * out.stride] = code;
-  }
-  return true;
+    return code != forbidden;
+  });
 }
 
 // Each entry of a dictionary is looked up once, unless it has more of them than there are rows.
 template <class Code>
-bool write_column(const CodeColumn<Code>& column, const Categories& categories, const RowBatch& batch,
-                  const CodeRoom& out) {
+bool look_up_codes(const CodeColumn<Code>& column, const Categories& categories, const RowBatch& batch,
+                   const CodeRoom& out) {
   constexpr std::int32_t not_looked_up = forbidden - 1;
   const bool is_small = column.dictionary.size() <= batch.end - batch.begin;
   std::vector<std::int32_t> known(is_small ? column.dictionary.size() : 0, not_looked_up);
@@ -56,6 +53,19 @@ bool write_column(const CodeColumn<Code>& column, const Categories& categories, 
     out.first[(row - batch.begin) * out.stride] = code;
   }
   return true;
+}
+
+bool write_column(const Column& column, const Categories& categories, const RowBatch& batch,
+                  const CodeRoom& out) {
+  return std::visit(
+      [&]<class Any>(const Any& any) {
+        if constexpr (requires { any.codes; }) {
+          return look_up_codes(any, categories, batch, out);
+        } else {
+          return write_cells(column, categories, batch, out);
+        }
+      },
+      column);
 }
 
 class OneHot final : public Step {
@@ -82,10 +92,8 @@ class OneHot final : public Step {
 
   bool write_codes(const RowBatch& batch, const CodeRoom& out) const override {
     for (std::size_t k = 0; k < columns_.size(); ++k) {
-      const auto write = [&](const auto& column) {
-        return write_column(column, categories_[k], batch, {out.first + k, out.stride});
-      };
-      if (!std::visit(write, batch.columns[static_cast<std::size_t>(columns_[k])])) return false;
+      const Column& column = batch.columns[static_cast<std::size_t>(columns_[k])];
+      if (!write_column(column, categories_[k], batch, {out.first + k, out.stride})) return false;
     }
     return true;
   }
@@ -184,7 +192,8 @@ std::int32_t Categories::code(const Record& record, std::size_t column) const {
   if (cell.kind() == CellKind::strings || cell.kind() == CellKind::pairs)
     record.fail(column, "expected one category, got a list or a dict");
   if (cell.kind() == CellKind::moment) record.fail(column, "expected a category, got a date");
-  record.fail(column, shown(cell) + " is not one of the " + std::to_string(size()) + " known categories");
+  record.fail(column,
+              format_cell(cell) + " is not one of the " + std::to_string(size()) + " known categories");
 }
 
 std::unique_ptr<Step> one_hot(std::vector<std::int32_t> columns, std::vector<Categories> categories,

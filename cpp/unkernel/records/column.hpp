@@ -1,6 +1,8 @@
-// The columns of a table, read cell by cell. They own nothing but what they say.
+// The columns of a table, read cell by cell. They own only their vectors.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,7 +14,7 @@
 
 namespace unkernel::records {
 
-// Bit k tells whether row k has a value, as in Arrow; without bits all have one.
+// Bit k tells whether row k has a value, as in Arrow; without bits all rows have one.
 struct Validity {
   const std::uint8_t* bits = nullptr;
   std::size_t offset = 0;
@@ -32,11 +34,11 @@ struct NumberColumn {
   }
 };
 
-// Dates, and times of Arrow's, which count units since 1970 began.
+// Dates and times of Arrow, which count units since 1970 began.
 template <class Number>
 struct MomentColumn {
   const Number* values;
-  double per_second, seconds;  // units of a second, and seconds of a unit: one of them is 1
+  double per_second, seconds;  // units per second, and seconds per unit: one of them is 1
   Validity valid;
 
   Cell operator()(std::size_t row) const {
@@ -67,7 +69,7 @@ struct StringColumn {
   }
 };
 
-// Strings as views of 16 bytes each: the length, and the string itself or where it is.
+// Strings as views of 16 bytes each: the length, and the string itself or its position.
 struct StringViewColumn {
   struct View {
     std::int32_t length;
@@ -88,7 +90,7 @@ struct StringViewColumn {
   }
 };
 
-// Cells that were read before: those of Python objects, or of a dictionary that rows refer to.
+// Cells of Python objects, or of a dictionary that rows refer to.
 struct CellColumn {
   std::vector<Cell> cells;
 
@@ -132,8 +134,13 @@ using Column =
                  CodeColumn<std::uint8_t>, CodeColumn<std::uint16_t>, CodeColumn<std::uint32_t>, CellColumn,
                  ListColumn, EmptyColumn>;
 
+// Reads the rows [begin, end) of a column: row `begin` into cells[0], the next into cells[stride], and so on.
+void read_cells(const Column& column, std::size_t begin, std::size_t end, Cell* cells, std::size_t stride);
+
 inline Cell cell_at(const Column& column, std::size_t row) {
-  return std::visit([row](const auto& any) { return any(row); }, column);
+  Cell cell;
+  read_cells(column, row, row + 1, &cell, 1);
+  return cell;
 }
 
 // Some rows of a table.
@@ -142,18 +149,34 @@ struct RowBatch {
   std::size_t begin, end;
 };
 
-// Calls use(cell, row) for the rows of a column, counted from 0, until it returns false; the kind of the
-// column is looked up once. Returns whether all rows were used.
+// Calls use(cell, row) for the rows of a column from `begin` to `end` until it returns false. Returns whether
+// all rows were used. Rows are read into a small buffer, since compiling `use` for each kind of column takes
+// long.
 template <class Use>
-bool all_cells(const RowBatch& batch, std::int32_t column, const Use& use) {
-  return std::visit(
-      [&](const auto& cells) {
-        for (std::size_t row = batch.begin; row < batch.end; ++row) {
-          if (!use(cells(row), row - batch.begin)) return false;
-        }
-        return true;
-      },
-      batch.columns[static_cast<std::size_t>(column)]);
+bool use_cells(const Column& column, std::size_t begin, std::size_t end, const Use& use) {
+  constexpr std::size_t buffer_rows = 64;
+  std::array<Cell, buffer_rows> cells;
+  for (std::size_t first = begin; first < end; first += buffer_rows) {
+    const std::size_t count = std::min(buffer_rows, end - first);
+    read_cells(column, first, first + count, cells.data(), 1);
+    for (std::size_t k = 0; k < count; ++k) {
+      if (!use(cells[k], first + k)) return false;
+    }
+  }
+  return true;
+}
+
+// The same for a column of the batch, with rows counted from 0.
+template <class Use>
+bool use_batch(const RowBatch& batch, std::int32_t column, const Use& use) {
+  const Column& cells = batch.columns[static_cast<std::size_t>(column)];
+  const auto use_row = [&](const Cell& cell, std::size_t row) { return use(cell, row - batch.begin); };
+  const auto* numbers = std::get_if<NumberColumn<double>>(&cells);
+  if (numbers == nullptr) return use_cells(cells, batch.begin, batch.end, use_row);
+  for (std::size_t row = batch.begin; row < batch.end; ++row) {
+    if (!use_row((*numbers)(row), row)) return false;
+  }
+  return true;
 }
 
 }  // namespace unkernel::records

@@ -115,7 +115,7 @@ class Dates final : public Step {
   bool by_columns() const override { return true; }
 
   bool column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
-    return all_cells(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
+    return use_batch(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
       out[row] = value_of(cell, parts_[k]);
       return is_missing(cell) || !std::isnan(out[row]);
     });

@@ -42,13 +42,7 @@ class Task {
   void read(std::size_t begin, std::size_t end) {
     const std::size_t width = columns_.size();
     cells_.resize((end - begin) * width);
-    for (std::size_t k = 0; k < width; ++k) {
-      std::visit(
-          [&](const auto& column) {
-            for (std::size_t row = begin; row < end; ++row) cells_[(row - begin) * width + k] = column(row);
-          },
-          columns_[k]);
-    }
+    for (std::size_t k = 0; k < width; ++k) read_cells(columns_[k], begin, end, cells_.data() + k, width);
   }
 
   EncodedRow encode(std::span<const Cell> cells, std::size_t row) {

@@ -47,7 +47,7 @@ class Numbers final : public Step {
   bool by_columns() const override { return true; }
 
   bool column_values(const RowBatch& batch, std::size_t k, std::span<double> out) const override {
-    return all_cells(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
+    return use_batch(batch, columns_[k], [&](const Cell& cell, std::size_t row) {
       const bool missing = cell.kind() == CellKind::none || cell.kind() == CellKind::absent;
       out[row] = missing ? nan : cell.number();
       return missing || (cell.kind() == CellKind::number && !std::isinf(cell.number()));
