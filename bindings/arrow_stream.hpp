@@ -1,4 +1,4 @@
-// A stream of Arrow's batches from Python: the capsule that __arrow_c_stream__ gives.
+// A stream of Arrow batches from Python: the capsule that __arrow_c_stream__ returns.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class ArrowStream {
 
   const records::ArrowSchema& schema() const { return schema_.value; }
 
-  // The next batch; null at the end.
+  // Returns the next batch; null at the end.
   ArrowBatch next() {
     auto batch = std::make_unique<records::Released<records::ArrowArray>>();
     check(stream_->get_next(stream_, &batch->value));

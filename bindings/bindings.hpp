@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,7 @@ namespace nb = nanobind;
 void bind_data(nb::module_& module);
 void bind_columns(nb::module_& module);
 void bind_engines(nb::module_& module);
+void bind_bound_engines(nb::module_& module);
 void bind_records(nb::module_& module);
 void bind_record_summaries(nb::module_& module);
 void bind_poly(nb::module_& module);
@@ -45,13 +47,13 @@ void bind_bunsetsu(nb::module_& module);
 void bind_clusters(nb::module_& module);
 
 // "kernel" or "plain"
-kernels::FeatureMap feature_map(int degree, const std::string& kind, double gamma, double coef0);
+kernels::FeatureMap make_feature_map(int degree, const std::string& kind, double gamma, double coef0);
 
 // "linear", "polynomial", "rbf" or "sigmoid"
-kernels::KernelFunction kernel_function(const std::string& name, int degree, double gamma, double coef0);
+kernels::KernelFunction make_kernel(const std::string& name, int degree, double gamma, double coef0);
 
-// A function of Python's, or none, called with Python's lock held. It takes no lock itself, as nanobind's
-// std::function does: giving that back is what a thread that outlives Python must not do (python_lock.hpp).
+// A Python function, or none, to be called with Python's lock held. Unlike nanobind's std::function it takes
+// no lock itself: a thread that outlives Python must not release one (python_lock.hpp).
 template <class... Arguments>
 struct Callback {
   nb::object function;
@@ -62,19 +64,47 @@ struct Callback {
 
 using OnProgress = Callback<Progress>;
 
-// Runs `work(monitor)` on a thread of its own while this one lets Python see signals and, if asked to,
-// progress.
-void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress = {});
+// Calls work() without Python's lock, and returns its result.
+template <class Work>
+auto without_lock(const Work& work) {
+  const Unlocked unlocked;
+  return work();
+}
 
-// The same if the work may be long, and here otherwise: a thread takes some 30 microseconds.
-void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work);
+// Calls run(call), where call(monitor) calls work(monitor), and returns the result of the work.
+template <class Given, class Run, class Work>
+auto run_for_result(const Run& run, const Work& work) {
+  using Result = std::invoke_result_t<const Work&, Given>;
+  if constexpr (std::is_void_v<Result>) {
+    run(work);
+  } else {
+    Result result{};
+    run([&](Given monitor) { result = work(monitor); });
+    return result;
+  }
+}
 
-// Calls work(begin, end, monitor) on pieces of [0, total): here, as long as the rest seems to take less than
-// some hundredths of a second, and `watched` from then on.
-void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
+// Runs work(monitor) on a thread of its own, while this thread lets Python see signals and calls
+// `on_progress`. Returns the result of the work.
+void run_on_thread(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress);
+template <class Work>
+auto run_interruptibly(const Work& work, const OnProgress& on_progress = {}) {
+  return run_for_result<Monitor&>([&](const auto& call) { run_on_thread(call, on_progress); }, work);
+}
 
-// An array whose numbers lie where the processor wants them. One that does not, such as a view into the
-// middle of a message, is copied.
+// The same, but work that is short runs on this thread: starting another takes some 30 microseconds.
+void run_on_thread_if(bool may_be_long, FunctionRef<void(const Monitor&)> work);
+template <class Work>
+auto run_interruptibly_if(bool may_be_long, const Work& work) {
+  return run_for_result<const Monitor&>([&](const auto& call) { run_on_thread_if(may_be_long, call); }, work);
+}
+
+// Calls work(begin, end, monitor) on pieces of [0, total): on this thread as long as the rest seems to take
+// less than some hundredths of a second, then on another.
+void run_pieces_interruptibly(std::int64_t total,
+                              FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
+
+// An array whose numbers are aligned. Others, such as a view into the middle of a message, are copied.
 template <class Base>
 class Aligned : public Base {
  public:
@@ -93,7 +123,7 @@ std::span<const T> view(const Array<T>& array) {
   return {array.data(), array.size()};
 }
 
-// Checks what would lead out of the arrays; what the columns must be is their reader's to say.
+// Checks that rows lie inside the arrays. Checking the columns is left to their reader.
 template <class Index>
 data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<Index>& columns,
                                       const Array<double>& values, std::int64_t features) {
@@ -107,21 +137,41 @@ data::CsrView<Index, double> csr_view(const Array<Index>& offsets, const Array<I
   return rows;
 }
 
-// Hands a vector's memory to numpy without copying it.
 template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-  auto* owner = new std::vector<T>(std::move(values));
-  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+std::vector<T> to_vector(const Array<T>& array) {
+  return std::vector<T>(array.data(), array.data() + array.size());
+}
+
+// Moves a vector's memory to numpy without copying it.
+template <class Vector, class T = std::remove_pointer_t<decltype(std::declval<Vector&>().data())>>
+nb::ndarray<nb::numpy, T> to_numpy(Vector&& values, std::initializer_list<std::size_t> shape) {
+  static_assert(std::is_rvalue_reference_v<Vector&&>);
+  auto* owner = new Vector(std::move(values));
+  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<Vector*>(p); });
   return nb::ndarray<nb::numpy, T>(owner->data(), shape, deleter);
 }
 
-template <class T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
+template <class Vector>
+auto to_numpy(Vector&& values) {
   const std::size_t size = values.size();
   return to_numpy(std::move(values), {size});
 }
 
-// [pass, 3]: its number, the objective and the bound
+template <class Range>
+auto copy_to_numpy(const Range& values) {
+  return to_numpy(std::vector(values.begin(), values.end()));
+}
+
+inline std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+inline nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+
+// Any bytes become a str that is written as the same bytes again.
+inline nb::object decode_text(std::string_view text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+}
+
+// Returns an array [passes, 3]: the number of each pass, the objective and the bound.
 inline nb::ndarray<nb::numpy, double> history_of(const History& history) {
   std::vector<double> numbers;
   for (const History::Pass& pass : history.passes())
@@ -131,7 +181,6 @@ inline nb::ndarray<nb::numpy, double> history_of(const History& history) {
 
 using Names = nb::typed<nb::list, nb::str>;
 
-// Of a table that numbers its names.
 template <class NumberedNames>
 Names names_of(const NumberedNames& table) {
   Names names;

@@ -1,4 +1,4 @@
-// Plans of records, with what Python knows of them: how records become cells, and cells rows.
+// Plans of records as Python holds them: they turn records into cells, and cells into rows.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline std::string python_type(nb::handle object) {
   return nb::cast<std::string>(object.type().attr("__name__"));
 }
 
-// What a record's cells point to, if not into the record itself.
+// Memory that a record's cells point to, besides the record itself.
 struct CellRoom {
   std::vector<records::Cell> cells;
   std::vector<std::vector<std::string_view>> strings;  // by column
@@ -35,7 +35,7 @@ struct CellRoom {
   std::vector<nb::object> kept;                        // objects that cells point into
 };
 
-// What the cells of a table's columns point to.
+// Memory that the cells of a table's columns point to.
 struct TableRoom {
   CellRoom one;
   std::vector<std::unique_ptr<std::vector<std::string_view>>> strings;
@@ -45,23 +45,22 @@ struct TableRoom {
 using Objects = nb::typed<nb::list, nb::any>;
 using Numbers = nb::typed<nb::list, int>;
 
-// What the bindings know of a column.
+// How to read a column.
 struct ColumnRule {
   nb::object name;      // as a key of records
-  nb::object analyzer;  // a function from a text that is not ASCII to its n-grams, or None
-  std::size_t place;    // of its value in a record that is a list
-  bool read;            // by any step
+  nb::object analyzer;  // a function that lists the n-grams of a text that is not ASCII, or None
+  std::size_t place;    // position of the value in a record that is a list
+  bool read;            // whether any step reads it
 };
 
 class BoundPlan {
  public:
-  // No step reads the columns `unread`. Behind the columns come those of `repeated` once more, for steps that
-  // read a column in another way. There is one analyzer, or None, for each. `whole`: the record itself is the
-  // value of the only column.
-  // Keys in `bound` are an error.
+  // No step reads the columns `unread`. The columns `repeated` are appended once more, for steps that read a
+  // column in another way. Each column has an analyzer or None. If `whole`, the record itself is the value of
+  // the only column. Keys in `bound` are an error.
   BoundPlan(const Names& columns, const Numbers& unread, const Numbers& repeated, const Objects& analyzers,
             const Names& bound, bool required, bool whole, bool ignores_unknown_keys)
-      : plan_(texts(columns, repeated)),
+      : plan_(list_columns(columns, repeated)),
         given_(columns.size()),
         required_(required),
         whole_(whole),
@@ -101,8 +100,8 @@ class BoundPlan {
     }
   }
 
-  // A reader of plain records, where records of this plan can be plain: nothing else may be asked of them.
-  std::optional<records::PlainJson> plain_json() const {
+  // Returns a reader of plain records, if records of this plan can be plain.
+  std::optional<records::PlainJson> make_plain_reader() const {
     if (whole_ || !bound_.empty()) return std::nullopt;
     std::vector<records::JsonKey> keys(given_);
     for (std::size_t k = 0; k < given_; ++k) keys[k].name = name(k);
@@ -112,37 +111,37 @@ class BoundPlan {
     return records::PlainJson(std::move(keys), ignores_unknown_keys_);
   }
 
-  // Whether a record lacks a column that it must have.
-  bool lacks_column(std::span<const records::Cell> cells) const {
+  // Whether a required column of a record is missing.
+  bool misses_column(std::span<const records::Cell> cells) const {
     for (std::size_t k = 0; required_ && k < rules_.size(); ++k) {
       if (rules_[k].read && cells[k].kind() == records::CellKind::absent) return true;
     }
     return false;
   }
 
-  // Cells of a record.
+  // The number of cells of a record.
   std::size_t cells() const { return rules_.size(); }
 
-  // Whether any step reads a column.
-  bool reads(std::size_t column) const { return rules_[column].read; }
+  // Whether any step reads the column.
+  bool is_read(std::size_t column) const { return rules_[column].read; }
 
-  // The names of the columns that steps read, null for all others.
-  std::vector<const std::string*> names_read() const {
+  // Returns the names of the columns that steps read, null for all others.
+  std::vector<const std::string*> list_read_names() const {
     std::vector<const std::string*> names;
     for (std::size_t k = 0; k < rules_.size(); ++k)
       names.push_back(rules_[k].read ? &plan_.columns()[k] : nullptr);
     return names;
   }
 
-  // A value of a column of texts has another type.
+  // Throws because a value in a column of texts has another type.
   [[noreturn]] void fail_text(std::size_t column, const std::string& type) const {
     fail(column, "expected a text, got a value of type " + type);
   }
 
-  // Whether texts of a column that are not ASCII are analysed by Python.
-  bool analyses(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
+  // Whether Python analyses the texts of the column that are not ASCII.
+  bool has_analyzer(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
 
-  // Whether a table of Arrow's has the columns that it must have, and no others where these are an error.
+  // Throws if an Arrow table misses a required column, or has an unknown one where these are errors.
   void check_columns(const records::ArrowSchema& schema) const {
     for (std::size_t k = 0; required_ && k < given_; ++k) {
       if (rules_[k].read && !records::has_column(schema, name(k)))
@@ -157,7 +156,7 @@ class BoundPlan {
     }
   }
 
-  // A column of Python objects.
+  // Reads a column of Python objects.
   records::CellColumn read_column(const nb::list& values, std::size_t column, TableRoom& room) const {
     records::CellColumn read;
     read.cells.reserve(values.size());
@@ -181,12 +180,12 @@ class BoundPlan {
   }
 
  private:
-  static std::vector<std::string> texts(const Names& names, const Numbers& repeated) {
+  static std::vector<std::string> list_columns(const Names& names, const Numbers& repeated) {
     std::vector<std::string> all;
     for (const nb::handle name : names) all.push_back(nb::cast<std::string>(name));
     for (const nb::handle number : repeated) {
       const auto place = nb::cast<std::size_t>(number);
-      records::check_plan(place < names.size(), "a column that there is not is repeated");
+      records::check_plan(place < names.size(), "a repeated column does not exist");
       all.push_back(all[place]);
     }
     return all;
@@ -293,19 +292,20 @@ class BoundPlan {
     } else if (PyDict_Check(object) != 0) {
       read_pairs(value, column, room);
     } else if (PyLong_Check(object) != 0) {
-      cell = number(value, column);
+      cell = read_number(value, column);
     } else if (nb::object list = array_as_list(value); list.is_valid()) {
       read_cell(list, column, room);
-    } else if (const auto moment = moment_of(value)) {
+    } else if (const auto moment = read_moment(value)) {
       cell = *moment;
     } else {
-      cell = number(value, column);
+      cell = read_number(value, column);
     }
   }
 
-  // Anything that float() takes, but for strings.
-  records::Cell number(nb::handle value, std::size_t column) const {
-    const double read = PyLong_Check(value.ptr()) != 0 ? PyLong_AsDouble(value.ptr()) : converted(value);
+  // Reads any object that float() takes, except strings.
+  records::Cell read_number(nb::handle value, std::size_t column) const {
+    const double read =
+        PyLong_Check(value.ptr()) != 0 ? PyLong_AsDouble(value.ptr()) : convert_to_float(value);
     if (read != -1.0 || PyErr_Occurred() == nullptr) return records::Cell::of(read);
     const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
     if (!too_large && PyErr_ExceptionMatches(PyExc_TypeError) == 0 &&
@@ -316,7 +316,7 @@ class BoundPlan {
     if (python_type(value) == "NAType") return records::Cell::none();  // pandas.NA
     fail(column, "expected a number, a string or a date, got a value of type " + python_type(value));
   }
-  static double converted(nb::handle value) {
+  static double convert_to_float(nb::handle value) {
     if (PyBytes_Check(value.ptr()) != 0 || PyByteArray_Check(value.ptr()) != 0) {
       PyErr_SetString(PyExc_TypeError, "bytes");
       return -1.0;
@@ -367,7 +367,7 @@ class BoundPlan {
     } else if (value.is_none()) {
       fail(column, "the value of '" + std::string(key) + "' is None, not a number or a string");
     } else {
-      pairs.push_back({key, number(value, column)});
+      pairs.push_back({key, read_number(value, column)});
     }
   }
 
@@ -380,7 +380,7 @@ class BoundPlan {
   bool ignores_unknown_keys_;
 };
 
-// Buffers of one call. Reading a record may run Python code, which may come back here: then there are two.
+// The buffers of one call. Reading a record may run Python code that calls again, which needs others.
 struct OneRecord {
   explicit OneRecord(const records::Plan& plan) : worker(plan) {}
   CellRoom room;
@@ -393,7 +393,7 @@ class RecordEncoding {
 
   std::int32_t width() const { return plan_.plan().width(); }
 
-  // use(row) gets the encoded record.
+  // Calls use(row) with the encoded record, and returns its result.
   template <class Use>
   auto with_row(nb::handle record, const Use& use) {
     std::unique_ptr<OneRecord> mine =

@@ -36,16 +36,7 @@ using data::PackedRows;
 using data::RowStore;
 using solve::Bundle;
 
-constexpr std::int64_t many_entries = 1 << 22;  // some milliseconds
-
-// Arrays that are filled in place.
-template <class T>
-using MutableArray = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::span<T> mutable_view(const MutableArray<T>& array) {
-  return {array.data(), array.size()};
-}
+constexpr std::int64_t max_entries_here = 1 << 22;  // take some milliseconds
 
 // --- Rows ------------------------------------------------------------------------------------------------
 
@@ -85,7 +76,7 @@ void bind_rows(nb::module_& module) {
           "scores",
           [](const RowStore& self, Array<double> weights, double intercept, int threads) {
             std::vector<double> result(static_cast<std::size_t>(self.rows()));
-            watched_if(self.entries() > many_entries, [&](const Monitor& monitor) {
+            run_interruptibly_if(self.entries() > max_entries_here, [&](const Monitor& monitor) {
               const cutplane::Passes passes(self, intercept, {threads, &monitor});
               check_length(weights.size(), static_cast<std::int64_t>(passes.dimension()), "weights");
               passes.scores(view(weights), result);
@@ -97,7 +88,7 @@ void bind_rows(nb::module_& module) {
           "transposed",
           [](const RowStore& self, Array<double> coefficients, double intercept, int threads) {
             std::vector<double> result;
-            watched_if(self.entries() > many_entries, [&](const Monitor& monitor) {
+            run_interruptibly_if(self.entries() > max_entries_here, [&](const Monitor& monitor) {
               cutplane::Passes passes(self, intercept, {threads, &monitor});
               check_length(coefficients.size(), self.rows(), "coefficients");
               result.resize(passes.dimension());
@@ -114,20 +105,20 @@ void bind_rows(nb::module_& module) {
 
 // --- Rows in files ---------------------------------------------------------------------------------------
 
-constexpr std::size_t numbers_a_block = 5;  // of the index
+constexpr std::size_t numbers_per_index_entry = 5;
 
-std::vector<data::BlockEntry> block_index(const Array<std::int64_t>& numbers) {
-  if (numbers.size() % numbers_a_block != 0)
+std::vector<data::BlockEntry> read_block_index(const Array<std::int64_t>& numbers) {
+  if (numbers.size() % numbers_per_index_entry != 0)
     throw std::invalid_argument("a block's entry in the index has five numbers");
   std::vector<data::BlockEntry> index;
-  for (std::size_t k = 0; k < numbers.size(); k += numbers_a_block) {
+  for (std::size_t k = 0; k < numbers.size(); k += numbers_per_index_entry) {
     const std::int64_t* const entry = numbers.data() + k;
     index.push_back({entry[0], entry[1], entry[2], entry[3], static_cast<std::uint64_t>(entry[4])});
   }
   return index;
 }
 
-std::vector<std::int64_t> index_numbers(const data::BlockPacker& packer) {
+std::vector<std::int64_t> list_index_numbers(const data::BlockPacker& packer) {
   std::vector<std::int64_t> numbers;
   for (const auto& [position, rows, entries, layout, checksum] : packer.index()) {
     numbers.insert(numbers.end(), {position, rows, entries, layout, static_cast<std::int64_t>(checksum)});
@@ -150,7 +141,7 @@ void bind_row_files(nb::module_& module) {
           "__init__",
           [](BlockFile* self, std::string file, int descriptor, std::int64_t end, std::size_t features,
              Array<std::int64_t> index) {
-            new (self) BlockFile({std::move(file), descriptor, end}, features, block_index(index));
+            new (self) BlockFile({std::move(file), descriptor, end}, features, read_block_index(index));
           },
           nb::arg("file"), nb::kw_only(), nb::arg("descriptor"), nb::arg("end"), nb::arg("features"),
           nb::arg("index"));
@@ -161,7 +152,8 @@ void bind_row_files(nb::module_& module) {
       .def(
           "take", [](BlockPacker& self) { return to_numpy(self.take()); }, nb::rv_policy::move)
       .def_prop_ro(
-          "index", [](const BlockPacker& self) { return to_numpy(index_numbers(self)); }, nb::rv_policy::move)
+          "index", [](const BlockPacker& self) { return to_numpy(list_index_numbers(self)); },
+          nb::rv_policy::move)
       .def_prop_ro("end", &BlockPacker::end)
       .def_prop_ro("entries", &BlockPacker::entries);
   module.def("checksum", [](Array<std::uint8_t> bytes) { return checksum(view(bytes)); }, nb::arg("bytes"));
@@ -169,16 +161,12 @@ void bind_row_files(nb::module_& module) {
 
 // --- Oracles ---------------------------------------------------------------------------------------------
 
-std::vector<bool> booleans(const Array<bool>& flags) {
-  return std::vector<bool>(flags.data(), flags.data() + flags.size());
-}
+solve::Loss parse_loss(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
 
-solve::Loss loss_of(bool squared) { return squared ? solve::Loss::squared_hinge : solve::Loss::hinge; }
-
-cutplane::Ranking ranking_of(const Array<std::int32_t>& ranks, std::int32_t rank_count,
-                             const Array<std::int32_t>& groups, const Array<double>& weights,
-                             const Array<double>& pair_weights, const Array<double>& gains,
-                             const Array<double>& discounts) {
+cutplane::Ranking make_ranking(const Array<std::int32_t>& ranks, std::int32_t rank_count,
+                               const Array<std::int32_t>& groups, const Array<double>& weights,
+                               const Array<double>& pair_weights, const Array<double>& gains,
+                               const Array<double>& discounts) {
   return {view(ranks), view(groups), view(weights),  view(pair_weights),
           rank_count,  view(gains),  view(discounts)};
 }
@@ -221,8 +209,7 @@ void bind_oracles(nb::module_& module) {
   module.def(
       "margin_oracle",
       [](Array<double> signed_costs, bool squared) {
-        return cutplane::margin_oracle(loss_of(squared),
-                                       {signed_costs.data(), signed_costs.data() + signed_costs.size()});
+        return cutplane::margin_oracle(parse_loss(squared), to_vector(signed_costs));
       },
       nb::arg("signed_costs"), nb::kw_only(), nb::arg("squared"));
   module.def(
@@ -232,7 +219,7 @@ void bind_oracles(nb::module_& module) {
          double accuracy) {
         const Unlocked unlocked;
         return cutplane::ordinal_oracle(
-            ranking_of(ranks, rank_count, groups, weights, pair_weights, gains, discounts), accuracy);
+            make_ranking(ranks, rank_count, groups, weights, pair_weights, gains, discounts), accuracy);
       },
       nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"),
       nb::arg("pair_weights"), nb::arg("gains"), nb::arg("discounts"), nb::arg("accuracy"));
@@ -243,23 +230,23 @@ void bind_oracles(nb::module_& module) {
          Array<double> scores) {
         const Unlocked unlocked;
         const auto count = cutplane::count_pairs(
-            ranking_of(ranks, rank_count, groups, weights, pair_weights, gains, discounts), view(scores));
+            make_ranking(ranks, rank_count, groups, weights, pair_weights, gains, discounts), view(scores));
         return std::pair(count.pairs, count.ordered);
       },
       nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("groups"), nb::arg("weights"),
       nb::arg("pair_weights"), nb::arg("gains"), nb::arg("discounts"), nb::arg("scores"));
   module.def(
-      "f1_oracle", [](Array<bool> positive) { return cutplane::f1_oracle(booleans(positive)); },
+      "f1_oracle", [](Array<bool> positive) { return cutplane::f1_oracle(to_vector(positive)); },
       nb::arg("positive"));
   module.def(
       "precision_oracle",
-      [](Array<bool> positive, std::int64_t k) { return cutplane::precision_oracle(booleans(positive), k); },
+      [](Array<bool> positive, std::int64_t k) { return cutplane::precision_oracle(to_vector(positive), k); },
       nb::arg("positive"), nb::arg("k"));
 }
 
 // --- The loop --------------------------------------------------------------------------------------------
 
-// A risk whose rows are elsewhere: Python functions ask for them.
+// A risk whose rows are elsewhere: Python functions compute its values.
 class DistantRisk final : public solve::Risk {
  public:
   DistantRisk(std::size_t dimension, nb::object functions, std::size_t steps_at_once)
@@ -267,7 +254,7 @@ class DistantRisk final : public solve::Risk {
 
   std::size_t dimension() const override { return dimension_; }
   std::size_t steps_at_once() const override { return steps_at_once_; }
-  // The functions need not say it.
+  // Optional.
   std::vector<double> first_steps() const override {
     const Locked locked;
     if (!nb::hasattr(functions_, "first_steps")) return Risk::first_steps();
@@ -286,13 +273,12 @@ class DistantRisk final : public solve::Risk {
 
   void aim(std::span<const double> weights) override {
     const Locked locked;
-    stay_if_python_ends(
-        [&] { functions_.attr("aim")(to_numpy(std::vector<double>(weights.begin(), weights.end()))); });
+    stay_if_python_ends([&] { functions_.attr("aim")(copy_to_numpy(weights)); });
   }
   void along(std::span<const double> steps, std::span<solve::LinePoint> points) override {
     const Locked locked;
-    const nb::object found = stay_if_python_ends(
-        [&] { return functions_.attr("along")(to_numpy(std::vector<double>(steps.begin(), steps.end()))); });
+    const nb::object found =
+        stay_if_python_ends([&] { return functions_.attr("along")(copy_to_numpy(steps)); });
     for (std::size_t k = 0; k < points.size(); ++k) {
       const nb::object point = found[k];
       points[k] = {nb::cast<double>(point[0]), nb::cast<double>(point[1])};
@@ -324,7 +310,7 @@ struct LoopOptions {
   Progress progress;
 };
 
-Progress progress_of(const Options& options) {
+Progress read_progress(const Options& options) {
   Progress progress;
   progress.stage = "training";
   progress.problem = options.integer<std::int64_t>("problem");
@@ -332,8 +318,8 @@ Progress progress_of(const Options& options) {
   return progress;
 }
 
-LoopOptions loop_options(const Options& options) {
-  Progress progress = progress_of(options);
+LoopOptions read_loop_options(const Options& options) {
+  Progress progress = read_progress(options);
   progress.finished = progress.problem;
   return {{options.real("C"), options.real("tolerance"), options.integer<std::int64_t>("max_rounds"),
            options.integer<int>("threads")},
@@ -345,17 +331,14 @@ solve::OneSlackOutcome minimise(solve::Risk& risk, const LoopOptions& options, B
   const solve::RoundObserver after_round = [&](const Bundle&, std::span<const double> best,
                                                const solve::OneSlackOutcome& now) {
     const Locked locked;
-    stay_if_python_ends([&] {
-      observe(to_numpy(std::vector<double>(best.begin(), best.end())), now.objective, now.dual_objective,
-              now.rounds);
-    });
+    stay_if_python_ends([&] { observe(copy_to_numpy(best), now.objective, now.dual_objective, now.rounds); });
   };
   return solve::minimise_one_slack(risk, options.solver, bundle, weights, options.progress, monitor,
                                    observe ? after_round : solve::RoundObserver());
 }
 
 template <class Outcome>
-Table table_of(const Outcome& outcome, std::int64_t rounds) {
+Table outcome_table(const Outcome& outcome, std::int64_t rounds) {
   Table result;
   result["objective"] = outcome.objective;
   result["bound"] = outcome.dual_objective;
@@ -367,10 +350,9 @@ Table table_of(const Outcome& outcome, std::int64_t rounds) {
 
 template <class Work>
 Table run_loop(Array<double> start, const OnProgress& on_progress, const Work& work) {
-  std::vector<double> weights(start.data(), start.data() + start.size());
-  solve::OneSlackOutcome outcome;
-  watched([&](Monitor& monitor) { outcome = work(weights, monitor); }, on_progress);
-  Table result = table_of(outcome, outcome.rounds);
+  std::vector<double> weights = to_vector(start);
+  auto outcome = run_interruptibly([&](Monitor& monitor) { return work(weights, monitor); }, on_progress);
+  Table result = outcome_table(outcome, outcome.rounds);
   result["weights"] = to_numpy(std::move(weights));
   return result;
 }
@@ -399,8 +381,7 @@ void bind_loop(nb::module_& module) {
           "gradient",
           [](const Bundle& self, std::size_t k) {
             if (k >= self.size()) throw std::out_of_range("there is no such cut");
-            const auto gradient = self.gradient(k);
-            return to_numpy(std::vector<double>(gradient.begin(), gradient.end()));
+            return copy_to_numpy(self.gradient(k));
           },
           nb::arg("k"))
       .def_prop_ro(
@@ -418,16 +399,12 @@ void bind_loop(nb::module_& module) {
                      return numbers;
                    })
       .def_prop_ro(
-          "masses",
-          [](const Bundle& self) {
-            return to_numpy(std::vector<double>(self.masses().begin(), self.masses().end()));
-          },
-          nb::rv_policy::move);
+          "masses", [](const Bundle& self) { return copy_to_numpy(self.masses()); }, nb::rv_policy::move);
   module.def(
       "minimise",
       [](nb::object given, const RowStore& rows, Oracle& oracle, double intercept, Bundle& bundle,
          Array<double> start, const OnProgress& on_progress, const Observe& observe) {
-        const LoopOptions options = loop_options(Options(given));
+        const LoopOptions options = read_loop_options(Options(given));
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           cutplane::RowRisk risk(rows, intercept, oracle, {options.solver.threads, &monitor});
           return minimise(risk, options, bundle, weights, monitor, observe);
@@ -440,7 +417,7 @@ void bind_loop(nb::module_& module) {
       [](nb::object given, const solve::RowPasses& rows, std::size_t dimension, Array<std::int32_t> places,
          Oracle& oracle, Bundle& bundle, Array<double> start, const OnProgress& on_progress,
          const Observe& observe) {
-        const LoopOptions options = loop_options(Options(given));
+        const LoopOptions options = read_loop_options(Options(given));
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           cutplane::MappedRisk risk({rows, dimension, view(places)}, oracle,
                                     {options.solver.threads, &monitor});
@@ -454,7 +431,7 @@ void bind_loop(nb::module_& module) {
       "minimise_distant",
       [](nb::object given, nb::object risk, std::size_t steps_at_once, Bundle& bundle, Array<double> start,
          const OnProgress& on_progress, const Observe& observe) {
-        const LoopOptions options = loop_options(Options(given));
+        const LoopOptions options = read_loop_options(Options(given));
         DistantRisk distant(start.size(), std::move(risk), steps_at_once);
         return run_loop(start, on_progress, [&](std::vector<double>& weights, Monitor& monitor) {
           return minimise(distant, options, bundle, weights, monitor, observe);
@@ -464,33 +441,34 @@ void bind_loop(nb::module_& module) {
       nb::arg("start"), nb::arg("on_progress").none(), nb::arg("observe").none());
 }
 
-Table dual(nb::object given, const PackedRows& rows, double intercept, bool squared,
-           Array<double> signed_costs, Array<double> duals, const OnProgress& on_progress) {
+Table train_dual(nb::object given, const PackedRows& rows, double intercept, bool squared,
+                 Array<double> signed_costs, Array<double> duals, const OnProgress& on_progress) {
   const Options options(given);
   const double tolerance = options.real("tolerance");
   const auto max_epochs = options.integer<std::int64_t>("max_epochs");
   const auto seed = options.integer<std::uint64_t>("seed");
   const int threads = options.integer<int>("threads");
-  const Progress progress = progress_of(options);
-  std::vector<double> ended(duals.data(), duals.data() + duals.size());
+  const Progress progress = read_progress(options);
+  std::vector<double> ended = to_vector(duals);
   std::vector<double> weights(rows.features() + (intercept != 0.0 ? 1 : 0));
   solve::Outcome outcome;
-  watched(
+  run_interruptibly(
       [&](Monitor& monitor) {
         const solve::DescentOptions how{tolerance, max_epochs, seed, threads, 0.0, solve::Finish::sweeps};
-        outcome = cutplane::train_dual(rows, intercept, loss_of(squared), view(signed_costs), how, ended,
+        outcome = cutplane::train_dual(rows, intercept, parse_loss(squared), view(signed_costs), how, ended,
                                        weights, progress, monitor);
       },
       on_progress);
-  Table result = table_of(outcome, outcome.epochs);
+  Table result = outcome_table(outcome, outcome.epochs);
   result["weights"] = to_numpy(std::move(weights));
   result["duals"] = to_numpy(std::move(ended));
   return result;
 }
 
 void bind_dual(nb::module_& module) {
-  module.def("train_dual", &dual, nb::arg("options"), nb::kw_only(), nb::arg("rows"), nb::arg("intercept"),
-             nb::arg("squared"), nb::arg("signed_costs"), nb::arg("duals"), nb::arg("on_progress").none());
+  module.def("train_dual", &train_dual, nb::arg("options"), nb::kw_only(), nb::arg("rows"),
+             nb::arg("intercept"), nb::arg("squared"), nb::arg("signed_costs"), nb::arg("duals"),
+             nb::arg("on_progress").none());
 }
 
 }  // namespace

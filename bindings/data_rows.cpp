@@ -9,23 +9,15 @@
 namespace unkernel::bindings {
 namespace {
 
-// Hands an array's memory to numpy without copying it.
-template <class T>
-nb::ndarray<nb::numpy, T> grown_to_numpy(data::GrowingArray<T>&& values) {
-  auto* owner = new data::GrowingArray<T>(std::move(values));
-  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<data::GrowingArray<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter);
-}
-
 using ArrayTuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
 ArrayTuple to_tuple(data::SvmlightArrays&& arrays) {
   return std::visit(
       [&](auto& rows) -> ArrayTuple {
-        return ArrayTuple(
-            nb::make_tuple(grown_to_numpy(std::move(rows.offsets)), grown_to_numpy(std::move(rows.columns)),
-                           grown_to_numpy(std::move(arrays.values)), grown_to_numpy(std::move(arrays.labels)),
-                           grown_to_numpy(std::move(arrays.queries))));
+        return ArrayTuple(nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns)),
+                                         to_numpy(std::move(arrays.values)),
+                                         to_numpy(std::move(arrays.labels)),
+                                         to_numpy(std::move(arrays.queries))));
       },
       arrays.rows);
 }
@@ -44,7 +36,7 @@ void bind_parser(nb::module_& module) {
       .def(
           "feed",
           [](SvmlightParser& self, const nb::bytes& block) {
-            const std::string_view text(block.c_str(), block.size());
+            const std::string_view text = view(block);
             const Unlocked unlocked;
             self.feed(text);
           },
@@ -53,21 +45,13 @@ void bind_parser(nb::module_& module) {
       .def(
           "take",
           [](SvmlightParser& self, std::int64_t first_index) {
-            data::SvmlightArrays arrays;
-            {
-              const Unlocked unlocked;
-              arrays = self.take(first_index);
-            }
+            auto arrays = without_lock([&] { return self.take(first_index); });
             return to_tuple(std::move(arrays));
           },
           nb::arg("first_index"))
       .def("take_part",
            [](SvmlightParser& self) {
-             data::SvmlightArrays arrays;
-             {
-               const Unlocked unlocked;
-               arrays = self.take_part();
-             }
+             auto arrays = without_lock([&] { return self.take_part(); });
              return to_tuple(std::move(arrays));
            })
       .def_prop_ro("lines", [](const SvmlightParser& self) { return self.counts().lines; })
@@ -88,7 +72,7 @@ nb::bytes format_rows(const CsrRows& rows, const Array<double>& labels, const Ar
     const data::SvmlightRows<Index> labelled{view(labels), view(queries), matrix, first_index};
     text = data::format_svmlight(labelled, begin, end);
   });
-  return nb::bytes(text.data(), text.size());
+  return to_bytes({text.data(), text.size()});
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "named_values.hpp"
 #include "unkernel/data/text/column_text.hpp"
 #include "unkernel/data/text/name_table.hpp"
 
@@ -20,87 +21,70 @@ namespace {
 
 using data::ColumnText;
 
-data::ColumnFormat column_format(const std::string& name) {
-  if (name == "conllu") return data::ColumnFormat::conllu;
-  if (name == "conllx") return data::ColumnFormat::conllx;
-  if (name == "chunks") return data::ColumnFormat::chunks;
-  throw std::invalid_argument("the format is 'conllu', 'conllx' or 'chunks', not '" + name + "'");
+constexpr Named<data::ColumnFormat> formats[] = {{"conllu", data::ColumnFormat::conllu},
+                                                 {"conllx", data::ColumnFormat::conllx},
+                                                 {"chunks", data::ColumnFormat::chunks}};
+constexpr Named<data::TreeCheck> tree_checks[] = {
+    {"none", data::TreeCheck::none}, {"forest", data::TreeCheck::forest}, {"tree", data::TreeCheck::tree}};
+
+data::ColumnFormat parse_format(const std::string& name) {
+  return find_value(formats, name, "the format must be");
 }
 
-const char* format_name(data::ColumnFormat format) {
-  switch (format) {
-    case data::ColumnFormat::conllu: return "conllu";
-    case data::ColumnFormat::conllx: return "conllx";
-    case data::ColumnFormat::chunks: return "chunks";
-  }
-  return "";
+data::TreeCheck parse_tree_check(const std::string& name) {
+  return find_value(tree_checks, name, "the check of trees must be");
 }
 
-const char* check_name(data::TreeCheck check) {
-  switch (check) {
-    case data::TreeCheck::none: return "none";
-    case data::TreeCheck::forest: return "forest";
-    case data::TreeCheck::tree: return "tree";
-  }
-  return "";
-}
-
-data::TreeCheck tree_check(const std::string& name) {
-  if (name == "none") return data::TreeCheck::none;
-  if (name == "forest") return data::TreeCheck::forest;
-  if (name == "tree") return data::TreeCheck::tree;
-  throw std::invalid_argument("trees are checked as 'none', 'forest' or 'tree', not '" + name + "'");
-}
-
-std::int64_t checked(std::int64_t number, std::int64_t count, const char* what) {
+std::int64_t check_index(std::int64_t number, std::int64_t count, const char* what) {
   if (number >= 0 && number < count) return number;
   throw std::out_of_range(std::string(what) + " " + std::to_string(number) + " of " + std::to_string(count));
 }
 
-int checked_column(const ColumnText& text, int column) {
-  return static_cast<int>(checked(column, text.columns(), "column"));
+int check_column(const ColumnText& text, int column) {
+  return static_cast<int>(check_index(column, text.columns(), "column"));
 }
 
-nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
-
-// The memory stays the text's, which the array keeps alive.
+// Returns an array in the memory of the text, which the array keeps alive.
 template <class T>
-nb::ndarray<nb::numpy, const T> shared(std::span<const T> values, nb::handle owner) {
+nb::ndarray<nb::numpy, const T> share(std::span<const T> values, nb::handle owner) {
   return nb::ndarray<nb::numpy, const T>(values.data(), {values.size()}, owner);
 }
 
-data::ColumnOptions column_options(const std::string& format, int columns, const std::string& trees,
-                                   bool skip_bad_sentences, std::int64_t first_line) {
-  return {column_format(format), columns, tree_check(trees), skip_bad_sentences, first_line};
+data::ColumnOptions make_options(const std::string& format, int columns, const std::string& trees,
+                                 bool skip_bad_sentences, std::int64_t first_line) {
+  return {parse_format(format), columns, parse_tree_check(trees), skip_bad_sentences, first_line};
 }
 
 void create(ColumnText* self, const nb::bytes& text, std::string file, const data::ColumnOptions& options) {
-  const std::string_view bytes(text.c_str(), text.size());
+  const std::string_view bytes = view(text);
   const Unlocked unlocked;
   new (self) ColumnText(std::string(bytes), std::move(file), options);
 }
 
 using State = std::tuple<nb::bytes, std::string, std::string, int, std::string, bool, std::int64_t>;
 
-State column_state(const ColumnText& text) {
+State save_state(const ColumnText& text) {
   const data::ColumnOptions& options = text.options();
-  return {to_bytes(text.text()),       text.file(),
-          format_name(options.format), options.columns,
-          check_name(options.trees),   options.skip_bad_sentences,
+  return {to_bytes(text.text()),
+          text.file(),
+          find_name(formats, options.format),
+          options.columns,
+          find_name(tree_checks, options.trees),
+          options.skip_bad_sentences,
           options.first_line};
 }
 
-void restore_columns(ColumnText& self, const State& state) {
+void restore_state(ColumnText& self, const State& state) {
   const auto& [text, file, format, columns, trees, skip_bad_sentences, first_line] = state;
-  create(&self, text, file, column_options(format, columns, trees, skip_bad_sentences, first_line));
+  create(&self, text, file, make_options(format, columns, trees, skip_bad_sentences, first_line));
 }
 
-// The fields of a column, of the tokens from `begin` to `end`.
-nb::typed<nb::list, nb::str> fields(const ColumnText& text, int column, std::int64_t begin,
-                                    std::int64_t end) {
-  checked_column(text, column);
-  checked(end, text.tokens() + 1, "the end at token");
-  checked(begin, end + 1, "the begin at token");
+// Returns the fields of a column for the tokens from `begin` to `end`.
+nb::typed<nb::list, nb::str> list_fields(const ColumnText& text, int column, std::int64_t begin,
+                                         std::int64_t end) {
+  check_column(text, column);
+  check_index(end, text.tokens() + 1, "the end at token");
+  check_index(begin, end + 1, "the begin at token");
   nb::typed<nb::list, nb::str> list;
   for (std::int64_t token = begin; token < end; ++token) {
     const std::string_view field = text.field(token, column);
@@ -109,9 +93,9 @@ nb::typed<nb::list, nb::str> fields(const ColumnText& text, int column, std::int
   return list;
 }
 
-// The different strings of a column in the order of their first sight, and the number of each token's.
-auto symbols(const ColumnText& text, int column) {
-  checked_column(text, column);
+// Returns the number of each token's string, and the distinct strings of the column in order of appearance.
+auto number_strings(const ColumnText& text, int column) {
+  check_column(text, column);
   std::vector<std::int32_t> numbers(static_cast<std::size_t>(text.tokens()));
   data::NameTable names;
   {
@@ -123,8 +107,8 @@ auto symbols(const ColumnText& text, int column) {
   return nb::typed<nb::tuple, nb::any, Names>(nb::make_tuple(to_numpy(std::move(numbers)), names_of(names)));
 }
 
-// What was wrong with each bad sentence, as exceptions.
-nb::typed<nb::list, nb::any> skipped(const ColumnText& text) {
+// Returns an exception for each bad sentence.
+nb::typed<nb::list, nb::any> list_errors(const ColumnText& text) {
   const nb::object type = nb::module_::import_("unkernel.errors").attr("FormatError");
   nb::typed<nb::list, nb::any> list;
   for (std::size_t i = 0; i < text.skipped().size(); ++i) {
@@ -136,67 +120,55 @@ nb::typed<nb::list, nb::any> skipped(const ColumnText& text) {
 
 nb::bytes write_trees(const ColumnText& text, const Array<std::int32_t>& heads,
                       const Array<std::int32_t>& relations, const std::vector<std::string>& names) {
-  std::string written;
-  {
-    const Unlocked unlocked;
-    written = data::write_trees(text, view(heads), {view(relations), names});
-  }
+  auto written = without_lock([&] { return data::write_trees(text, view(heads), {view(relations), names}); });
   return to_bytes(written);
 }
 
 nb::bytes write_column(const ColumnText& text, int column, const Array<std::int32_t>& values,
                        const std::vector<std::string>& names) {
-  std::string written;
-  {
-    const Unlocked unlocked;
-    written = data::write_column(text, column, {view(values), names});
-  }
+  auto written = without_lock([&] { return data::write_column(text, column, {view(values), names}); });
   return to_bytes(written);
 }
 
-// Several columns: their numbers, and as for one the values of words and the names of these.
+// Of each column: its number, the values of its words, and the names of the values.
 using NamedValues = std::tuple<int, Array<std::int32_t>, std::vector<std::string>>;
 
 nb::bytes write_columns(const ColumnText& text, const std::vector<NamedValues>& columns) {
   std::vector<data::ColumnValues> given;
   for (const auto& [column, values, names] : columns) given.push_back({column, {view(values), names}});
-  std::string written;
-  {
-    const Unlocked unlocked;
-    written = data::write_columns(text, given);
-  }
+  auto written = without_lock([&] { return data::write_columns(text, given); });
   return to_bytes(written);
 }
 
-void bind_places(nb::class_<ColumnText>& type) {
+void bind_positions(nb::class_<ColumnText>& type) {
   type.def(
           "first_token",
           [](const ColumnText& text, std::int64_t s) {
-            return text.first_token(checked(s, text.sentences() + 1, "sentence"));
+            return text.first_token(check_index(s, text.sentences() + 1, "sentence"));
           },
           nb::arg("sentence"))
       .def(
           "line",
           [](const ColumnText& text, std::int64_t token) {
-            return text.line(checked(token, text.tokens(), "token"));
+            return text.line(check_index(token, text.tokens(), "token"));
           },
           nb::arg("token"))
       .def(
           "sentence_line",
           [](const ColumnText& text, std::int64_t s) {
-            return text.sentence_line(checked(s, text.sentences(), "sentence"));
+            return text.sentence_line(check_index(s, text.sentences(), "sentence"));
           },
           nb::arg("sentence"))
       .def(
           "sentence_text",
           [](const ColumnText& text, std::int64_t s) {
-            return to_bytes(text.sentence_text(checked(s, text.sentences(), "sentence")));
+            return to_bytes(text.sentence_text(check_index(s, text.sentences(), "sentence")));
           },
           nb::arg("sentence"))
       .def(
           "fault",
           [](const ColumnText& text, std::int64_t token, int column, const std::string& reason) {
-            throw text.fault(checked(token, text.tokens(), "token"), checked_column(text, column), reason);
+            throw text.fault(check_index(token, text.tokens(), "token"), check_column(text, column), reason);
           },
           nb::arg("token"), nb::arg("column"), nb::arg("reason"));
 }
@@ -210,17 +182,18 @@ void bind_columns(nb::module_& module) {
           [](ColumnText* self, const nb::bytes& text, std::string file, const std::string& format,
              int columns, const std::string& trees, bool skip_bad_sentences, std::int64_t first_line) {
             create(self, text, std::move(file),
-                   column_options(format, columns, trees, skip_bad_sentences, first_line));
+                   make_options(format, columns, trees, skip_bad_sentences, first_line));
           },
           nb::arg("text"), nb::arg("file"), nb::arg("format"), nb::arg("columns"), nb::arg("trees"),
           nb::arg("skip_bad_sentences"), nb::arg("first_line"))
-      .def("__getstate__", &column_state)
-      .def("__setstate__", &restore_columns)
+      .def("__getstate__", &save_state)
+      .def("__setstate__", &restore_state)
       .def_prop_ro("text", [](const ColumnText& text) { return to_bytes(text.text()); })
       .def_prop_ro("file", &ColumnText::file)
-      .def_prop_ro("format", [](const ColumnText& text) { return format_name(text.format()); })
+      .def_prop_ro("format", [](const ColumnText& text) { return find_name(formats, text.format()); })
       .def_prop_ro("columns", &ColumnText::columns)
-      .def_prop_ro("trees", [](const ColumnText& text) { return check_name(text.options().trees); })
+      .def_prop_ro("trees",
+                   [](const ColumnText& text) { return find_name(tree_checks, text.options().trees); })
       .def_prop_ro("skip_bad_sentences",
                    [](const ColumnText& text) { return text.options().skip_bad_sentences; })
       .def_prop_ro("first_line", &ColumnText::first_line)
@@ -228,27 +201,27 @@ void bind_columns(nb::module_& module) {
       .def_prop_ro("tokens", &ColumnText::tokens)
       .def_prop_ro("first_tokens",
                    [](nb::handle_t<ColumnText> self) {
-                     return shared(nb::cast<const ColumnText&>(self).first_tokens(), self);
+                     return share(nb::cast<const ColumnText&>(self).first_tokens(), self);
                    })
       .def_prop_ro("heads",
                    [](nb::handle_t<ColumnText> self) {
-                     return shared(nb::cast<const ColumnText&>(self).heads(), self);
+                     return share(nb::cast<const ColumnText&>(self).heads(), self);
                    })
-      .def("fields", &fields, nb::arg("column"), nb::arg("begin"), nb::arg("end"))
-      .def("symbols", &symbols, nb::arg("column"))
-      .def("skipped", &skipped)
+      .def("fields", &list_fields, nb::arg("column"), nb::arg("begin"), nb::arg("end"))
+      .def("symbols", &number_strings, nb::arg("column"))
+      .def("skipped", &list_errors)
       .def(
           "check_trees",
-          [](const ColumnText& text, const std::string& check) { text.check_trees(tree_check(check)); },
+          [](const ColumnText& text, const std::string& check) { text.check_trees(parse_tree_check(check)); },
           nb::arg("check"), nb::call_guard<Unlocked>())
       .def("write_trees", &write_trees, nb::arg("heads"), nb::arg("relations"), nb::arg("names"))
       .def("write_column", &write_column, nb::arg("column"), nb::arg("values"), nb::arg("names"))
       .def("write_columns", &write_columns, nb::arg("columns"));
-  bind_places(type);
+  bind_positions(type);
   module.def(
       "whole_sentences",
       [](const nb::bytes& text, const std::string& format) {
-        return data::whole_sentences({text.c_str(), text.size()}, column_format(format));
+        return data::whole_sentences(view(text), parse_format(format));
       },
       nb::arg("text"), nb::arg("format"));
 }

@@ -33,8 +33,6 @@ void check_roots(const Forest& forest, std::span<const NodeId> roots) {
 
 namespace {
 
-std::string_view text_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
-
 NodeId read_one(data::BracketReader& reader, const std::string& name, std::string_view text) {
   try {
     std::size_t at = data::skip_blanks(text, 0);
@@ -57,10 +55,10 @@ nb::ndarray<nb::numpy, NodeId> add_brackets(Forest& forest, const nb::typed<nb::
   return to_numpy(std::move(roots));
 }
 
-// A file of trees, one after another.
+// Reads a file of trees, one after another.
 nb::ndarray<nb::numpy, NodeId> read_brackets(Forest& forest, const std::string& name,
                                              const nb::bytes& bytes) {
-  const std::string_view text = text_of(bytes);
+  const std::string_view text = view(bytes);
   const AddingLock adding(forest);
   std::vector<NodeId> roots;
   {
@@ -85,23 +83,18 @@ NodeId add_preorder(Forest& forest, const nb::typed<nb::list, nb::str>& labels,
   return data::add_preorder(forest, views, arities);
 }
 
-// Adds the trees with these roots of another forest; gives their roots here.
+// Adds the trees with these roots of another forest, and returns their roots here.
 nb::ndarray<nb::numpy, NodeId> absorb(Forest& forest, const Forest& other, const Array<NodeId>& roots) {
   const AddingLock adding(forest);
   check_roots(other, view(roots));
   return to_numpy(data::absorb(forest, other, view(roots)));
 }
 
-template <class T>
-nb::object copied(std::span<const T> values) {
-  return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
-}
-
-Table forest_arrays(const Forest& forest) {
+Table list_forest_arrays(const Forest& forest) {
   Table table;
   const std::string& bytes = forest.labels().bytes();
   table["label_bytes"] = to_numpy(std::vector<std::uint8_t>(bytes.begin(), bytes.end()));
-  table["label_ends"] = copied<std::int64_t>(forest.labels().ends());
+  table["label_ends"] = copy_to_numpy(forest.labels().ends());
   std::vector<std::int32_t> node_labels;
   std::vector<std::int64_t> child_begins{0};
   for (std::size_t i = 0; i < forest.size(); ++i) {
@@ -111,15 +104,15 @@ Table forest_arrays(const Forest& forest) {
   }
   table["node_labels"] = to_numpy(std::move(node_labels));
   table["child_begins"] = to_numpy(std::move(child_begins));
-  table["children"] = copied<NodeId>(forest.all_children());
+  table["children"] = copy_to_numpy(forest.all_children());
   return table;
 }
 
-std::shared_ptr<Forest> forest_from_arrays(const Array<std::uint8_t>& label_bytes,
-                                           const Array<std::int64_t>& label_ends,
-                                           const Array<std::int32_t>& node_labels,
-                                           const Array<std::int64_t>& child_begins,
-                                           const Array<NodeId>& children) {
+std::shared_ptr<Forest> restore_forest(const Array<std::uint8_t>& label_bytes,
+                                       const Array<std::int64_t>& label_ends,
+                                       const Array<std::int32_t>& node_labels,
+                                       const Array<std::int64_t>& child_begins,
+                                       const Array<NodeId>& children) {
   const std::string_view bytes(reinterpret_cast<const char*>(label_bytes.data()), label_bytes.size());
   return std::make_shared<Forest>(
       data::restore_forest({bytes, view(label_ends), view(node_labels), view(child_begins), view(children)}));
@@ -138,7 +131,7 @@ void bind_forest_class(nb::module_& module) {
             check_roots(forest, std::span(&root, 1));
             const std::string text =
                 root < 0 ? std::string() : data::to_brackets(forest, root, bracket_leaves);
-            return to_python(text);
+            return decode_text(text);
           },
           nb::arg("root"), nb::arg("bracket_leaves"),
           nb::sig("def brackets(self, root: int, bracket_leaves: bool) -> str"))
@@ -150,8 +143,8 @@ void bind_forest_class(nb::module_& module) {
           },
           nb::arg("roots"))
       .def_prop_ro("longest_text", [](const Forest& forest) { return data::longest_text(forest); })
-      .def("arrays", &forest_arrays)
-      .def_static("from_arrays", &forest_from_arrays, nb::arg("label_bytes"), nb::arg("label_ends"),
+      .def("arrays", &list_forest_arrays)
+      .def_static("from_arrays", &restore_forest, nb::arg("label_bytes"), nb::arg("label_ends"),
                   nb::arg("node_labels"), nb::arg("child_begins"), nb::arg("children"))
       .def_prop_ro("nodes", [](const Forest& forest) { return forest.size(); })
       .def_prop_ro("labels", [](const Forest& forest) { return forest.label_count(); })
@@ -159,30 +152,30 @@ void bind_forest_class(nb::module_& module) {
       .def_prop_ro("nbytes", [](const Forest& forest) { return forest.memory(); });
 }
 
-nb::list names_in(const data::NameTable& names) {
+nb::list decode_names(const data::NameTable& names) {
   nb::list list;
   for (std::size_t i = 0; i < names.size(); ++i)
-    list.append(to_python(names.name(static_cast<std::int32_t>(i))));
+    list.append(decode_text(names.name(static_cast<std::int32_t>(i))));
   return list;
 }
 
 Table take_examples(data::TreeLines& lines) {
   data::TreeExamples& examples = lines.examples();
   Table table;
-  table["label_names"] = names_in(examples.label_names);
+  table["label_names"] = decode_names(examples.label_names);
   table["labels"] = to_numpy(std::move(examples.labels));
   table["queries"] = to_numpy(std::move(examples.queries));
-  table["tree_channels"] = names_in(examples.tree_channels);
+  table["tree_channels"] = decode_names(examples.tree_channels);
   table["tree_ends"] = to_numpy(std::move(examples.tree_ends));
   table["tree_channel"] = to_numpy(std::move(examples.tree_channel));
   table["roots"] = to_numpy(std::move(examples.roots));
-  table["vector_channels"] = names_in(examples.vector_channels);
+  table["vector_channels"] = decode_names(examples.vector_channels);
   table["vector_ends"] = to_numpy(std::move(examples.vector_ends));
   table["vector_channel"] = to_numpy(std::move(examples.vector_channel));
   table["entry_ends"] = to_numpy(std::move(examples.entry_ends));
   table["indices"] = to_numpy(std::move(examples.indices));
   table["values"] = to_numpy(std::move(examples.values));
-  table["features"] = names_in(examples.features);
+  table["features"] = decode_names(examples.features);
   return table;
 }
 
@@ -193,7 +186,7 @@ void bind_lines(nb::module_& module) {
       .def(
           "feed",
           [](TreeLines& self, const nb::bytes& block) {
-            const std::string_view text = text_of(block);
+            const std::string_view text = view(block);
             const AddingLock adding(self.forest());
             const Unlocked unlocked;
             self.feed(text);

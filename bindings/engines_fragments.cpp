@@ -13,19 +13,18 @@ using kernels::ExampleSet;
 
 using FragmentTuple = nb::typed<nb::tuple, nb::str, double, double, double, int>;
 
-// ([(text, weight, occurrences, contribution, productions)], complete)
-nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> fragment_table(
-    const engines::FragmentList& list) {
+// Returns ([(text, weight, occurrences, contribution, productions)], complete).
+nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool> to_tuple(const engines::FragmentList& list) {
   nb::typed<nb::list, FragmentTuple> fragments;
   for (const engines::Fragment& one : list.fragments) {
-    fragments.append(
-        nb::make_tuple(to_python(one.text), one.weight, one.occurrences, one.contribution, one.productions));
+    fragments.append(nb::make_tuple(decode_text(one.text), one.weight, one.occurrences, one.contribution,
+                                    one.productions));
   }
   return nb::typed<nb::tuple, nb::typed<nb::list, FragmentTuple>, bool>(
       nb::make_tuple(fragments, list.complete));
 }
 
-const kernels::TreeWeights& weights_of(const ExampleMachine& machine, std::size_t channel) {
+const kernels::TreeWeights& find_weights(const ExampleMachine& machine, std::size_t channel) {
   if (channel >= machine.tree_weights().size())
     throw std::out_of_range("the model has no such channel of trees");
   return machine.tree_weights()[channel];
@@ -38,33 +37,27 @@ void bind_tree_fragments(nb::module_& module) {
       "heaviest_fragments",
       [](const ExampleMachine& machine, std::size_t channel, std::size_t top, std::size_t most_looked_at,
          std::size_t score) {
-        const kernels::TreeWeights& weights = weights_of(machine, channel);
-        engines::FragmentList list;
-        {
-          const Unlocked unlocked;
+        const kernels::TreeWeights& weights = find_weights(machine, channel);
+        return to_tuple(without_lock([&] {
           const ReadingLock reading(machine.forest().gate());
-          list = engines::heaviest_fragments(machine.kernel().tree, machine.forest(), weights,
+          return engines::heaviest_fragments(machine.kernel().tree, machine.forest(), weights,
                                              {top, most_looked_at, score});
-        }
-        return fragment_table(list);
+        }));
       },
       nb::arg("machine"), nb::arg("channel"), nb::arg("top"), nb::arg("most_looked_at"), nb::arg("score"));
   module.def(
       "decisive_fragments",
       [](const ExampleMachine& machine, const ExampleSet& examples, std::size_t example, std::size_t channel,
          std::size_t top, std::size_t most_looked_at, std::size_t score) {
-        const kernels::TreeWeights& weights = weights_of(machine, channel);
+        const kernels::TreeWeights& weights = find_weights(machine, channel);
         if (channel >= examples.trees.size() || example >= examples.size)
           throw std::out_of_range("there is no such tree");
-        engines::FragmentList list;
-        {
-          const Unlocked unlocked;
+        return to_tuple(without_lock([&] {
           const ReadingLock reading(examples.forest->gate());
-          list =
-              engines::decisive_fragments(machine.kernel().tree, machine.forest(), weights, *examples.forest,
-                                          examples.trees[channel].row(example), {top, most_looked_at, score});
-        }
-        return fragment_table(list);
+          return engines::decisive_fragments(machine.kernel().tree, machine.forest(), weights,
+                                             *examples.forest, examples.trees[channel].row(example),
+                                             {top, most_looked_at, score});
+        }));
       },
       nb::arg("machine"), nb::arg("examples"), nb::arg("example"), nb::arg("channel"), nb::arg("top"),
       nb::arg("most_looked_at"), nb::arg("score"));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <tuple>
 
+#include "named_values.hpp"
 #include "trees.hpp"
 #include "unkernel/engines/trees/one_tree.hpp"
 #include "unkernel/kernels/trees/tree_examples.hpp"
@@ -20,26 +21,17 @@ using kernels::ExampleKernel;
 using kernels::ExampleMachine;
 using kernels::ExampleSet;
 
-kernels::TreeKernelKind kernel_kind(const std::string& name) {
-  using Kind = kernels::TreeKernelKind;
-  if (name == "st") return Kind::subtree;
-  if (name == "sst") return Kind::subset_tree;
-  if (name == "sst_bow") return Kind::subset_tree_words;
-  if (name == "ptk") return Kind::partial_tree;
-  throw std::invalid_argument("the tree kernel must be 'st', 'sst', 'sst_bow' or 'ptk', got '" + name + "'");
-}
+constexpr Named<kernels::TreeKernelKind> kernel_kinds[] = {
+    {"st", kernels::TreeKernelKind::subtree},
+    {"sst", kernels::TreeKernelKind::subset_tree},
+    {"sst_bow", kernels::TreeKernelKind::subset_tree_words},
+    {"ptk", kernels::TreeKernelKind::partial_tree}};
+constexpr Named<kernels::Combination> combinations[] = {{"trees", kernels::Combination::trees},
+                                                        {"vectors", kernels::Combination::vectors},
+                                                        {"sum", kernels::Combination::sum},
+                                                        {"product", kernels::Combination::product}};
 
-kernels::Combination combination(const std::string& name) {
-  using kernels::Combination;
-  if (name == "trees") return Combination::trees;
-  if (name == "vectors") return Combination::vectors;
-  if (name == "sum") return Combination::sum;
-  if (name == "product") return Combination::product;
-  throw std::invalid_argument("the combination must be 'trees', 'vectors', 'sum' or 'product', got '" + name +
-                              "'");
-}
-
-// Offsets of lists that lie one after another: from 0, never falling, up to `size`.
+// Throws unless the offsets of consecutive lists start at 0, never descend and end at `size`.
 void check_offsets(std::span<const std::int64_t> offsets, std::size_t lists, std::size_t size) {
   bool sound =
       offsets.size() == lists + 1 && offsets.front() == 0 && static_cast<std::size_t>(offsets.back()) == size;
@@ -53,8 +45,8 @@ using TreeChannel = std::tuple<Array<std::int64_t>, Array<NodeId>>;
 using VectorChannel =
     std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, Array<double>>;
 
-kernels::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size,
-                                const VectorChannel& channel) {
+kernels::VectorRows make_vector_rows(const ExampleKernel& kernel, bool normalize, std::size_t size,
+                                     const VectorChannel& channel) {
   const auto& [offsets, entry_offsets, columns, values] = channel;
   if (entry_offsets.size() == 0) throw std::invalid_argument("the vectors have no offsets of entries");
   check_offsets(view(offsets), size, entry_offsets.size() - 1);
@@ -68,18 +60,18 @@ kernels::VectorRows vector_rows(const ExampleKernel& kernel, bool normalize, std
   return {kernel.vector, normalize, view(offsets), view(entry_offsets), view(columns), view(values)};
 }
 
-constexpr std::size_t many_nodes = 1 << 12;
+constexpr std::size_t max_nodes_here = 1 << 12;
 
-std::size_t size_of(const Forest& forest) {
+std::size_t count_nodes(const Forest& forest) {
   const Unlocked unlocked;
   const ReadingLock reading(forest.gate());
   return forest.size();
 }
 
-std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared_ptr<Forest> forest,
-                                        std::size_t size, const std::vector<TreeChannel>& trees,
-                                        const std::vector<VectorChannel>& vectors, bool normalize_trees,
-                                        bool normalize_vectors, bool indexed, int threads) {
+std::shared_ptr<ExampleSet> make_example_set(const ExampleKernel& kernel, std::shared_ptr<Forest> forest,
+                                             std::size_t size, const std::vector<TreeChannel>& trees,
+                                             const std::vector<VectorChannel>& vectors, bool normalize_trees,
+                                             bool normalize_vectors, bool indexed, int threads) {
   auto set = std::make_shared<ExampleSet>();
   set->forest = forest;
   set->size = size;
@@ -88,8 +80,8 @@ std::shared_ptr<ExampleSet> example_set(const ExampleKernel& kernel, std::shared
     check_roots(*forest, view(roots));
   }
   for (const VectorChannel& channel : vectors)
-    set->vectors.push_back(vector_rows(kernel, normalize_vectors, size, channel));
-  watched_if(normalize_trees && size_of(*forest) > many_nodes, [&](const Monitor& monitor) {
+    set->vectors.push_back(make_vector_rows(kernel, normalize_vectors, size, channel));
+  run_interruptibly_if(normalize_trees && count_nodes(*forest) > max_nodes_here, [&](const Monitor& monitor) {
     const ReadingLock reading(forest->gate());
     for (const auto& [offsets, roots] : trees) {
       set->trees.push_back(kernels::TreeCounts::count(kernel.tree, *forest, view(offsets), view(roots),
@@ -113,13 +105,13 @@ class MatrixSink final : public kernels::GramSink {
   std::size_t columns_;
 };
 
-nb::ndarray<nb::numpy, double> kernel_matrix(const ExampleKernel& kernel, const ExampleSet& left,
-                                             const ExampleSet& right, bool symmetric, int threads,
-                                             const OnProgress& on_progress) {
+nb::ndarray<nb::numpy, double> compute_kernel_matrix(const ExampleKernel& kernel, const ExampleSet& left,
+                                                     const ExampleSet& right, bool symmetric, int threads,
+                                                     const OnProgress& on_progress) {
   const std::size_t rows = left.size;
   const std::size_t columns = right.size;
   std::vector<double> values(rows * columns, 0.0);
-  watched(
+  run_interruptibly(
       [&](Monitor& monitor) {
         const ReadingLock reading_left(left.forest->gate());
         const ReadingLock reading_right =
@@ -144,26 +136,27 @@ void bind_example_kernels(nb::module_& module) {
           [](ExampleKernel* self, const std::string& tree, double decay, double width_decay,
              const std::string& vector, int degree, double gamma, double coef0, const std::string& combined,
              double tree_weight) {
-            new (self) ExampleKernel{{kernel_kind(tree), decay, width_decay},
-                                     kernel_function(vector, degree, gamma, coef0),
-                                     combination(combined),
-                                     tree_weight};
+            new (self)
+                ExampleKernel{{find_value(kernel_kinds, tree, "the tree kernel must be"), decay, width_decay},
+                              make_kernel(vector, degree, gamma, coef0),
+                              find_value(combinations, combined, "the combination must be"),
+                              tree_weight};
           },
           nb::arg("tree"), nb::arg("decay"), nb::arg("width_decay"), nb::arg("vector"), nb::arg("degree"),
           nb::arg("gamma"), nb::arg("coef0"), nb::arg("combination"), nb::arg("tree_weight"));
   nb::class_<ExampleSet>(module, "ExampleSet").def_prop_ro("size", [](const ExampleSet& set) {
     return set.size;
   });
-  module.def("example_set", &example_set, nb::arg("kernel"), nb::arg("forest"), nb::arg("size"),
+  module.def("example_set", &make_example_set, nb::arg("kernel"), nb::arg("forest"), nb::arg("size"),
              nb::arg("trees"), nb::arg("vectors"), nb::arg("normalize_trees"), nb::arg("normalize_vectors"),
              nb::arg("indexed"), nb::arg("threads"));
-  module.def("kernel_matrix", &kernel_matrix, nb::arg("kernel"), nb::arg("left"), nb::arg("right"),
+  module.def("kernel_matrix", &compute_kernel_matrix, nb::arg("kernel"), nb::arg("left"), nb::arg("right"),
              nb::arg("symmetric"), nb::arg("threads"), nb::arg("on_progress").none());
   module.def(
       "self_kernels",
       [](const ExampleKernel& kernel, const ExampleSet& set, int threads) {
         std::vector<double> values;
-        watched([&](const Monitor& monitor) {
+        run_interruptibly([&](const Monitor& monitor) {
           const ReadingLock reading(set.forest->gate());
           values = kernels::self_kernels(kernel, set, {threads, &monitor});
         });
@@ -172,8 +165,8 @@ void bind_example_kernels(nb::module_& module) {
       nb::arg("kernel"), nb::arg("set"), nb::arg("threads"));
 }
 
-constexpr std::size_t short_tree_bytes = 1 << 11;  // some hundredths of a millisecond: with Python's lock
-constexpr std::size_t long_tree_bytes = 1 << 14;
+constexpr std::size_t max_tree_bytes_under_lock = 1 << 11;  // take some hundredths of a millisecond
+constexpr std::size_t max_tree_bytes_here = 1 << 14;
 
 // --- Machines --------------------------------------------------------------------------------------------
 
@@ -186,28 +179,27 @@ void check_chosen(const ExampleSet& set, const Array<std::int32_t>& chosen) {
   }
 }
 
-std::shared_ptr<ExampleMachine> machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
-                                        const Array<std::int32_t>& chosen, const Matrix& coefficients) {
+std::shared_ptr<ExampleMachine> make_machine(const ExampleKernel& kernel, std::shared_ptr<ExampleSet> set,
+                                             const Array<std::int32_t>& chosen, const Matrix& coefficients) {
   if (coefficients.shape(0) != chosen.size())
     throw std::invalid_argument("there are not as many coefficients as examples");
   check_chosen(*set, chosen);
   const Unlocked unlocked;
   const ReadingLock reading(set->forest->gate());
   auto made = std::make_shared<ExampleMachine>(
-      kernel, set, std::vector<std::int32_t>(chosen.data(), chosen.data() + chosen.size()),
+      kernel, set, to_vector(chosen),
       std::vector<double>(coefficients.data(), coefficients.data() + coefficients.size()),
       coefficients.shape(1));
   made->prepare_for_many();
   return made;
 }
 
-// The scores of some examples of a set.
-nb::ndarray<nb::numpy, double> scores_of_chosen(const ExampleMachine& self, const ExampleSet& examples,
-                                                const Array<std::int32_t>& chosen, int threads) {
+nb::ndarray<nb::numpy, double> score_chosen(const ExampleMachine& self, const ExampleSet& examples,
+                                            const Array<std::int32_t>& chosen, int threads) {
   check_chosen(examples, chosen);
   std::vector<double> scores(chosen.size() * self.scores(), 0.0);
-  if (chosen.size() > 0) {  // none would be all
-    watched([&](const Monitor& monitor) {
+  if (chosen.size() > 0) {  // an empty choice means all
+    run_interruptibly([&](const Monitor& monitor) {
       const ReadingLock reading(examples.forest->gate());
       self.add_scores(examples, view(chosen), threads, monitor, scores);
     });
@@ -215,12 +207,12 @@ nb::ndarray<nb::numpy, double> scores_of_chosen(const ExampleMachine& self, cons
   return to_numpy(std::move(scores), {chosen.size(), self.scores()});
 }
 
-// Where vectors take part, each piece would index the model's vectors anew.
-nb::ndarray<nb::numpy, double> scores_of(const ExampleMachine& self, const ExampleSet& examples,
+// With vectors, all examples are scored at once: each piece would index the model's vectors again.
+nb::ndarray<nb::numpy, double> score_all(const ExampleMachine& self, const ExampleSet& examples,
                                          int threads) {
   std::vector<double> scores(examples.size * self.scores(), 0.0);
   if (self.kernel().uses_vectors()) {
-    watched([&](const Monitor& monitor) {
+    run_interruptibly([&](const Monitor& monitor) {
       const ReadingLock reading(examples.forest->gate());
       self.add_scores(examples, {}, threads, monitor, scores);
     });
@@ -228,8 +220,8 @@ nb::ndarray<nb::numpy, double> scores_of(const ExampleMachine& self, const Examp
   }
   const std::vector<std::int32_t> all = kernels::all_of(examples);
   ExampleMachine::Groups groups;
-  watched_pieces(static_cast<std::int64_t>(examples.size), [&](std::int64_t begin, std::int64_t end,
-                                                               const Monitor& monitor) {
+  run_pieces_interruptibly(static_cast<std::int64_t>(examples.size), [&](std::int64_t begin, std::int64_t end,
+                                                                         const Monitor& monitor) {
     const ReadingLock reading(examples.forest->gate());
     if (begin == 0) groups = self.groups_of(examples);
     const auto first = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
@@ -241,11 +233,11 @@ nb::ndarray<nb::numpy, double> scores_of(const ExampleMachine& self, const Examp
 
 void bind_machines(nb::module_& module) {
   nb::class_<ExampleMachine>(module, "ExampleMachine")
-      .def("score", &scores_of, nb::arg("examples"), nb::arg("threads"))
-      .def("score_chosen", &scores_of_chosen, nb::arg("examples"), nb::arg("chosen"), nb::arg("threads"))
+      .def("score", &score_all, nb::arg("examples"), nb::arg("threads"))
+      .def("score_chosen", &score_chosen, nb::arg("examples"), nb::arg("chosen"), nb::arg("threads"))
       .def_prop_ro("scores", &ExampleMachine::scores)
       .def_prop_ro("nbytes", &ExampleMachine::memory);
-  module.def("example_machine", &machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),
+  module.def("example_machine", &make_machine, nb::arg("kernel"), nb::arg("set"), nb::arg("chosen"),
              nb::arg("coefficients"));
   nb::class_<engines::OneTreeScorer>(module, "OneTreeScorer")
       .def(nb::init<std::shared_ptr<const ExampleMachine>, bool>(), nb::arg("machine"), nb::arg("normalize"))
@@ -254,9 +246,9 @@ void bind_machines(nb::module_& module) {
           [](engines::OneTreeScorer& self, nb::str tree) {
             const Utf8 text(tree);
             try {
-              if (text.view().size() <= short_tree_bytes) return self.score(text.view(), Monitor());
+              if (text.view().size() <= max_tree_bytes_under_lock) return self.score(text.view(), Monitor());
               std::vector<double> scores;
-              watched_if(text.view().size() > long_tree_bytes, [&](const Monitor& monitor) {
+              run_interruptibly_if(text.view().size() > max_tree_bytes_here, [&](const Monitor& monitor) {
                 scores =
                     self.another().score(text.view(), monitor);  // other threads may use this one meanwhile
               });

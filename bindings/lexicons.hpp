@@ -1,4 +1,4 @@
-// Lexicons, from lists.
+// Tables of names and lexicons, made from lists.
 #pragma once
 
 #include <nanobind/stl/pair.h>
@@ -10,18 +10,26 @@
 #include <utility>
 #include <vector>
 
+#include "unkernel/data/text/name_table.hpp"
 #include "unkernel/parsing/features/lexicon.hpp"
 
 namespace unkernel::bindings {
 
-// Words of a lexicon, and the value of each.
+// Throws std::invalid_argument with this message if a name occurs twice.
+inline data::NameTable make_name_table(const std::vector<std::string>& names, const char* message) {
+  data::NameTable table;
+  for (const std::string& name : names) table.add(name);
+  if (table.size() != names.size()) throw std::invalid_argument(message);
+  return table;
+}
+
+// The words of a lexicon, and the value of each.
 using LexiconLists = std::pair<std::vector<std::string>, std::vector<std::string>>;
 
-inline parsing::Lexicon lexicon_of(const LexiconLists& lists) {
+inline parsing::Lexicon make_lexicon(const LexiconLists& lists) {
   parsing::Lexicon lexicon;
-  for (const std::string& word : lists.first) lexicon.words.add(word);
+  lexicon.words = make_name_table(lists.first, "a word is in a lexicon twice");
   for (const std::string& value : lists.second) lexicon.value_of.push_back(lexicon.values.add(value));
-  if (lexicon.words.size() != lists.first.size()) throw std::invalid_argument("a word is in a lexicon twice");
   return lexicon;
 }
 

@@ -35,28 +35,28 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 
 using Clock = std::chrono::steady_clock;
 
-// How long calls of the thread that enters it may work, as a context of Python's. A call that is under way
-// hears of the end within a twentieth of a second of its next look; calls that come later fail at once.
+// A Python context that limits how long calls of its thread may work. A running call checks the time every 50
+// milliseconds; later calls fail at once.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds) : seconds_(seconds) {
     if (!(seconds > 0.0)) throw std::invalid_argument("a time limit must be positive");
   }
 
-  // The earlier end counts where one lies in another.
+  // Of nested limits, the earlier end counts.
   void enter() {
     constexpr double longest_seconds = 1e9;
     const std::chrono::duration<double> span(std::min(seconds_, longest_seconds));
     const End end{Clock::now() + std::chrono::duration_cast<Clock::duration>(span), seconds_};
-    outer_ = of_thread;
-    if (!outer_ || end.time < outer_->time) of_thread = end;
+    outer_ = current_;
+    if (!outer_ || end.time < outer_->time) current_ = end;
   }
-  void exit() { of_thread = outer_; }
+  void exit() { current_ = outer_; }
 
   static void check() {
-    if (!of_thread || Clock::now() < of_thread->time) return;
+    if (!current_ || Clock::now() < current_->time) return;
     std::array<char, 32> seconds{};
-    std::snprintf(seconds.data(), seconds.size(), "%g", of_thread->seconds);
+    std::snprintf(seconds.data(), seconds.size(), "%g", current_->seconds);
     throw TimeLimitReached(std::string("the work took longer than the ") + seconds.data() +
                            " seconds that it may take");
   }
@@ -66,37 +66,37 @@ class TimeLimit {
     Clock::time_point time;
     double seconds;
   };
-  static thread_local std::optional<End> of_thread;
+  static thread_local std::optional<End> current_;
 
   double seconds_;
   std::optional<End> outer_;
 };
 
-thread_local std::optional<TimeLimit::End> TimeLimit::of_thread;
+thread_local std::optional<TimeLimit::End> TimeLimit::current_;
 
 // Lets Python see signals, in its main thread. Python's lock must be held.
 void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Calls work(monitor) on this thread, without Python's lock. Should it last, signals and the time limit are
-// heard.
+// Calls work(monitor) on this thread, without Python's lock. If it lasts, signals and the time limit are
+// checked now and then.
 template <class Work>
-void listening(const Work& work) {
+void run_here(const Work& work) {
   TimeLimit::check();
-  const auto hear = [] {
+  const auto check = [] {
     TimeLimit::check();
     const Locked locked;
     stay_if_python_ends(check_signals);
   };
-  const Monitor monitor{FunctionRef<void()>(hear)};
+  const Monitor monitor{FunctionRef<void()>(check)};
   const Unlocked unlocked;
   work(monitor);
 }
 
 }  // namespace
 
-void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
+void run_on_thread(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
   TimeLimit::check();
   Monitor monitor;
   const Unlocked unlocked;
@@ -112,35 +112,36 @@ void watched(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress) {
       });
 }
 
-void watched_if(bool maybe_long, FunctionRef<void(const Monitor&)> work) {
-  if (maybe_long) return watched([&](const Monitor& monitor) { work(monitor); });
-  listening(work);
+void run_on_thread_if(bool may_be_long, FunctionRef<void(const Monitor&)> work) {
+  if (may_be_long) return run_on_thread([&](const Monitor& monitor) { work(monitor); }, {});
+  run_here(work);
 }
 
-void watched_pieces(std::int64_t total, FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work) {
-  constexpr double short_time = 0.02;  // seconds
-  constexpr std::int64_t few = 64;
+void run_pieces_interruptibly(std::int64_t total,
+                              FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work) {
+  constexpr double short_seconds = 0.02;
+  constexpr std::int64_t first_size = 64;
   constexpr std::int64_t growth = 8;
-  if (total <= few)  // where even a look at the clock would count
-    return listening([&](const Monitor& monitor) { work(0, total, monitor); });
+  if (total <= first_size)  // even reading the clock would count
+    return run_here([&](const Monitor& monitor) { work(0, total, monitor); });
   std::int64_t begin = 0;
-  listening([&](const Monitor& monitor) {
-    for (std::int64_t size = few; begin < total;) {
+  run_here([&](const Monitor& monitor) {
+    for (std::int64_t size = first_size; begin < total;) {
       const std::int64_t end = std::min(total, begin + size);
       const auto started = Clock::now();
       work(begin, end, monitor);
       const std::chrono::duration<double> taken = Clock::now() - started;
       const double pace = taken.count() / static_cast<double>(end - begin);
       begin = end;
-      size = pace * static_cast<double>(total - begin) < short_time ? total - begin : growth * size;
-      if (pace * static_cast<double>(size) >= short_time) break;
+      size = pace * static_cast<double>(total - begin) < short_seconds ? total - begin : growth * size;
+      if (pace * static_cast<double>(size) >= short_seconds) break;
     }
   });
-  if (begin < total) watched([&](const Monitor& monitor) { work(begin, total, monitor); });
+  if (begin < total) run_on_thread([&](const Monitor& monitor) { work(begin, total, monitor); }, {});
 }
 
 NB_MODULE(_core, module) {
-  // A thread that waits for input when the process ends holds objects: nothing that a user should read about.
+  // A thread that waits for input when the process ends still holds objects, which is no leak.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);

@@ -23,11 +23,11 @@ namespace {
 
 using parsing::ArcEagerSpec;
 
-// A spec, and the trees that it learnt from.
+// A spec, and the trees it has learnt from.
 struct BoundSpec {
   BoundSpec(const std::string& file, std::string_view templates, const LexiconLists& clusters,
             bool split_moves, bool split_labels, std::int64_t min_count)
-      : spec(file, templates, {split_moves, split_labels, min_count}, lexicon_of(clusters)) {}
+      : spec(file, templates, {split_moves, split_labels, min_count}, make_lexicon(clusters)) {}
   ArcEagerSpec spec;
   std::vector<parsing::LabelledTree> trees;
 };
@@ -36,7 +36,7 @@ using Classes = nb::typed<nb::list, nb::typed<nb::list, int>>;
 using Arrays = nb::typed<nb::tuple, nb::any, nb::any>;
 using Engines = nb::typed<nb::list, nb::any>;
 
-Classes classes_of(const parsing::DecisionParts& parts) {
+Classes list_classes(const parsing::DecisionParts& parts) {
   Classes all;
   for (std::size_t part = 0; part < parts.size(); ++part) all.append(nb::cast(parts.classes(part)));
   return all;
@@ -45,11 +45,11 @@ Classes classes_of(const parsing::DecisionParts& parts) {
 // --- To and from a file --------------------------------------------------------------------------------
 
 void store_features(const parsing::FeatureSpace& space, const std::string& name, Table& table) {
-  table[(name + "_keys").c_str()] = give(std::vector(space.keys()));
-  table[(name + "_begins").c_str()] = give(std::vector(space.begins()));
+  table[(name + "_keys").c_str()] = to_numpy(std::vector(space.keys()));
+  table[(name + "_begins").c_str()] = to_numpy(std::vector(space.begins()));
 }
 
-Table stored(const BoundSpec& bound) {
+Table store(const BoundSpec& bound) {
   const ArcEagerSpec& spec = bound.spec;
   Table table;
   nb::list strings;
@@ -71,15 +71,15 @@ Table stored(const BoundSpec& bound) {
   table["root_label"] = spec.root_label();
   table["move_parts"] = nb::cast(spec.moves().part_of_case());
   table["arc_parts"] = nb::cast(spec.arcs().part_of_case());
-  table["move_classes"] = classes_of(spec.moves());
-  table["arc_classes"] = classes_of(spec.arcs());
+  table["move_classes"] = list_classes(spec.moves());
+  table["arc_classes"] = list_classes(spec.arcs());
   store_features(spec.move_features(), "move", table);
   store_features(spec.arc_features(), "arc", table);
   return table;
 }
 
 template <class Value>
-Value plain(const Table& table, const char* name) {
+Value read_entry(const Table& table, const char* name) {
   Value value;
   if (!nb::try_cast<Value>(item(table, name), value, false))
     throw std::invalid_argument(std::string("the parser's '") + name + "' is damaged");
@@ -87,17 +87,17 @@ Value plain(const Table& table, const char* name) {
 }
 
 void restore(BoundSpec& bound, const Table& table) {
-  const auto strings = plain<std::vector<std::vector<std::string_view>>>(table, "strings");
+  const auto strings = read_entry<std::vector<std::vector<std::string_view>>>(table, "strings");
   if (strings.size() != parsing::string_attributes)
     throw std::invalid_argument("the parser's strings are damaged");
   ArcEagerSpec::Stored stored{{},
-                              plain<std::vector<std::string_view>>(table, "labels"),
-                              plain<std::vector<std::int32_t>>(table, "lifted_labels"),
-                              plain<std::int32_t>(table, "root_label"),
-                              plain<std::vector<std::int32_t>>(table, "move_parts"),
-                              plain<std::vector<std::int32_t>>(table, "arc_parts"),
-                              plain<std::vector<std::vector<std::int32_t>>>(table, "move_classes"),
-                              plain<std::vector<std::vector<std::int32_t>>>(table, "arc_classes"),
+                              read_entry<std::vector<std::string_view>>(table, "labels"),
+                              read_entry<std::vector<std::int32_t>>(table, "lifted_labels"),
+                              read_entry<std::int32_t>(table, "root_label"),
+                              read_entry<std::vector<std::int32_t>>(table, "move_parts"),
+                              read_entry<std::vector<std::int32_t>>(table, "arc_parts"),
+                              read_entry<std::vector<std::vector<std::int32_t>>>(table, "move_classes"),
+                              read_entry<std::vector<std::vector<std::int32_t>>>(table, "arc_classes"),
                               array<std::uint64_t>(table, "move_keys"),
                               array<std::uint64_t>(table, "arc_keys"),
                               array<std::int64_t>(table, "move_begins"),
@@ -110,17 +110,13 @@ void restore(BoundSpec& bound, const Table& table) {
 
 using Trainer = parsing::OnlineTrainer;
 
-Table averages(const std::vector<parsing::AveragedWeights>& parts, std::size_t part) {
+Table average_weights(const std::vector<parsing::AveragedWeights>& parts, std::size_t part) {
   if (part >= parts.size()) throw std::out_of_range("there is no such part");
-  parsing::RunAverages run;
-  {
-    const Unlocked unlocked;
-    run = parts[part].averages();
-  }
-  return table_of(std::pair{"keys", std::move(run.keys)}, std::pair{"weights", std::move(run.weights)});
+  auto run = without_lock([&] { return parts[part].averages(); });
+  return table_of_run(run);
 }
 
-Table mean_weights(const nb::typed<nb::list, Table>& tables, int degree, std::size_t classes) {
+Table combine_runs(const nb::typed<nb::list, Table>& tables, int degree, std::size_t classes) {
   std::vector<parsing::RunAverages> runs;
   for (const nb::handle one : tables) {
     const auto table = nb::cast<Table>(one);
@@ -131,63 +127,50 @@ Table mean_weights(const nb::typed<nb::list, Table>& tables, int degree, std::si
       throw std::invalid_argument("these are not the averages of a run");
     runs.push_back({{keys.begin(), keys.end()}, {weights.begin(), weights.end()}});
   }
-  parsing::ConjunctionWeights mean;
-  {
-    const Unlocked unlocked;
-    mean = parsing::mean_of(runs, degree, classes);
-  }
+  auto mean = without_lock([&] { return parsing::mean_of(runs, degree, classes); });
   return table_of(std::pair{"columns", std::move(mean.columns)}, std::pair{"keys", std::move(mean.keys)},
                   std::pair{"weights", std::move(mean.weights)},
                   std::pair{"intercept", std::move(mean.intercept)});
 }
 
-Table as_table(parsing::DecisionRows&& rows) {
+Table to_table(parsing::DecisionRows&& rows) {
   return table_of(std::pair{"offsets", std::move(rows.offsets)},
                   std::pair{"columns", std::move(rows.columns)}, std::pair{"parts", std::move(rows.parts)},
                   std::pair{"classes", std::move(rows.classes)});
 }
 
-Arrays as_tuple(parsing::Parsed&& parsed) {
+Arrays to_tuple(parsing::Parsed&& parsed) {
   return Arrays(nb::make_tuple(to_numpy(std::move(parsed.heads)), to_numpy(std::move(parsed.labels))));
 }
 
 // --- Parsing -------------------------------------------------------------------------------------------
 
-std::vector<const engines::Engine*> engines_of(const Engines& list) {
-  std::vector<const engines::Engine*> found;
-  for (const nb::handle one : list)
-    found.push_back(one.is_none() ? nullptr : &nb::cast<const BoundEngine&>(one).engine());
-  return found;
-}
+constexpr std::int64_t max_parsed_words_here = 1000;  // take some hundredths of a second
 
-constexpr std::int64_t many_to_parse = 1000;  // words; some hundredths of a second
-
-Arrays parse_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
-                  const data::ColumnText& text, std::size_t beam, int threads) {
-  const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
-  parsing::Parsed parsed;
-  watched_if(text.tokens() > many_to_parse, [&](const Monitor& monitor) {
-    parsed = parsing::parse(bound.spec, engines, text, {beam, threads}, monitor);
+Arrays parse(const BoundSpec& bound, const Engines& moves, const Engines& arcs, const data::ColumnText& text,
+             std::size_t beam, int threads) {
+  const parsing::ParserEngines engines{list_engines(moves), list_engines(arcs)};
+  auto parsed = run_interruptibly_if(text.tokens() > max_parsed_words_here, [&](const Monitor& monitor) {
+    return parsing::parse(bound.spec, engines, text, {beam, threads}, monitor);
   });
-  return as_tuple(std::move(parsed));
+  return to_tuple(std::move(parsed));
 }
 
-Table decisions_with(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
+Table list_decisions(const BoundSpec& bound, const Engines& moves, const Engines& arcs,
                      const data::ColumnText& text, std::size_t beam) {
-  const parsing::ParserEngines engines{engines_of(moves), engines_of(arcs)};
-  parsing::ParserDecisions made;
-  watched(
-      [&](const Monitor& monitor) { made = parsing::decisions(bound.spec, engines, text, beam, monitor); });
+  const parsing::ParserEngines engines{list_engines(moves), list_engines(arcs)};
+  auto made = run_interruptibly(
+      [&](const Monitor& monitor) { return parsing::decisions(bound.spec, engines, text, beam, monitor); });
   Table table;
-  table["offsets"] = give(std::move(made.offsets));
-  table["columns"] = give(std::move(made.columns));
-  table["labels"] = give(std::move(made.labels));
-  table["sentences"] = give(std::move(made.sentences));
-  table["firsts"] = give(std::move(made.firsts));
-  table["seconds"] = give(std::move(made.seconds));
-  table["parts"] = give(std::move(made.parts));
-  table["chosen"] = give(std::move(made.chosen));
-  table["valid"] = give(std::move(made.valid));
+  table["offsets"] = to_numpy(std::move(made.offsets));
+  table["columns"] = to_numpy(std::move(made.columns));
+  table["labels"] = to_numpy(std::move(made.labels));
+  table["sentences"] = to_numpy(std::move(made.sentences));
+  table["firsts"] = to_numpy(std::move(made.firsts));
+  table["seconds"] = to_numpy(std::move(made.seconds));
+  table["parts"] = to_numpy(std::move(made.parts));
+  table["chosen"] = to_numpy(std::move(made.chosen));
+  table["valid"] = to_numpy(std::move(made.valid));
   return table;
 }
 
@@ -199,10 +182,10 @@ void bind_spec(nb::module_& module) {
       .def(
           "learn",
           [](BoundSpec& self, const data::ColumnText& text) {
-            watched([&](const Monitor& monitor) { self.trees = self.spec.learn(text, monitor); });
+            run_interruptibly([&](const Monitor& monitor) { self.trees = self.spec.learn(text, monitor); });
           },
           nb::arg("text"))
-      .def("stored", &stored)
+      .def("stored", &store)
       .def(
           "strings",
           [](const BoundSpec& self, std::size_t attribute) {
@@ -213,25 +196,24 @@ void bind_spec(nb::module_& module) {
           nb::arg("attribute"))
       .def("restore", &restore, nb::arg("table"))
       .def_prop_ro("labels", [](const BoundSpec& self) { return names_of(self.spec.labels()); })
-      .def_prop_ro("move_classes", [](const BoundSpec& self) { return classes_of(self.spec.moves()); })
-      .def_prop_ro("arc_classes", [](const BoundSpec& self) { return classes_of(self.spec.arcs()); })
+      .def_prop_ro("move_classes", [](const BoundSpec& self) { return list_classes(self.spec.moves()); })
+      .def_prop_ro("arc_classes", [](const BoundSpec& self) { return list_classes(self.spec.arcs()); })
       .def_prop_ro("move_columns", [](const BoundSpec& self) { return self.spec.move_features().columns(); })
       .def_prop_ro("arc_columns", [](const BoundSpec& self) { return self.spec.arc_features().columns(); })
       .def_prop_ro("lifted", [](const BoundSpec& self) { return self.spec.lifted(); })
       .def(
           "rows",
           [](const BoundSpec& self, const data::ColumnText& text) {
-            parsing::OracleRows rows;
-            watched([&](const Monitor& monitor) {
-              rows = parsing::oracle_rows(self.spec, text, self.trees, monitor);
+            auto rows = run_interruptibly([&](const Monitor& monitor) {
+              return parsing::oracle_rows(self.spec, text, self.trees, monitor);
             });
             return nb::typed<nb::tuple, Table, Table>(
-                nb::make_tuple(as_table(std::move(rows.moves)), as_table(std::move(rows.arcs))));
+                nb::make_tuple(to_table(std::move(rows.moves)), to_table(std::move(rows.arcs))));
           },
           nb::arg("text"))
-      .def("parse", &parse_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(),
+      .def("parse", &parse, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(),
            nb::arg("beam"), nb::arg("threads"))
-      .def("decisions", &decisions_with, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(),
+      .def("decisions", &list_decisions, nb::arg("moves"), nb::arg("arcs"), nb::arg("text"), nb::kw_only(),
            nb::arg("beam"));
 }
 
@@ -251,8 +233,7 @@ void bind_trainer(nb::module_& module) {
           nb::arg("greedy_epochs"), nb::arg("seed"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("run_epoch",
            [](Trainer& self) {
-             parsing::EpochCounts counts;
-             watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); });
+             auto counts = run_interruptibly([&](const Monitor& monitor) { return self.run_epoch(monitor); });
              return nb::typed<nb::tuple, int, int, int, int, int, int>(
                  nb::make_tuple(counts.moves, counts.wrong_moves, counts.arcs, counts.wrong_labels,
                                 counts.sentences, counts.wrong_sentences));
@@ -260,18 +241,20 @@ void bind_trainer(nb::module_& module) {
       .def(
           "parse",
           [](Trainer& self, const data::ColumnText& text) {
-            parsing::Parsed parsed;
-            watched([&](const Monitor& monitor) { parsed = self.parse(text, monitor); });
-            return as_tuple(std::move(parsed));
+            auto parsed =
+                run_interruptibly([&](const Monitor& monitor) { return self.parse(text, monitor); });
+            return to_tuple(std::move(parsed));
           },
           nb::arg("text"))
       .def(
-          "move_weights", [](const Trainer& self, std::size_t part) { return averages(self.moves(), part); },
+          "move_weights",
+          [](const Trainer& self, std::size_t part) { return average_weights(self.moves(), part); },
           nb::arg("part"))
       .def(
-          "arc_weights", [](const Trainer& self, std::size_t part) { return averages(self.arcs(), part); },
+          "arc_weights",
+          [](const Trainer& self, std::size_t part) { return average_weights(self.arcs(), part); },
           nb::arg("part"));
-  module.def("mean_weights", &mean_weights, nb::arg("runs"), nb::kw_only(), nb::arg("degree"),
+  module.def("mean_weights", &combine_runs, nb::arg("runs"), nb::kw_only(), nb::arg("degree"),
              nb::arg("classes"));
 }
 

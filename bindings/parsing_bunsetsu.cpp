@@ -22,36 +22,28 @@ namespace {
 using data::BunsetsuText;
 using parsing::BunsetsuFeatures;
 
-constexpr std::size_t many_bunsetsu = 2000;  // a fraction of a second for the slowest models
+constexpr std::size_t max_bunsetsu_here = 2000;  // take a fraction of a second with the slowest models
 
 using List = nb::typed<nb::list, nb::any>;
 using Tuple = nb::typed<nb::tuple, nb::any, nb::ellipsis>;
 
-std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
-nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
-// Any bytes have a text that becomes the same bytes again.
-nb::object text_of(std::string_view text) {
-  return nb::steal(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
-}
-
 // --- Texts --------------------------------------------------------------------------------------------
 
-std::size_t checked(const BunsetsuText& text, std::size_t sentence) {
+std::size_t check_sentence(const BunsetsuText& text, std::size_t sentence) {
   if (sentence >= text.sentences()) throw std::out_of_range("there is no such sentence");
   return sentence;
 }
 
-// Bunsetsu, each a list of morphemes, each a tuple of fields.
-List morphemes_of(const BunsetsuText& text, std::size_t sentence) {
+// Returns a list of morphemes for each bunsetsu, each morpheme a tuple of fields.
+List list_morphemes(const BunsetsuText& text, std::size_t sentence) {
   List found;
-  for (std::size_t b = text.first_bunsetsu(checked(text, sentence)); b < text.first_bunsetsu(sentence + 1);
-       ++b) {
+  for (std::size_t b = text.first_bunsetsu(check_sentence(text, sentence));
+       b < text.first_bunsetsu(sentence + 1); ++b) {
     nb::list morphemes;
     for (std::size_t m = text.first_morpheme(b); m < text.first_morpheme(b + 1); ++m) {
       nb::list fields;
       for (std::size_t f = 0; f < data::morpheme_fields; ++f)
-        fields.append(text_of(text.field(m, static_cast<data::MorphemeField>(f))));
+        fields.append(decode_text(text.field(m, static_cast<data::MorphemeField>(f))));
       morphemes.append(nb::tuple(fields));
     }
     found.append(morphemes);
@@ -59,7 +51,7 @@ List morphemes_of(const BunsetsuText& text, std::size_t sentence) {
   return found;
 }
 
-List skipped_of(const BunsetsuText& text) {
+List list_skipped(const BunsetsuText& text) {
   List found;
   for (const auto& bad : text.skipped()) found.append(nb::make_tuple(bad.line, bad.column, bad.reason));
   return found;
@@ -71,7 +63,7 @@ void bind_text(nb::module_& module) {
           "__init__",
           [](BunsetsuText* self, const nb::bytes& block, std::string file, std::int64_t first_line,
              bool skip) {
-            std::string text(view_of(block));
+            std::string text(view(block));
             const Unlocked unlocked;
             new (self) BunsetsuText(std::move(text), std::move(file), first_line,
                                     skip ? data::BadSentence::skip : data::BadSentence::fail);
@@ -81,95 +73,90 @@ void bind_text(nb::module_& module) {
       .def_prop_ro("bunsetsu", &BunsetsuText::bunsetsu)
       .def_prop_ro("morphemes", &BunsetsuText::morphemes)
       .def_prop_ro("lines", &BunsetsuText::lines)
-      .def_prop_ro("skipped", &skipped_of)
-      .def_prop_ro("text", [](const BunsetsuText& self) { return bytes_of(self.text()); })
+      .def_prop_ro("skipped", &list_skipped)
+      .def_prop_ro("text", [](const BunsetsuText& self) { return to_bytes(self.text()); })
       .def_prop_ro("first_bunsetsu",
                    [](const BunsetsuText& self) {
                      std::vector<std::int64_t> first;
                      for (std::size_t s = 0; s <= self.sentences(); ++s)
                        first.push_back(static_cast<std::int64_t>(self.first_bunsetsu(s)));
-                     return give(std::move(first));
+                     return nb::cast(to_numpy(std::move(first)));
                    })
-      .def_prop_ro("heads",
-                   [](const BunsetsuText& self) {
-                     return give(std::vector(self.heads().begin(), self.heads().end()));
-                   })
-      .def_prop_ro("types", [](const BunsetsuText& self) { return bytes_of(self.types()); })
+      .def_prop_ro("heads", [](const BunsetsuText& self) { return nb::cast(copy_to_numpy(self.heads())); })
+      .def_prop_ro("types", [](const BunsetsuText& self) { return to_bytes(self.types()); })
       .def(
           "sentence_line",
           [](const BunsetsuText& self, std::size_t sentence) {
-            return self.sentence_line(checked(self, sentence));
+            return self.sentence_line(check_sentence(self, sentence));
           },
           nb::arg("sentence"))
-      .def("morphemes_of", &morphemes_of, nb::arg("sentence"))
+      .def("morphemes_of", &list_morphemes, nb::arg("sentence"))
       .def(
           "check_heads",
           [](const BunsetsuText& self, const Array<std::int32_t>& heads, const nb::bytes& types) {
-            self.check_heads(view(heads), view_of(types));
+            self.check_heads(view(heads), view(types));
           },
           nb::arg("heads"), nb::arg("types"))
       .def(
           "with_heads",
           [](const BunsetsuText& self, const Array<std::int32_t>& heads, const nb::bytes& types) {
-            return bytes_of(self.with_heads(view(heads), view_of(types)));
+            return to_bytes(self.with_heads(view(heads), view(types)));
           },
           nb::arg("heads"), nb::arg("types"))
       .def(
           "sentence_with_heads",
           [](const BunsetsuText& self, std::size_t sentence, const Array<std::int32_t>& heads,
              const nb::bytes& types) {
-            return bytes_of(self.sentence_with_heads(checked(self, sentence), view(heads), view_of(types)));
+            return to_bytes(
+                self.sentence_with_heads(check_sentence(self, sentence), view(heads), view(types)));
           },
           nb::arg("sentence"), nb::arg("heads"), nb::arg("types"));
   module.def(
       "whole_bunsetsu_sentences",
-      [](const nb::bytes& text, std::size_t from) { return data::whole_sentences(view_of(text), from); },
+      [](const nb::bytes& text, std::size_t from) { return data::whole_sentences(view(text), from); },
       nb::arg("text"), nb::arg("first"));
 }
 
 // --- Features and parsing -----------------------------------------------------------------------------
 
-BunsetsuFeatures* features_of(const std::vector<std::string>& templates, const nb::bytes& names,
-                              const Array<std::int64_t>& ends, const Array<std::int32_t>& begins,
-                              const Array<std::int32_t>& values) {
-  const auto copy = [](const auto& array) { return std::vector(view(array).begin(), view(array).end()); };
+BunsetsuFeatures* restore_features(const std::vector<std::string>& templates, const nb::bytes& names,
+                                   const Array<std::int64_t>& ends, const Array<std::int32_t>& begins,
+                                   const Array<std::int32_t>& values) {
   return new BunsetsuFeatures(parsing::stored_bunsetsu_templates(templates),
-                              data::NameTable::of(view_of(names), view(ends)), copy(begins), copy(values));
+                              data::NameTable::of(view(names), view(ends)), to_vector(begins),
+                              to_vector(values));
 }
 
-List template_names(const BunsetsuFeatures& features) {
+List list_templates(const BunsetsuFeatures& features) {
   List names;
   for (const auto& own : features.templates()) names.append(own.name);
   return names;
 }
 
-Tuple decisions_of(parsing::BunsetsuDecisions&& made) {
+Tuple to_tuple(parsing::BunsetsuDecisions&& made) {
   return Tuple(nb::make_tuple(to_numpy(std::move(made.rows.offsets)), to_numpy(std::move(made.rows.columns)),
                               to_numpy(std::move(made.labels))));
 }
 
 void bind_features(nb::module_& module) {
   nb::class_<BunsetsuFeatures>(module, "BunsetsuFeatures")
-      .def(nb::new_(&features_of), nb::arg("templates"), nb::arg("names"), nb::arg("name_ends"),
+      .def(nb::new_(&restore_features), nb::arg("templates"), nb::arg("names"), nb::arg("name_ends"),
            nb::arg("begins"), nb::arg("values"))
-      .def_prop_ro("templates", &template_names)
+      .def_prop_ro("templates", &list_templates)
       .def_prop_ro("columns", &BunsetsuFeatures::columns)
-      .def_prop_ro("names", [](const BunsetsuFeatures& self) { return bytes_of(self.symbols().bytes()); })
-      .def_prop_ro("name_ends",
-                   [](const BunsetsuFeatures& self) { return give(std::vector(self.symbols().ends())); })
+      .def_prop_ro("names", [](const BunsetsuFeatures& self) { return to_bytes(self.symbols().bytes()); })
+      .def_prop_ro(
+          "name_ends",
+          [](const BunsetsuFeatures& self) { return nb::cast(copy_to_numpy(self.symbols().ends())); })
       .def_prop_ro("begins",
-                   [](const BunsetsuFeatures& self) {
-                     return give(std::vector(self.begins().begin(), self.begins().end()));
-                   })
+                   [](const BunsetsuFeatures& self) { return nb::cast(copy_to_numpy(self.begins())); })
       .def_prop_ro("values",
-                   [](const BunsetsuFeatures& self) {
-                     return give(std::vector(self.values().begin(), self.values().end()));
-                   })
+                   [](const BunsetsuFeatures& self) { return nb::cast(copy_to_numpy(self.values())); })
       .def(
           "column_name",
           [](const BunsetsuFeatures& self, std::size_t column) {
             if (column >= self.columns()) throw std::out_of_range("there is no such column");
-            return text_of(self.name(column));
+            return decode_text(self.name(column));
           },
           nb::arg("column"))
       .def(
@@ -178,27 +165,26 @@ void bind_features(nb::module_& module) {
             const parsing::BunsetsuSymbols symbols(text, self);
             const parsing::UnknownPos found = parsing::unknown_pos(symbols, most_examples);
             List examples;
-            for (const std::string& name : found.examples) examples.append(text_of(name));
+            for (const std::string& name : found.examples) examples.append(decode_text(name));
             return Tuple(nb::make_tuple(found.bunsetsu, found.asked, examples));
           },
           nb::arg("text"), nb::arg("most_examples"))
       .def(
           "decisions",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const Array<std::int32_t>& heads) {
-            parsing::BunsetsuDecisions made;
-            watched([&](const Monitor& monitor) {
-              made = parsing::bunsetsu_decisions(text, view(heads), self, monitor);
+            auto made = run_interruptibly([&](const Monitor& monitor) {
+              return parsing::bunsetsu_decisions(text, view(heads), self, monitor);
             });
-            return decisions_of(std::move(made));
+            return to_tuple(std::move(made));
           },
           nb::arg("text"), nb::arg("heads"))
       .def(
           "parse",
           [](const BunsetsuFeatures& self, const BunsetsuText& text, const BoundEngine& engine, int threads) {
-            std::vector<std::int32_t> heads;
-            watched_if(text.bunsetsu() > many_bunsetsu, [&](const Monitor& monitor) {
-              heads = parsing::parse_bunsetsu(text, self, engine.engine(), {threads, &monitor});
-            });
+            auto heads =
+                run_interruptibly_if(text.bunsetsu() > max_bunsetsu_here, [&](const Monitor& monitor) {
+                  return parsing::parse_bunsetsu(text, self, engine.engine(), {threads, &monitor});
+                });
             return to_numpy(std::move(heads));
           },
           nb::arg("text"), nb::arg("engine"), nb::arg("threads"));
@@ -208,11 +194,11 @@ void bind_features(nb::module_& module) {
       [](const BunsetsuText& text, const Array<std::int32_t>& heads,
          const std::vector<std::string>& templates, std::int64_t min_count) {
         std::optional<parsing::BunsetsuTraining> made;
-        watched([&](const Monitor& monitor) {
+        run_interruptibly([&](const Monitor& monitor) {
           made.emplace(parsing::bunsetsu_training(
               text, view(heads), parsing::read_bunsetsu_templates(templates), min_count, monitor));
         });
-        return Tuple(nb::make_tuple(std::move(made->features), decisions_of(std::move(made->decisions))));
+        return Tuple(nb::make_tuple(std::move(made->features), to_tuple(std::move(made->decisions))));
       },
       nb::arg("text"), nb::arg("heads"), nb::arg("templates"), nb::arg("min_count"));
 }

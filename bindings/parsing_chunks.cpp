@@ -12,6 +12,8 @@
 
 #include "bindings.hpp"
 #include "bound_engine.hpp"
+#include "lexicons.hpp"
+#include "named_values.hpp"
 #include "unkernel/parsing/chunks/decoder.hpp"
 #include "unkernel/parsing/chunks/tags.hpp"
 
@@ -22,26 +24,23 @@ using data::ColumnText;
 using parsing::ChunkTag;
 using parsing::SequenceFeatures;
 
-constexpr std::int64_t many_tokens = 2000;  // a fraction of a second for the slowest models
+constexpr std::int64_t max_tokens_here = 2000;  // take a fraction of a second with the slowest models
 
-parsing::ChunkScheme chunk_scheme(const std::string& name) {
-  using parsing::ChunkScheme;
-  if (name == "IOB1") return ChunkScheme::iob1;
-  if (name == "IOB2") return ChunkScheme::iob2;
-  if (name == "IOE1") return ChunkScheme::ioe1;
-  if (name == "IOE2") return ChunkScheme::ioe2;
-  if (name == "IOBES") return ChunkScheme::iobes;
-  throw std::invalid_argument("the scheme is 'IOB1', 'IOB2', 'IOE1', 'IOE2' or 'IOBES', not '" + name + "'");
+constexpr Named<parsing::ChunkScheme> schemes[] = {{"IOB1", parsing::ChunkScheme::iob1},
+                                                   {"IOB2", parsing::ChunkScheme::iob2},
+                                                   {"IOE1", parsing::ChunkScheme::ioe1},
+                                                   {"IOE2", parsing::ChunkScheme::ioe2},
+                                                   {"IOBES", parsing::ChunkScheme::iobes}};
+
+parsing::ChunkScheme parse_scheme(const std::string& name) {
+  return find_value(schemes, name, "the scheme must be");
 }
 
-data::NameTable name_table(const std::vector<std::string>& names) {
-  data::NameTable table;
-  for (const std::string& name : names) table.add(name);
-  if (table.size() != names.size()) throw std::invalid_argument("a type of chunks is given twice");
-  return table;
+data::NameTable make_type_table(const std::vector<std::string>& types) {
+  return make_name_table(types, "a type of chunks is given twice");
 }
 
-// Sentences must lie in the text one after another, and tags must be of known types.
+// Throws unless sentences follow one another in the text and tags have known types.
 void check_tags(std::span<const std::int64_t> first_tokens, std::span<const ChunkTag> tags,
                 std::size_t types) {
   const bool sound = !first_tokens.empty() && first_tokens.front() == 0 &&
@@ -58,18 +57,14 @@ void check_tags(std::span<const std::int64_t> first_tokens, std::span<const Chun
 auto read_chunk_tags(const ColumnText& text, int column, const std::vector<std::string>& types) {
   if (column < 0 || column >= text.columns())
     throw std::out_of_range("there is no column " + std::to_string(column));
-  data::NameTable names = name_table(types);
-  std::vector<ChunkTag> tags;
-  {
-    const Unlocked unlocked;
-    tags = parsing::read_chunk_tags(text, column, names);
-  }
+  data::NameTable names = make_type_table(types);
+  auto tags = without_lock([&] { return parsing::read_chunk_tags(text, column, names); });
   return nb::typed<nb::tuple, nb::any, Names>(nb::make_tuple(to_numpy(std::move(tags)), names_of(names)));
 }
 
-// Of all tags that types have, by their numbers.
-std::vector<std::string> chunk_tag_names(const std::vector<std::string>& types) {
-  const data::NameTable table = name_table(types);
+// Returns the names of all tags of these types, by their numbers.
+std::vector<std::string> list_tag_names(const std::vector<std::string>& types) {
+  const data::NameTable table = make_type_table(types);
   std::vector<std::string> names;
   for (std::size_t tag = 0; tag <= types.size() * parsing::marks; ++tag)
     names.push_back(parsing::name_of(static_cast<ChunkTag>(tag), table));
@@ -80,30 +75,27 @@ auto recode_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag
                    const std::string& scheme) {
   const auto firsts = view(first_tokens);
   check_tags(firsts, view(tags), parsing::most_chunk_types);
-  const parsing::ChunkScheme wanted = chunk_scheme(scheme);
-  std::vector<ChunkTag> recoded(view(tags).begin(), view(tags).end());
+  const parsing::ChunkScheme target = parse_scheme(scheme);
+  std::vector<ChunkTag> recoded = to_vector(tags);
   {
     const Unlocked unlocked;
-    std::vector<parsing::Chunk> room;
+    std::vector<parsing::Chunk> buffer;
     for (std::size_t s = 0; s + 1 < firsts.size(); ++s) {
       const auto first = static_cast<std::size_t>(firsts[s]);
       parsing::recode(std::span(recoded).subspan(first, static_cast<std::size_t>(firsts[s + 1]) - first),
-                      wanted, room);
+                      target, buffer);
     }
   }
   return to_numpy(std::move(recoded));
 }
 
-// (found, right, correct) of each type, and how many tags are equal.
+// Returns (found, right, correct) of each type, and the number of equal tags.
 auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>& right,
                   const Array<ChunkTag>& found, std::size_t types) {
   check_tags(view(first_tokens), view(right), types);
   check_tags(view(first_tokens), view(found), types);
-  parsing::ChunkScore score;
-  {
-    const Unlocked unlocked;
-    score = parsing::count_chunks(view(first_tokens), view(right), view(found), types);
-  }
+  auto score = without_lock(
+      [&] { return parsing::count_chunks(view(first_tokens), view(right), view(found), types); });
   std::vector<std::int64_t> counts;
   for (const auto& type : score.types) counts.insert(counts.end(), {type.found, type.right, type.correct});
   return nb::typed<nb::tuple, nb::any, int>(
@@ -113,11 +105,11 @@ auto count_chunks(const Array<std::int64_t>& first_tokens, const Array<ChunkTag>
 auto chunk_text(const ColumnText& text, const SequenceFeatures& features, const BoundEngine& engine,
                 const Array<ChunkTag>& classes, const std::string& scheme, bool backward, std::size_t beam,
                 int threads) {
-  const parsing::ChunkModel model{features, engine.engine(), view(classes), chunk_scheme(scheme), backward,
+  const parsing::ChunkModel model{features, engine.engine(), view(classes), parse_scheme(scheme), backward,
                                   beam};
-  std::vector<ChunkTag> tags;
-  watched_if(text.tokens() > many_tokens,
-             [&](const Monitor& monitor) { tags = parsing::chunk_text(text, model, {threads, &monitor}); });
+  auto tags = run_interruptibly_if(text.tokens() > max_tokens_here, [&](const Monitor& monitor) {
+    return parsing::chunk_text(text, model, {threads, &monitor});
+  });
   return to_numpy(std::move(tags));
 }
 
@@ -125,7 +117,7 @@ auto chunk_text(const ColumnText& text, const SequenceFeatures& features, const 
 
 void bind_chunks(nb::module_& module) {
   module.def("read_chunk_tags", &read_chunk_tags, nb::arg("text"), nb::arg("column"), nb::arg("types"));
-  module.def("chunk_tag_names", &chunk_tag_names, nb::arg("types"));
+  module.def("chunk_tag_names", &list_tag_names, nb::arg("types"));
   module.def("recode_chunks", &recode_chunks, nb::arg("first_tokens"), nb::arg("tags"), nb::arg("scheme"));
   module.def("count_chunks", &count_chunks, nb::arg("first_tokens"), nb::arg("right"), nb::arg("found"),
              nb::arg("types"));

@@ -20,13 +20,10 @@ void bind_clusters(nb::module_& module) {
           nb::arg("words"), nb::kw_only(), nb::arg("vocabulary"), nb::arg("others"), nb::arg("clusters"))
       .def("run_epoch",
            [](ExchangeClusters& self) {
-             std::int64_t moved = 0;
-             watched([&](const Monitor& monitor) { moved = self.run_epoch(monitor); });
+             auto moved = run_interruptibly([&](const Monitor& monitor) { return self.run_epoch(monitor); });
              return moved;
            })
-      .def("clusters", [](const ExchangeClusters& self) {
-        return to_numpy(std::vector(self.clusters().begin(), self.clusters().end()));
-      });
+      .def("clusters", [](const ExchangeClusters& self) { return copy_to_numpy(self.clusters()); });
 }
 
 }  // namespace unkernel::bindings

@@ -33,7 +33,7 @@ using data::ColumnText;
 using parsing::SequenceFeatures;
 using parsing::SequenceTrainer;
 
-constexpr std::int64_t many_words = 2000;  // a fraction of a second for the slowest models
+constexpr std::int64_t max_tagged_words_here = 2000;  // take a fraction of a second with the slowest models
 
 // --- Features ---------------------------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ struct Sources {
   parsing::SequenceSources sources;
 };
 
-Sources sources_of(int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
+Sources make_sources(int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
   constexpr int most_columns = 1000;  // far beyond all formats
   Sources made{{}, {.word_column = word_column, .columns = {}, .lexicons = {}}};
   for (const auto& [name, column] : columns) {
@@ -55,7 +55,7 @@ Sources sources_of(int word_column, const NamedColumns& columns, const NamedLexi
   }
   for (const auto& [name, lists] : lexicons) {
     made.names.lexicons.push_back(name);
-    made.sources.lexicons.push_back(lexicon_of(lists));
+    made.sources.lexicons.push_back(make_lexicon(lists));
   }
   return made;
 }
@@ -66,28 +66,27 @@ void check_columns(const SequenceFeatures& features, const ColumnText& text) {
     throw std::invalid_argument("the text has no column " + std::to_string(column));
 }
 
-auto as_tuple(parsing::FeatureRows&& rows) {
+auto to_tuple(parsing::FeatureRows&& rows) {
   return nb::typed<nb::tuple, nb::any, nb::any>(
       nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.columns))));
 }
 
-auto feature_rows(const SequenceFeatures& features, const ColumnText& text,
-                  const Array<std::int32_t>& answers, bool backward) {
+auto list_rows(const SequenceFeatures& features, const ColumnText& text, const Array<std::int32_t>& answers,
+               bool backward) {
   check_columns(features, text);
   constexpr std::int32_t most = 1 << 30;  // codes are a little larger
   if (answers.size() != static_cast<std::size_t>(text.tokens()) ||
       std::ranges::any_of(view(answers), [](auto k) { return k > most; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
-  parsing::FeatureRows rows;
-  watched([&](const Monitor& monitor) {
-    rows = features.rows({.text = text, .backward = backward}, view(answers), monitor);
+  auto rows = run_interruptibly([&](const Monitor& monitor) {
+    return features.rows({.text = text, .backward = backward}, view(answers), monitor);
   });
-  return as_tuple(std::move(rows));
+  return to_tuple(std::move(rows));
 }
 
-// The values of a column that training has seen; None if the templates do not use it.
-std::optional<Names> known(const SequenceFeatures& features, std::size_t column) {
+// Returns the values of a column seen in training; None if the templates do not use the column.
+std::optional<Names> list_known(const SequenceFeatures& features, std::size_t column) {
   const data::NameTable* names = features.known(column);
   return names == nullptr ? std::nullopt : std::optional<Names>(names_of(*names));
 }
@@ -101,68 +100,69 @@ auto learn_features(SequenceFeatures& features, const ColumnText& text, const Ar
                           [](auto k) { return k < 0 || k >= parsing::most_sequence_classes; })) {
     throw std::invalid_argument("the answers do not fit the text");
   }
-  parsing::FeatureRows rows;
-  watched([&](const Monitor& monitor) {
-    rows = features.learn({.text = text, .backward = backward}, view(answers), min_count, monitor);
+  auto rows = run_interruptibly([&](const Monitor& monitor) {
+    return features.learn({.text = text, .backward = backward}, view(answers), min_count, monitor);
   });
-  return as_tuple(std::move(rows));
+  return to_tuple(std::move(rows));
 }
 
 // --- Features in files ------------------------------------------------------------------------------------
 
-std::string numbered(const char* name, std::size_t number) { return name + std::to_string(number); }
+std::string append_number(const char* name, std::size_t number) { return name + std::to_string(number); }
 
-Table features_arrays(const SequenceFeatures& features) {
+Table list_feature_arrays(const SequenceFeatures& features) {
   Table table;
   for (std::size_t a = 0; a < features.values().size(); ++a) {
     const data::NameTable& names = features.values()[a];
-    table[numbered("value_bytes.", a).c_str()] =
-        give(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
-    table[numbered("value_ends.", a).c_str()] = give(std::vector(names.ends()));
+    table[append_number("value_bytes.", a).c_str()] =
+        to_numpy(std::vector<std::uint8_t>(names.bytes().begin(), names.bytes().end()));
+    table[append_number("value_ends.", a).c_str()] = to_numpy(std::vector(names.ends()));
   }
   auto tables = features.tables();
   for (std::size_t t = 0; t < tables.size(); ++t) {
-    table[numbered("ids.", t).c_str()] = give(std::move(tables[t].ids));
+    table[append_number("ids.", t).c_str()] = to_numpy(std::move(tables[t].ids));
     for (std::size_t k = 0; k < tables[t].joins.size(); ++k) {
-      table[numbered((numbered("joins.", t) + ".").c_str(), k).c_str()] = give(std::move(tables[t].joins[k]));
+      table[append_number((append_number("joins.", t) + ".").c_str(), k).c_str()] =
+          to_numpy(std::move(tables[t].joins[k]));
     }
   }
   return table;
 }
 
-data::NameTable stored_names(const nb::dict& table, std::size_t attribute) {
-  const auto bytes = array<std::uint8_t>(table, numbered("value_bytes.", attribute).c_str());
+data::NameTable read_names(const nb::dict& table, std::size_t attribute) {
+  const auto bytes = array<std::uint8_t>(table, append_number("value_bytes.", attribute).c_str());
   return data::NameTable::of(std::string(bytes.begin(), bytes.end()),
-                             array<std::int64_t>(table, numbered("value_ends.", attribute).c_str()));
+                             array<std::int64_t>(table, append_number("value_ends.", attribute).c_str()));
 }
 
-parsing::SequenceTableArrays stored_table(const nb::dict& table, std::size_t number, std::size_t values) {
+parsing::SequenceTableArrays read_table(const nb::dict& table, std::size_t number, std::size_t values) {
   const auto copy = [](const auto& span) { return std::vector(span.begin(), span.end()); };
-  parsing::SequenceTableArrays arrays{{}, copy(array<std::int32_t>(table, numbered("ids.", number).c_str()))};
+  parsing::SequenceTableArrays arrays{
+      {}, copy(array<std::int32_t>(table, append_number("ids.", number).c_str()))};
   for (std::size_t k = 0; k + 1 < values; ++k) {
-    arrays.joins.push_back(
-        copy(array<std::uint64_t>(table, numbered((numbered("joins.", number) + ".").c_str(), k).c_str())));
+    arrays.joins.push_back(copy(array<std::uint64_t>(
+        table, append_number((append_number("joins.", number) + ".").c_str(), k).c_str())));
   }
   return arrays;
 }
 
 void create_features(SequenceFeatures* self, std::string_view templates, const std::string& file,
                      int word_column, const NamedColumns& columns, const NamedLexicons& lexicons) {
-  Sources given = sources_of(word_column, columns, lexicons);
+  Sources given = make_sources(word_column, columns, lexicons);
   new (self) SequenceFeatures(parsing::read_sequence_templates(templates, file, given.names),
                               std::move(given.sources));
 }
 
-SequenceFeatures restored_features(std::string_view text, const std::string& file, const Table& table,
-                                   std::int32_t features, int word_column, const NamedColumns& columns,
-                                   const NamedLexicons& lexicons) {
-  Sources given = sources_of(word_column, columns, lexicons);
+SequenceFeatures restore_features(std::string_view text, const std::string& file, const Table& table,
+                                  std::int32_t features, int word_column, const NamedColumns& columns,
+                                  const NamedLexicons& lexicons) {
+  Sources given = make_sources(word_column, columns, lexicons);
   parsing::SequenceTemplates templates = parsing::read_sequence_templates(text, file, given.names);
   std::vector<data::NameTable> values;
-  for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(stored_names(table, a));
+  for (std::size_t a = 0; a < templates.attributes.size(); ++a) values.push_back(read_names(table, a));
   std::vector<parsing::SequenceTableArrays> tables;
   for (const parsing::SequenceTemplate& each : templates.all)
-    tables.push_back(stored_table(table, tables.size(), each.size()));
+    tables.push_back(read_table(table, tables.size(), each.size()));
   return SequenceFeatures(std::move(templates), std::move(given.sources), std::move(values), tables,
                           features);
 }
@@ -172,21 +172,17 @@ void bind_sequence_features(nb::module_& module) {
       .def("__init__", &create_features, nb::arg("templates"), nb::arg("file"), nb::kw_only(),
            nb::arg("word_column"), nb::arg("columns"), nb::arg("lexicons") = NamedLexicons{})
       .def_prop_ro("features", &SequenceFeatures::features)
-      .def("known", &known, nb::arg("column"))
-      .def("arrays", &features_arrays)
-      .def("rows", &feature_rows, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
+      .def("known", &list_known, nb::arg("column"))
+      .def("arrays", &list_feature_arrays)
+      .def("rows", &list_rows, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"))
       .def("learn", &learn_features, nb::arg("text"), nb::arg("answers"), nb::kw_only(), nb::arg("backward"),
            nb::arg("min_count"));
-  module.def("restored_sequence_features", &restored_features, nb::arg("templates"), nb::arg("file"),
+  module.def("restored_sequence_features", &restore_features, nb::arg("templates"), nb::arg("file"),
              nb::arg("arrays"), nb::arg("features"), nb::kw_only(), nb::arg("word_column"),
              nb::arg("columns"), nb::arg("lexicons") = NamedLexicons{});
 }
 
 // --- Training ---------------------------------------------------------------------------------------------
-
-std::vector<std::int32_t> copied(const Array<std::int32_t>& numbers) {
-  return {view(numbers).begin(), view(numbers).end()};
-}
 
 void bind_sequence_trainer(nb::module_& module) {
   nb::class_<SequenceTrainer>(module, "SequenceTrainer")
@@ -197,7 +193,7 @@ void bind_sequence_trainer(nb::module_& module) {
              const std::vector<std::vector<std::int32_t>>& classes, int degree, std::uint32_t min_updates,
              int gold_epochs, std::uint64_t seed) {
             check_columns(features, text);
-            new (self) SequenceTrainer(features, text, {copied(answers), copied(parts)}, classes,
+            new (self) SequenceTrainer(features, text, {to_vector(answers), to_vector(parts)}, classes,
                                        {degree, min_updates, gold_epochs, seed});
           },
           nb::arg("features"), nb::arg("text"), nb::arg("answers"), nb::arg("parts"), nb::arg("classes"),
@@ -205,17 +201,16 @@ void bind_sequence_trainer(nb::module_& module) {
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("run_epoch",
            [](SequenceTrainer& self) {
-             parsing::SequenceEpoch counts;
-             watched([&](const Monitor& monitor) { counts = self.run_epoch(monitor); });
+             auto counts = run_interruptibly([&](const Monitor& monitor) { return self.run_epoch(monitor); });
              return nb::typed<nb::tuple, int, int>(nb::make_tuple(counts.words, counts.wrong));
            })
       .def(
           "answers",
           [](SequenceTrainer& self, const ColumnText& text, const Array<std::int32_t>& classes,
              const Array<std::int32_t>& parts) {
-            const parsing::SequenceAnswers given{copied(classes), copied(parts)};
-            std::vector<std::int32_t> found;
-            watched([&](const Monitor& monitor) { found = self.answers(text, given, monitor); });
+            const parsing::SequenceAnswers given{to_vector(classes), to_vector(parts)};
+            auto found =
+                run_interruptibly([&](const Monitor& monitor) { return self.answers(text, given, monitor); });
             return to_numpy(std::move(found));
           },
           nb::arg("text"), nb::arg("classes"), nb::arg("parts"))
@@ -223,31 +218,19 @@ void bind_sequence_trainer(nb::module_& module) {
           "weights",
           [](const SequenceTrainer& self, std::size_t part) {
             if (part >= self.parts().size()) throw std::out_of_range("there is no such part");
-            parsing::RunAverages run;
-            {
-              const Unlocked unlocked;
-              run = self.parts()[part].averages();
-            }
-            return table_of(std::pair{"keys", std::move(run.keys)},
-                            std::pair{"weights", std::move(run.weights)});
+            auto run = without_lock([&] { return self.parts()[part].averages(); });
+            return table_of_run(run);
           },
           nb::arg("part"));
 }
 
 // --- Tagging ----------------------------------------------------------------------------------------------
 
-data::NameTable names_table(const std::vector<std::string>& names) {
-  data::NameTable table;
-  for (const std::string& name : names) table.add(name);
-  if (table.size() != names.size()) throw std::invalid_argument("a class is given twice");
-  return table;
-}
-
-// Entry k of three lists: word, part and class.
+// Three lists: the words, their parts and their classes.
 using CertainLists =
     std::tuple<std::vector<std::string>, std::vector<std::int32_t>, std::vector<std::int32_t>>;
 
-parsing::CertainClasses certain_classes(const CertainLists& lists) {
+parsing::CertainClasses make_certain_classes(const CertainLists& lists) {
   const auto& [words, parts, classes] = lists;
   if (words.size() != parts.size() || words.size() != classes.size())
     throw std::invalid_argument("the words of certain classes do not fit their classes");
@@ -263,9 +246,9 @@ parsing::CertainClasses certain_classes(const CertainLists& lists) {
   return certain;
 }
 
-using Cases = std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>;  // with their parts
+using Cases = std::vector<std::pair<std::vector<std::int32_t>, std::int32_t>>;  // classes and part
 
-FlatMap<std::uint64_t, std::int32_t> parts_of(const Cases& cases, std::size_t split) {
+FlatMap<std::uint64_t, std::int32_t> map_cases(const Cases& cases, std::size_t split) {
   FlatMap<std::uint64_t, std::int32_t> parts;
   for (const auto& [classes, part] : cases) {
     if (classes.size() != split) throw std::invalid_argument("a case has not the classes it is split by");
@@ -282,13 +265,11 @@ EngineList tag_text(const ColumnText& text, const std::vector<const parsing::Tag
   std::vector<parsing::ScoredColumn> columns;
   for (std::size_t k = 0; k < bound.size(); ++k) {
     check_columns(bound[k]->features, text);
-    parsing::ScoredColumn& made = columns.emplace_back(parsing::ScoredColumn{*bound[k], {}});
-    for (const nb::handle one : engines[k])
-      made.engines.push_back(one.is_none() ? nullptr : &nb::cast<const BoundEngine*>(one)->engine());
+    columns.push_back({*bound[k], list_engines(engines[k])});
   }
-  std::vector<std::vector<std::int32_t>> found;
-  watched_if(text.tokens() > many_words,
-             [&](const Monitor& monitor) { found = parsing::tag_text(text, columns, {threads, &monitor}); });
+  auto found = run_interruptibly_if(text.tokens() > max_tagged_words_here, [&](const Monitor& monitor) {
+    return parsing::tag_text(text, columns, {threads, &monitor});
+  });
   EngineList result;
   for (auto& own : found) result.append(to_numpy(std::move(own)));
   return result;
@@ -304,11 +285,11 @@ void bind_sequence_tagger(nb::module_& module) {
              std::size_t split, const Cases& cases, const CertainLists& certain) {
             TagColumn column{features,
                              text_column,
-                             names_table(names),
+                             make_name_table(names, "a class is given twice"),
                              classes,
                              split,
-                             parts_of(cases, split),
-                             certain_classes(certain)};
+                             map_cases(cases, split),
+                             make_certain_classes(certain)};
             parsing::check(column);
             new (self) TagColumn(std::move(column));
           },

@@ -1,4 +1,4 @@
-// Scores plain records as they are read from JSON.
+// Scores plain records while they are read from JSON.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@ class PlainScoring {
         cells_(plan.cells()),
         scores_(engine.scores()) {}
 
-  // Calls `use` with the scores of each record; false if any record is not plain, cannot be encoded or has an
-  // infinite score, or if there are more than `most`. Some scores may have been used by then.
+  // Calls `use` with the scores of each record. Returns false if any record is not plain, cannot be encoded
+  // or has an infinite score, or if there are more than `most`; some scores may have been used by then.
   template <class Use>
   bool score(std::string_view text, JsonShape shape, std::size_t most, Use&& use) {
     reader_.begin(text, shape == JsonShape::lines);
@@ -42,7 +42,7 @@ class PlainScoring {
         case JsonShape::list: return score_list(most, use);
         case JsonShape::lines: return score_lines(most, use);
       }
-    } catch (const std::invalid_argument&) {}  // the caller's other reader says what is wrong
+    } catch (const std::invalid_argument&) {}  // the caller's other reader reports the error
     return false;
   }
 
@@ -70,7 +70,7 @@ class PlainScoring {
   template <class Use>
   bool score_one(Use& use) {
     std::fill(cells_.begin(), cells_.end(), records::Cell());
-    if (!reader_.read(cells_) || plan_.lacks_column(cells_)) return false;
+    if (!reader_.read(cells_) || plan_.misses_column(cells_)) return false;
     const records::EncodedRow row = encoder_.encode(cells_);
     engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
     if (!std::all_of(scores_.begin(), scores_.end(), [](double score) { return std::isfinite(score); }))

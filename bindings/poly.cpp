@@ -8,6 +8,7 @@
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
+#include "named_values.hpp"
 #include "options.hpp"
 #include "sparse_options.hpp"
 #include "tables.hpp"
@@ -23,7 +24,8 @@ using poly::MappedRows;
 using poly::Storage;
 using poly::Trained;
 
-DistinctRows distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<double> weights, int threads) {
+DistinctRows find_distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<double> weights,
+                           int threads) {
   return rows.visit([&](const auto& matrix) {
     if (static_cast<std::int64_t>(classes.size()) != matrix.rows() ||
         (weights.size() > 0 && weights.size() != classes.size())) {
@@ -34,42 +36,34 @@ DistinctRows distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<do
   });
 }
 
-const char* const storage_names[] = {"auto", "on_the_fly", "condensed", "split", "kernel"};
+constexpr Named<Storage> storages[] = {{"auto", Storage::automatic},
+                                       {"on_the_fly", Storage::on_the_fly},
+                                       {"condensed", Storage::condensed},
+                                       {"split", Storage::split},
+                                       {"kernel", Storage::kernel}};
+constexpr Named<solve::Finish> named_finishes[] = {{"auto", solve::Finish::automatic},
+                                                   {"sweeps", solve::Finish::sweeps},
+                                                   {"kernel_space", solve::Finish::kernel_space},
+                                                   {"second_order", solve::Finish::second_order}};
+constexpr Named<solve::Loss> losses[] = {{"hinge", solve::Loss::hinge},
+                                         {"squared_hinge", solve::Loss::squared_hinge}};
 
-Storage storage_named(const std::string& name) {
-  for (int i = 0; i < 5; ++i) {
-    if (name == storage_names[i]) return static_cast<Storage>(i);
-  }
-  throw std::invalid_argument("storage must be 'auto', 'on_the_fly', 'condensed', 'split' or 'kernel'");
-}
-
-const char* const finish_names[] = {"auto", "sweeps", "kernel_space", "second_order"};
-
-solve::Finish finish_named(const std::string& name) {
-  for (int i = 0; i < 4; ++i) {
-    if (name == finish_names[i]) return static_cast<solve::Finish>(i);
-  }
-  throw std::invalid_argument("finish must be 'auto', 'sweeps', 'kernel_space' or 'second_order'");
-}
-
-solve::Loss loss_named(const std::string& name) {
-  if (name == "hinge") return solve::Loss::hinge;
-  if (name == "squared_hinge") return solve::Loss::squared_hinge;
-  throw std::invalid_argument("loss must be 'hinge', 'squared_hinge' or 'logistic'");
+Storage read_storage(const Options& options) {
+  return find_value(storages, options.text("storage"), "storage must be");
 }
 
 bool is_logistic(const Options& given) { return given.text("loss") == "logistic"; }
 
-poly::TrainOptions train_options(const Options& given, const kernels::FeatureMap& map,
-                                 std::vector<double>&& class_weights) {
+poly::TrainOptions read_train_options(const Options& given, const kernels::FeatureMap& map,
+                                      std::vector<double>&& class_weights) {
   return {map,
-          is_logistic(given) ? solve::Loss::hinge : loss_named(given.text("loss")),
+          is_logistic(given) ? solve::Loss::hinge : find_value(losses, given.text("loss"), "loss must be"),
           given.real("C"),
           std::move(class_weights),
-          storage_named(given.text("storage")),
+          read_storage(given),
           given.real("memory"),
           given.real("tolerance"),
-          finish_named(given.text("finish")),
+          find_value(named_finishes, given.text("finish"), "finish must be"),
           given.integer<std::int64_t>("max_epochs"),
           given.integer<std::uint64_t>("seed"),
           given.integer<int>("threads")};
@@ -79,7 +73,7 @@ Trained train(const DistinctRows& examples, const poly::TrainOptions& options, b
               Array<std::uint64_t> start_hashes, Array<double> start_duals, const OnProgress& on_progress) {
   Trained trained;
   const poly::WarmStart start{view(start_hashes), view(start_duals)};
-  watched(
+  run_interruptibly(
       [&](Monitor& monitor) {
         trained = logistic ? poly::train_logistic(examples, options, start, monitor)
                            : poly::train(examples, options, start, monitor);
@@ -98,13 +92,12 @@ Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& op
     throw std::invalid_argument("the start has other classes");
   if (start.weights.size() != start.keys.size() * start.intercept.size())
     throw std::invalid_argument("the start's weights do not fit its keys");
-  Trained trained;
-  watched([&](Monitor& monitor) { trained = poly::train_sparse(examples, options, start, monitor); },
-          on_progress);
+  auto trained = run_interruptibly(
+      [&](Monitor& monitor) { return poly::train_sparse(examples, options, start, monitor); }, on_progress);
   return trained;
 }
 
-nb::list outcomes_of(const Trained& trained) {
+nb::list list_outcomes(const Trained& trained) {
   nb::list outcomes;
   for (const solve::Outcome& outcome : trained.outcomes) {
     outcomes.append(nb::make_tuple(outcome.objective, outcome.dual_objective, outcome.epochs,
@@ -113,29 +106,29 @@ nb::list outcomes_of(const Trained& trained) {
   return outcomes;
 }
 
-nb::list finishes_of(const Trained& trained) {
+nb::list list_finishes(const Trained& trained) {
   nb::list finishes;
   for (const solve::Outcome& outcome : trained.outcomes) {
-    finishes.append(finish_names[static_cast<int>(outcome.finish)]);
+    finishes.append(find_name(named_finishes, outcome.finish));
   }
   return finishes;
 }
 
-double largest_matrices_of(const Trained& trained) {
+double find_largest_matrices(const Trained& trained) {
   double bytes = 0.0;
   for (const solve::Outcome& outcome : trained.outcomes) bytes = std::max(bytes, outcome.largest_matrices);
   return bytes;
 }
 
-Table as_dict(Trained&& trained, std::size_t rows) {
+Table to_table(Trained&& trained, std::size_t rows) {
   // A split has no intercept of its own; softmax is one problem of several scores.
   const std::size_t problems = std::max(trained.outcomes.size(), trained.intercept.size());
   const std::size_t conjunctions = trained.keys.size();
   Table result;
-  result["outcomes"] = outcomes_of(trained);
-  result["finishes"] = finishes_of(trained);
-  result["matrix_bytes"] = largest_matrices_of(trained);
-  result["storage"] = storage_names[static_cast<int>(trained.storage)];
+  result["outcomes"] = list_outcomes(trained);
+  result["finishes"] = list_finishes(trained);
+  result["matrix_bytes"] = find_largest_matrices(trained);
+  result["storage"] = find_name(storages, trained.storage);
   result["dimension"] = trained.dimension;
   result["keys"] = to_numpy(std::move(trained.keys));
   result["weights"] = to_numpy(std::move(trained.weights), {conjunctions, problems});
@@ -144,7 +137,7 @@ Table as_dict(Trained&& trained, std::size_t rows) {
   return result;
 }
 
-Table estimate(const DistinctRows& examples, int degree, int problems, double memory) {
+Table estimate_storage(const DistinctRows& examples, int degree, int problems, double memory) {
   poly::StorageEstimate sizes = poly::estimate_storage(examples, degree, problems);
   Table result;
   result["possible_columns"] = sizes.possible_columns;
@@ -157,7 +150,7 @@ Table estimate(const DistinctRows& examples, int degree, int problems, double me
     result["kernel_bytes"] = sizes.kernel_bytes;
     result["kernel_pays"] = sizes.kernel_pays;
   }
-  if (poly::can_be_split(examples, feature_map(degree, "kernel", 1.0, 1.0))) {
+  if (poly::can_be_split(examples, make_feature_map(degree, "kernel", 1.0, 1.0))) {
     const poly::SplitPlan split = poly::plan_split(examples, degree, problems, memory);
     result["split_bytes"] = split.bytes;
     result["split_head"] = split.head;
@@ -166,24 +159,23 @@ Table estimate(const DistinctRows& examples, int degree, int problems, double me
   return result;
 }
 
-poly::MapOptions map_options(const Options& given, const kernels::FeatureMap& map) {
-  return {map, storage_named(given.text("storage")), given.real("memory"), given.integer<int>("threads")};
+poly::MapOptions read_map_options(const Options& given, const kernels::FeatureMap& map) {
+  return {map, read_storage(given), given.real("memory"), given.integer<int>("threads")};
 }
 
 std::unique_ptr<MappedRows> map_rows(const DistinctRows& examples, const Options& given,
                                      const kernels::FeatureMap& map) {
-  const poly::MapOptions options = map_options(given, map);
+  const poly::MapOptions options = read_map_options(given, map);
   const int vectors_per_row = given.integer<int>("vectors_per_row");
-  std::unique_ptr<MappedRows> mapped;
-  watched([&](Monitor& monitor) {
-    mapped = std::make_unique<MappedRows>(examples, options, vectors_per_row, monitor);
+  auto mapped = run_interruptibly([&](Monitor& monitor) {
+    return std::make_unique<MappedRows>(examples, options, vectors_per_row, monitor);
   });
   return mapped;
 }
 
-Table weights_of(const MappedRows& mapped, Array<double> coefficients, int threads) {
-  poly::Conjunctions found;
-  watched([&](Monitor& monitor) { found = mapped.weights_of(view(coefficients), {threads, &monitor}); });
+Table sum_weights(const MappedRows& mapped, Array<double> coefficients, int threads) {
+  auto found = run_interruptibly(
+      [&](Monitor& monitor) { return mapped.weights_of(view(coefficients), {threads, &monitor}); });
   const std::size_t conjunctions = found.keys.size();
   Table result;
   result["keys"] = to_numpy(std::move(found.keys));
@@ -192,30 +184,24 @@ Table weights_of(const MappedRows& mapped, Array<double> coefficients, int threa
   return result;
 }
 
-auto scores_of(const MappedRows& mapped, Array<double> coefficients, int threads) {
-  std::vector<double> scores;
-  watched([&](Monitor& monitor) { scores = mapped.scores(view(coefficients), {threads, &monitor}); });
+auto score_rows(const MappedRows& mapped, Array<double> coefficients, int threads) {
+  auto scores = run_interruptibly(
+      [&](Monitor& monitor) { return mapped.scores(view(coefficients), {threads, &monitor}); });
   return to_numpy(std::move(scores));
 }
 
 void bind_mapped_rows(nb::module_& module) {
   nb::class_<solve::RowPasses>(module, "RowPasses", "Passes over mapped rows, for the solvers.");
   nb::class_<MappedRows>(module, "MappedRows", "The distinct rows under a feature map, as they are stored.")
-      .def_prop_ro("storage",
-                   [](const MappedRows& self) { return storage_names[static_cast<int>(self.storage())]; })
+      .def_prop_ro("storage", [](const MappedRows& self) { return find_name(storages, self.storage()); })
       .def_prop_ro("dimension", [](const MappedRows& self) { return self.stored().dimension(); })
       .def_prop_ro(
           "passes", [](const MappedRows& self) -> const auto& { return self.stored().passes(); },
           nb::rv_policy::reference_internal)
-      .def("scores", &scores_of, nb::arg("coefficients"), nb::arg("threads"),
+      .def("scores", &score_rows, nb::arg("coefficients"), nb::arg("threads"),
            "The scores of all rows, by the sum of rows with these coefficients.")
-      .def("weights_of", &weights_of, nb::arg("coefficients"), nb::arg("threads"),
+      .def("weights_of", &sum_weights, nb::arg("coefficients"), nb::arg("threads"),
            "The weights of conjunctions in the sum of rows with these coefficients.");
-}
-
-template <class T, class A>
-nb::ndarray<nb::numpy, T> copy_to_numpy(const std::vector<T, A>& values) {
-  return to_numpy(std::vector<T>(values.begin(), values.end()));
 }
 
 }  // namespace
@@ -265,16 +251,16 @@ void bind_poly(nb::module_& module) {
           },
           nb::arg("columns"), nb::kw_only(), nb::arg("binary"))
       .def("variance", &poly::weighted_variance, nb::arg("columns"))
-      .def("estimate_storage", &estimate, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
+      .def("estimate_storage", &estimate_storage, nb::arg("degree"), nb::arg("problems"), nb::arg("memory"))
       .def(
           "train",
           [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
              std::vector<double> class_weights, Array<std::uint64_t> start_hashes, Array<double> start_duals,
              const OnProgress& on_progress) {
             const Options given(options);
-            Trained trained = train(self, train_options(given, map, std::move(class_weights)),
+            Trained trained = train(self, read_train_options(given, map, std::move(class_weights)),
                                     is_logistic(given), start_hashes, start_duals, on_progress);
-            return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+            return to_table(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("on_progress").none())
@@ -284,15 +270,15 @@ void bind_poly(nb::module_& module) {
              std::vector<double> class_weights, Array<std::uint64_t> start_keys, Array<double> start_weights,
              Array<double> start_intercept, const OnProgress& on_progress) {
             Trained trained =
-                train_sparse(self, sparse_options(Options(options), map, std::move(class_weights)),
+                train_sparse(self, read_sparse_options(Options(options), map, std::move(class_weights)),
                              start_keys, start_weights, start_intercept, on_progress);
-            return as_dict(std::move(trained), static_cast<std::size_t>(self.rows()));
+            return to_table(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_intercept"),
           nb::arg("on_progress").none());
 
-  module.def("distinct_examples", &distinct, nb::arg("rows"), nb::kw_only(), nb::arg("classes"),
+  module.def("distinct_examples", &find_distinct, nb::arg("rows"), nb::kw_only(), nb::arg("classes"),
              nb::arg("weights"), nb::arg("threads"));
 }
 

@@ -1,4 +1,4 @@
-// Cells of Python objects.
+// Reads Python objects into cells.
 #pragma once
 
 #include <nanobind/stl/string.h>
@@ -12,15 +12,16 @@
 
 namespace unkernel::bindings {
 
-// An array of numpy as a list, as frames of pandas have lists of Parquet's; nothing for any other object.
+// Returns a numpy array as a list, since pandas has such arrays for lists in Parquet; nothing for other
+// objects.
 inline nb::object array_as_list(nb::handle value) {
   if (nb::cast<std::string>(value.type().attr("__name__")) != "ndarray") return {};
   return value.attr("tolist")();
 }
 
-// A date or a time of the datetime module, of pandas or of numpy, of which NaT is none; nothing for any other
-// object. They are read as they write themselves, since datetime is not part of the stable ABI.
-inline std::optional<records::Cell> moment_of(nb::handle value) {
+// Reads a date or a time of datetime, pandas or numpy; NaT is a missing value. Returns nothing for other
+// objects. Dates are read from their text, since datetime is not part of the stable ABI.
+inline std::optional<records::Cell> read_moment(nb::handle value) {
   const bool numpy = nb::cast<std::string>(value.type().attr("__name__")) == "datetime64";
   if (!numpy && !nb::hasattr(value, "isoformat")) return std::nullopt;
   const nb::object written = numpy ? value.attr("astype")("datetime64[s]") : value.attr("isoformat")();

@@ -1,4 +1,4 @@
-// The steps of a plan, made from what Python holds of them.
+// Makes the steps of a plan from their tables.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace unkernel::bindings {
 
-// A step of this kind, which may take the results of the plan's steps so far. Throws std::invalid_argument if
-// the table is damaged.
+// Makes a step of this kind, which may take the results of the plan's steps so far. Throws
+// std::invalid_argument if the table is damaged.
 std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::string& kind,
                                          const nb::dict& table);
 
-// How a step of texts finds n-grams.
-records::TextOptions text_options(const nb::dict& table);
+// Reads how a step of texts finds n-grams.
+records::TextOptions read_text_options(const nb::dict& table);
 
 }  // namespace unkernel::bindings

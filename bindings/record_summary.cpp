@@ -14,7 +14,7 @@
 namespace unkernel::bindings {
 namespace {
 
-PyObject* type_object(records::ArrowType type) {
+PyObject* find_python_type(records::ArrowType type) {
   switch (type) {
     case records::ArrowType::truth: return reinterpret_cast<PyObject*>(&PyBool_Type);
     case records::ArrowType::integer: return reinterpret_cast<PyObject*>(&PyLong_Type);
@@ -25,13 +25,13 @@ PyObject* type_object(records::ArrowType type) {
   }
 }
 
-// A column: an array of float64, a stream of Arrow's arrays, or a list of Python objects.
+// Summarizes a column: an array of float64, a stream of Arrow arrays, or a list of Python objects.
 std::unique_ptr<Summary> summarize(nb::handle column, const std::string& name, bool as_numbers) {
   auto summary = std::make_unique<Summary>(name);
   Array<double> numbers;
   if (nb::hasattr(column, "__arrow_c_stream__")) {
     ArrowStream stream(nb::cast<nb::capsule>(column.attr("__arrow_c_stream__")()));
-    PyObject* type = type_object(records::arrow_type(stream.schema()));
+    PyObject* type = find_python_type(records::arrow_type(stream.schema()));
     while (const ArrowBatch batch = stream.next())
       summary->add_cells(records::arrow_column(stream.schema(), batch->value),
                          static_cast<std::size_t>(batch->value.length), type);
@@ -43,7 +43,7 @@ std::unique_ptr<Summary> summarize(nb::handle column, const std::string& name, b
   return summary;
 }
 
-// Columns of a table that is a stream of Arrow's batches, by name; None for a name to leave out.
+// Summarizes the columns of a table that is a stream of Arrow batches. Columns named None are left out.
 nb::list summarize_stream(const nb::capsule& capsule, const nb::list& names) {
   ArrowStream stream(capsule);
   const records::ArrowSchema& schema = stream.schema();
@@ -60,7 +60,7 @@ nb::list summarize_stream(const nb::capsule& capsule, const nb::list& names) {
       const std::vector<records::Column> column =
           records::arrow_columns(schema, batch->value, std::array{&name});
       all[k]->add_cells(column[0], static_cast<std::size_t>(batch->value.length),
-                        type_object(records::arrow_type(own)));
+                        find_python_type(records::arrow_type(own)));
     }
   }
   nb::list list;

@@ -1,4 +1,4 @@
-// What a column of records holds, for those who choose how it becomes features.
+// Summaries of the columns of records, from which encodings are chosen.
 #pragma once
 
 #include <algorithm>
@@ -43,12 +43,12 @@ class TypeSet {
   std::vector<nb::object> types_;
 };
 
-// Strings that come again are most often the same objects: what was found for them is looked up by address.
+// Repeated strings are most often the same objects: their numbers are looked up by address.
 class SeenObjects {
  public:
-  // The number that find() gave for the object, or gives now.
+  // Returns the number that find() gave for the object, or gives now.
   template <class Find>
-  std::size_t number(PyObject* object, const Find& find) {
+  std::size_t find_number(PyObject* object, const Find& find) {
     Entry& entry = entries_[(reinterpret_cast<std::uintptr_t>(object) >> 4) % entries_.size()];
     if (entry.object != object) entry = {object, find()};
     return entry.number;
@@ -66,7 +66,7 @@ class Summary {
  public:
   explicit Summary(std::string name) : name_(std::move(name)) {}
 
-  // Numbers; NaN is a missing one.
+  // Adds numbers; NaN is a missing value.
   void add_numbers(std::span<const double> numbers) {
     found_.numbers.reserve(found_.numbers.size() + numbers.size());
     for (const double number : numbers) {
@@ -76,8 +76,7 @@ class Summary {
     if (found_.has_numbers()) types_.add_type(float_type());
   }
 
-  // Python objects. With `as_numbers`, those of unknown types count as the numbers that float() makes of
-  // them.
+  // Adds Python objects. With `as_numbers`, float() converts objects of unknown types.
   void add_objects(const nb::list& values, bool as_numbers) {
     SeenObjects seen;
     found_.codes.reserve(values.size());
@@ -85,7 +84,7 @@ class Summary {
       const nb::object value = nb::object(values[k]);
       PyObject* object = value.ptr();
       if (PyUnicode_Check(object) != 0) {
-        found_.add_text(seen.number(object, [&] { return found_.texts.add(utf8(object), 0); }));
+        found_.add_text(seen.find_number(object, [&] { return found_.texts.add(utf8(object), 0); }));
         types_.add(object);
         not_numbers_.add(object);
       } else {
@@ -108,7 +107,7 @@ class Summary {
     arrow_not_number_ = arrow_not_number_ || more_others;
   }
 
-  // The column of these rows, if it holds nothing but texts and missing values.
+  // Returns the column of these rows, if it has only texts and missing values.
   std::optional<records::Column> text_column(std::size_t rows) const {
     if (others_ || found_.has_numbers() || found_.has_moments() || found_.n_lists > 0 ||
         found_.codes.size() != rows)
@@ -116,27 +115,27 @@ class Summary {
     return found_.text_column();
   }
 
-  // An array of numbers that are all missing has a type, where nothing else says what the column holds.
+  // The types of values. An array whose numbers are all missing counts if there are no other types.
   Types types() const {
     Types types = known_types();
     if (types.size() == 0 && is_array_) types.append(nb::borrow(float_type()));
     return types;
   }
-  Types not_numbers() const { return with_arrow(not_numbers_, arrow_not_number_); }
+  Types not_numbers() const { return add_arrow_type(not_numbers_, arrow_not_number_); }
   std::string item_problem() const { return item_problem_; }
 
   nb::typed<nb::tuple, std::int64_t, std::int64_t, std::int64_t> text_counts() const {
     return nb::typed<nb::tuple, std::int64_t, std::int64_t, std::int64_t>(
         nb::make_tuple(found_.n_texts, found_.texts.size(), found_.texts.words()));
   }
-  Names frequent_texts(std::int64_t min_count) const { return names(found_.texts.frequent(min_count)); }
+  Names frequent_texts(std::int64_t min_count) const { return list_names(found_.texts.frequent(min_count)); }
   Names frequent_items(std::int64_t min_count) const {
-    return names(found_.items.counts().frequent(min_count));
+    return list_names(found_.items.counts().frequent(min_count));
   }
 
-  // Words of the texts, as a step of texts finds them; texts that are not ASCII are analysed by Python.
+  // Returns the words of the texts, as a step of texts finds them. Python analyses texts that are not ASCII.
   Names frequent_words(const nb::dict& table, const nb::callable& analyzer, std::int64_t min_count) const {
-    const records::TextAnalyzer analyze(text_options(table));
+    const records::TextAnalyzer analyze(read_text_options(table));
     records::RecordCounts words;
     for (std::size_t k = 0; k < found_.texts.size(); ++k) {
       const std::string_view text = found_.texts.text(k);
@@ -150,10 +149,10 @@ class Summary {
         for (const nb::handle gram : grams) add(utf8(gram.ptr()));
       }
     }
-    return names(words.counts().frequent(min_count));
+    return list_names(words.counts().frequent(min_count));
   }
 
-  // What is no date among the values: a text, in quotes, or the name of a type; empty if all are dates.
+  // Returns a value that is no date: a text in quotes, or the name of a type; empty if all are dates.
   std::string not_a_date() const {
     const std::size_t text = found_.first_not_a_date();
     if (text < found_.texts.size()) return records::quoted(found_.texts.text(text));
@@ -166,10 +165,10 @@ class Summary {
     }
     return name;
   }
-  // Whether a part of the dates is not always the same, and edges of intervals of it.
-  bool date_part_differs(std::int32_t part) const { return parts_of_dates(part).ranges.size() > 1; }
+  // Whether a part of the dates varies, and the edges of its intervals.
+  bool date_part_differs(std::int32_t part) const { return count_date_parts(part).ranges.size() > 1; }
   nb::ndarray<nb::numpy, double> date_edges(std::int32_t part, std::int64_t n_bins) const {
-    return to_numpy(records::quantile_edges(parts_of_dates(part), n_bins));
+    return to_numpy(records::quantile_edges(count_date_parts(part), n_bins));
   }
 
   bool has_infinity() const {
@@ -178,7 +177,7 @@ class Summary {
            std::any_of(found_.numbers.begin(), found_.numbers.end(), [](double x) { return std::isinf(x); });
   }
   bool is_whole() const { return found_.is_whole(); }
-  nb::tuple counted_numbers() const { return counts_of(found_.all_numbers()); }
+  nb::tuple counted_numbers() const { return store_counts(found_.all_numbers()); }
   nb::ndarray<nb::numpy, double> frequent_numbers(std::int64_t min_count) const {
     const records::CountedNumbers all = found_.all_numbers();
     if (all.dropped_bits > 0)
@@ -194,14 +193,14 @@ class Summary {
     return to_numpy(records::quantile_edges(found_.all_numbers(), n_bins));
   }
 
-  // Everything that matters of it, to be sent and joined to others; at most `most` ranges of numbers.
+  // Returns the contents of the summary, to be sent and joined to others; at most `most` ranges of numbers.
   nb::dict state(std::size_t most) const {
     nb::dict state;
-    state["texts"] = strings_of(found_.texts);
-    state["items"] = strings_of(found_.items.counts());
+    state["texts"] = store_strings(found_.texts);
+    state["items"] = store_strings(found_.items.counts());
     state["lists"] = found_.n_lists;
-    state["numbers"] = counts_of(found_.all_numbers(most));
-    state["hours"] = counts_of(found_.all_hours(false));
+    state["numbers"] = store_counts(found_.all_numbers(most));
+    state["hours"] = store_counts(found_.all_hours(false));
     state["whole"] = found_.is_whole();
     state["types"] = known_types();
     state["array"] = is_array_;
@@ -220,11 +219,12 @@ class Summary {
       found_.items.begin_record();
       found_.items.add(item, count);
     };
-    each_string(state["texts"], add_texts);
-    each_string(state["items"], add_items);
+    for_each_string(state["texts"], add_texts);
+    for_each_string(state["items"], add_items);
     found_.n_lists += nb::cast<std::int64_t>(state["lists"]);
-    found_.joined_numbers = records::joined(found_.joined_numbers, counts_from(state["numbers"]), most);
-    found_.joined_hours = records::joined(found_.joined_hours, counts_from(state["hours"]), SIZE_MAX);
+    found_.joined_numbers =
+        records::join_counts(found_.joined_numbers, restore_counts(state["numbers"]), most);
+    found_.joined_hours = records::join_counts(found_.joined_hours, restore_counts(state["hours"]), SIZE_MAX);
     found_.joined_whole = found_.joined_whole && nb::cast<bool>(state["whole"]);
     for (const nb::handle type : state["types"]) types_.add_type(type.ptr());
     for (const nb::handle type : state["not_numbers"]) not_numbers_.add_type(type.ptr());
@@ -234,7 +234,7 @@ class Summary {
   }
 
  private:
-  records::CountedNumbers parts_of_dates(std::int32_t part) const {
+  records::CountedNumbers count_date_parts(std::int32_t part) const {
     std::map<double, std::int64_t> counts;
     for (const records::CountedNumbers::Range& hour : found_.all_hours(true).ranges) {
       const double value = records::part_of(hour.low, static_cast<records::DatePart>(part));
@@ -247,8 +247,8 @@ class Summary {
     return parts;
   }
 
-  // Ranges of numbers as arrays: the least and the largest of each, how many there are, and dropped bits.
-  static nb::tuple counts_of(const records::CountedNumbers& numbers) {
+  // Returns ranges of numbers as arrays: the lows, the highs and the counts; and the dropped bits.
+  static nb::tuple store_counts(const records::CountedNumbers& numbers) {
     std::vector<double> lows, highs;
     std::vector<std::int64_t> counts;
     for (const auto& [low, high, count] : numbers.ranges) {
@@ -259,7 +259,7 @@ class Summary {
     return nb::make_tuple(to_numpy(std::move(lows)), to_numpy(std::move(highs)), to_numpy(std::move(counts)),
                           numbers.dropped_bits);
   }
-  static records::CountedNumbers counts_from(nb::handle state) {
+  static records::CountedNumbers restore_counts(nb::handle state) {
     const auto lows = nb::cast<Array<double>>(state[0]), highs = nb::cast<Array<double>>(state[1]);
     const auto counts = nb::cast<Array<std::int64_t>>(state[2]);
     records::CountedNumbers numbers;
@@ -270,7 +270,7 @@ class Summary {
     return numbers;
   }
 
-  static nb::tuple strings_of(const records::StringCounts& strings) {
+  static nb::tuple store_strings(const records::StringCounts& strings) {
     nb::list texts;
     std::vector<std::int64_t> counts;
     for (std::size_t k = 0; k < strings.size(); ++k) {
@@ -281,22 +281,22 @@ class Summary {
     return nb::make_tuple(texts, to_numpy(std::move(counts)));
   }
   template <class Use>
-  void each_string(nb::handle state, const Use& use) const {
+  void for_each_string(nb::handle state, const Use& use) const {
     const auto counts = nb::cast<Array<std::int64_t>>(state[1]);
     const auto count = view(counts);
     std::size_t k = 0;
     for (const nb::handle text : state[0]) use(utf8(text.ptr()), count[k++]);
   }
 
-  static Names names(const std::vector<std::string_view>& texts) {
+  static Names list_names(const std::vector<std::string_view>& texts) {
     Names list;
     for (const std::string_view text : texts) list.append(nb::str(text.data(), text.size()));
     return list;
   }
 
   static PyObject* float_type() { return reinterpret_cast<PyObject*>(&PyFloat_Type); }
-  Types known_types() const { return with_arrow(types_, true); }
-  Types with_arrow(const TypeSet& types, bool arrow) const {
+  Types known_types() const { return add_arrow_type(types_, true); }
+  Types add_arrow_type(const TypeSet& types, bool arrow) const {
     Types list = types.list();
     if (arrow && arrow_type_.is_valid()) list.append(arrow_type_);
     return list;
@@ -323,7 +323,7 @@ class Summary {
     if (const nb::object list = array_as_list(value); list.is_valid()) return add_object(list, as_numbers);
     const auto type = nb::cast<std::string>(value.type().attr("__name__"));
     if (type == "NAType" || type == "NaTType") return;  // pandas has them for missing values
-    if (const std::optional<records::Cell> moment = moment_of(value)) {
+    if (const std::optional<records::Cell> moment = read_moment(value)) {
       if (moment->kind() == records::CellKind::none) return;
       found_.moments.push_back(moment->number());
       types_.add(object);
@@ -341,7 +341,7 @@ class Summary {
     not_numbers_.add(object);
   }
 
-  // Numbers and truth values of numpy.
+  // Whether the value is a number or a truth value of numpy.
   bool is_numpy(nb::handle value) {
     if (!numpy_.is_valid()) {
       const nb::object numpy = nb::module_::import_("numpy");
@@ -393,11 +393,11 @@ class Summary {
   std::string name_;
   records::ColumnSummary found_;
   TypeSet types_, not_numbers_;
-  nb::object arrow_type_;  // of a column of Arrow's, if it has a value
+  nb::object arrow_type_;  // of an Arrow column, if it has a value
   bool arrow_not_number_ = false;
-  bool is_array_ = false;     // whether there was an array of numbers
-  bool others_ = false;       // whether there are values of unknown types
-  std::string item_problem_;  // the type of something in a list that is not a string
+  bool is_array_ = false;     // there was an array of numbers
+  bool others_ = false;       // there are values of unknown types
+  std::string item_problem_;  // the type of an item of a list that is not a string
   nb::object numpy_;
 };
 

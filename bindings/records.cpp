@@ -23,16 +23,16 @@
 #include "plain_scoring.hpp"
 #include "record_steps.hpp"
 #include "record_summary.hpp"
+#include "row_scores.hpp"
 #include "unkernel/engines/bound_row.hpp"
-#include "unkernel/engines/vectors/pair_scores.hpp"
 #include "unkernel/records/encode_rows.hpp"
 #include "unkernel/records/json_answers.hpp"
 
 namespace unkernel::bindings {
 namespace {
 
-constexpr std::size_t many_rows = 4096;   // some milliseconds
-constexpr std::size_t short_text = 4096;  // bytes: some microseconds
+constexpr std::size_t max_rows_here = 4096;         // take some milliseconds
+constexpr std::size_t max_bytes_under_lock = 4096;  // take some microseconds
 
 using records::Cell;
 using records::CellKind;
@@ -45,24 +45,23 @@ nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record)
   RecordEncoding encoding(plan);
   return encoding.with_row(record, [](const records::EncodedRow& row) {
     return nb::typed<nb::tuple, Ids, Values>(
-        nb::make_tuple(to_numpy(std::vector<std::int32_t>(row.ids.begin(), row.ids.end())),
-                       to_numpy(std::vector<double>(row.values.begin(), row.values.end()))));
+        nb::make_tuple(copy_to_numpy(row.ids), copy_to_numpy(row.values)));
   });
 }
 
-// A list of Arrow's must not be taken for the n-grams of a text.
+// Throws if Arrow gives a list, which must not be taken for the n-grams of a text.
 void check_texts(const BoundPlan& plan, const records::Column& column, std::size_t k, std::size_t rows) {
-  if (std::holds_alternative<records::CellColumn>(column)) return;  // which was checked when it was read
+  if (std::holds_alternative<records::CellColumn>(column)) return;  // checked when it was read
   for (std::size_t row = 0; row < rows; ++row) {
     if (records::cell_at(column, row).kind() == CellKind::strings) plan.fail_text(k, "list");
   }
 }
 
-// Texts that are not ASCII are analysed by Python.
-void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::size_t rows,
-             TableRoom& room) {
+// Lets Python analyse the columns with texts that are not ASCII.
+void analyse_texts(const BoundPlan& plan, std::vector<records::Column>& columns, std::size_t rows,
+                   TableRoom& room) {
   for (std::size_t k = 0; k < columns.size(); ++k) {
-    if (!plan.analyses(k)) continue;
+    if (!plan.has_analyzer(k)) continue;
     check_texts(plan, columns[k], k, rows);
     nb::list texts;
     bool ascii = true;
@@ -84,8 +83,8 @@ void analyse(const BoundPlan& plan, std::vector<records::Column>& columns, std::
   }
 }
 
-// A column that Python gives as a stream of Arrow's arrays. Their cells are listed where there are several.
-records::Column stream_column(nb::handle given, std::size_t rows, std::vector<ArrowBatch>& batches) {
+// Reads a column that Python gives as a stream of Arrow arrays. The cells of several arrays are copied.
+records::Column read_stream(nb::handle given, std::size_t rows, std::vector<ArrowBatch>& batches) {
   ArrowStream stream(nb::cast<nb::capsule>(given.attr("__arrow_c_stream__")()));
   std::vector<records::Column> parts;
   std::vector<std::size_t> lengths;
@@ -106,8 +105,8 @@ records::Column stream_column(nb::handle given, std::size_t rows, std::vector<Ar
   return all;
 }
 
-// Columns are arrays of float64, streams of Arrow's arrays, summaries of columns that hold texts only, or
-// lists of Python objects.
+// Encodes columns: arrays of float64, streams of Arrow arrays, summaries of columns of texts, or lists of
+// Python objects.
 nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, const Objects& given,
                                                         std::size_t rows, int threads) {
   std::vector<records::Column> columns;
@@ -120,7 +119,7 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, c
     if (nb::isinstance<Summary>(column)) {
       columns.push_back(nb::cast<const Summary&>(column).text_column(rows).value());
     } else if (nb::hasattr(column, "__arrow_c_stream__")) {
-      columns.push_back(plan.reads(k) ? stream_column(column, rows, batches) : records::EmptyColumn{});
+      columns.push_back(plan.is_read(k) ? read_stream(column, rows, batches) : records::EmptyColumn{});
     } else if (nb::try_cast<Array<double>>(column, numbers, false)) {
       if (numbers.size() != rows) throw std::invalid_argument("the columns have different lengths");
       arrays.push_back(numbers);
@@ -131,33 +130,31 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_table(const BoundPlan& plan, c
       columns.emplace_back(plan.read_column(list, k, room));
     }
   }
-  analyse(plan, columns, rows, room);
-  records::EncodedRows encoded;
-  watched_if(rows > many_rows, [&](const Monitor& monitor) {
-    encoded = records::encode_rows(plan.plan(), columns, rows, {threads, &monitor});
+  analyse_texts(plan, columns, rows, room);
+  auto encoded = run_interruptibly_if(rows > max_rows_here, [&](const Monitor& monitor) {
+    return records::encode_rows(plan.plan(), columns, rows, {threads, &monitor});
   });
   return nb::typed<nb::tuple, Offsets, Ids, Values>(nb::make_tuple(to_numpy(std::move(encoded.offsets)),
                                                                    to_numpy(std::move(encoded.columns)),
                                                                    to_numpy(std::move(encoded.values))));
 }
 
-// A table as a stream of Arrow's batches.
+// Encodes a table that is a stream of Arrow batches.
 nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, const nb::capsule& capsule,
                                                         int threads) {
   using namespace records;
   ArrowStream stream(capsule);
   plan.check_columns(stream.schema());
-  const std::vector<const std::string*> names = plan.names_read();
+  const std::vector<const std::string*> names = plan.list_read_names();
   EncodedRows all;
   all.offsets.push_back(0);
   while (const ArrowBatch batch = stream.next()) {
     const auto rows = static_cast<std::size_t>(batch->value.length);
     std::vector<Column> columns = arrow_columns(stream.schema(), batch->value, names);
     TableRoom room;
-    analyse(plan, columns, rows, room);
-    EncodedRows encoded;
-    watched_if(rows > many_rows, [&](const Monitor& monitor) {
-      encoded = encode_rows(plan.plan(), columns, rows, {threads, &monitor});
+    analyse_texts(plan, columns, rows, room);
+    auto encoded = run_interruptibly_if(rows > max_rows_here, [&](const Monitor& monitor) {
+      return encode_rows(plan.plan(), columns, rows, {threads, &monitor});
     });
     append(std::move(encoded), all);
   }
@@ -165,9 +162,7 @@ nb::typed<nb::tuple, Offsets, Ids, Values> encode_arrow(const BoundPlan& plan, c
       to_numpy(std::move(all.offsets)), to_numpy(std::move(all.columns)), to_numpy(std::move(all.values))));
 }
 
-nb::bytes to_bytes(const std::string& text) { return nb::bytes(text.data(), text.size()); }
-
-// A plan and an engine: from a record to its scores in one call.
+// A plan and an engine, which score a record in one call.
 class RecordScorer {
  public:
   RecordScorer(nb::object plan, nb::object engine)
@@ -178,8 +173,8 @@ class RecordScorer {
         worker_(engine_.worker()),
         scores_(engine_.scores()) {}
 
-  // Records are what is left of records whose shared part is a row. `places`: the column of each feature that
-  // the plan makes, ascending.
+  // From now on, records lack a part that is given as a row. `places`: the ascending columns of the features
+  // that the plan makes.
   void bind(const Array<std::int32_t>& columns, const Array<double>& values,
             const Array<std::int32_t>& places, std::int32_t width, const std::string& sharing) {
     const std::int32_t made = encoding_.width();
@@ -197,7 +192,7 @@ class RecordScorer {
     bound_ = std::make_unique<engines::BoundRow>(engine_, std::move(shared), width, what);
   }
 
-  // Rows x scores, of rows that the plan made.
+  // Returns rows x scores for rows that the plan made.
   nb::ndarray<nb::numpy, double> score_rows(const CsrRows& given) {
     if (bound_ == nullptr) throw std::invalid_argument("no row is bound");
     const auto rows = given.narrow();
@@ -212,8 +207,8 @@ class RecordScorer {
     return to_numpy(std::move(out), {count, scores_.size()});
   }
 
-  // Rows x scores, of plain records in JSON. None if any is not plain, cannot be scored, or if there are more
-  // than `most`.
+  // Returns rows x scores for plain records in JSON; None if any is not plain or cannot be scored, or if
+  // there are more than `most`.
   std::optional<nb::ndarray<nb::numpy, double>> score_json(const nb::bytes& text, JsonShape shape,
                                                            std::size_t most) {
     std::vector<double> out;
@@ -225,10 +220,10 @@ class RecordScorer {
     return to_numpy(std::move(out), {rows, scores_.size()});
   }
 
-  // The answers to the same as JSON of the same shape, of classifiers of two classes.
+  // Returns the answers of a classifier with two classes as JSON of the same shape, or None as above.
   std::optional<nb::bytes> answer_json(const nb::bytes& text, const records::JsonAnswers& answers,
                                        JsonShape shape, std::size_t most) {
-    if (scores_.size() != 1) throw std::invalid_argument("answers of one score, and there are several");
+    if (scores_.size() != 1) throw std::invalid_argument("answers need a single score");
     records::JsonAnswerText out(answers, shape);
     out.reserve(text.size());
     if (!score_plain(text, shape, most, [&](const std::vector<double>& scores) { out.add(scores[0]); }))
@@ -236,41 +231,42 @@ class RecordScorer {
     return to_bytes(out.end());
   }
 
-  // The same of records that are objects, one or several. What is wrong with one of them is an error.
+  // The same for records that are objects. An invalid record is an error.
   nb::bytes answer_records(const Objects& given, const records::JsonAnswers& answers, JsonShape shape) {
     if (scores_.size() != 1 || (shape == JsonShape::one && given.size() != 1))
-      throw std::invalid_argument("answers of one score, and there are several");
+      throw std::invalid_argument("answers need a single score");
     records::JsonAnswerText out(answers, shape);
-    for (const nb::handle record : given) out.add(scores_of(record).only());
+    for (const nb::handle record : given) out.add(score_record(record).only());
     return to_bytes(out.end());
   }
 
   RecordScorer(const RecordScorer&) = delete;
   RecordScorer& operator=(const RecordScorer&) = delete;
 
-  nb::object score(nb::handle record) { return scores_of(record).as_python(); }
+  nb::object score(nb::handle record) { return score_record(record).as_python(); }
   nb::object sum_votes(nb::handle record, std::size_t classes) {
-    return scores_of(record).sum_votes(classes);
+    return score_record(record).sum_votes(classes);
   }
   std::size_t choose(nb::handle record, bool zero_is_positive) {
-    return scores_of(record).choose(zero_is_positive);
+    return score_record(record).choose(zero_is_positive);
   }
   std::size_t choose_by_pairs(nb::handle record, std::size_t classes, bool by_sums) {
-    return scores_of(record).choose_by_pairs(classes, by_sums);
+    return score_record(record).choose_by_pairs(classes, by_sums);
   }
 
  private:
-  // Short texts are scored in memory that is kept, before others may run; long ones in memory of their own,
-  // while others run.
+  // Short texts are scored under Python's lock, in buffers that are kept; long ones without the lock, in
+  // buffers of their own.
   template <class Use>
   bool score_plain(const nb::bytes& text, JsonShape shape, std::size_t most, Use&& use) {
-    const std::string_view bytes(text.c_str(), text.size());
-    if (bytes.size() <= short_text && plain_ != nullptr) return plain_->score(bytes, shape, most, use);
+    const std::string_view bytes = view(text);
+    if (bytes.size() <= max_bytes_under_lock && plain_ != nullptr)
+      return plain_->score(bytes, shape, most, use);
     const auto& plan = nb::cast<const BoundPlan&>(plan_object_);
-    std::optional<records::PlainJson> reader = plan.plain_json();
+    std::optional<records::PlainJson> reader = plan.make_plain_reader();
     if (!reader || bound_ != nullptr) return false;
     auto scoring = std::make_unique<PlainScoring>(plan, engine_, std::move(*reader));
-    if (bytes.size() <= short_text) {
+    if (bytes.size() <= max_bytes_under_lock) {
       plain_ = std::move(scoring);
       return plain_->score(bytes, shape, most, use);
     }
@@ -278,20 +274,16 @@ class RecordScorer {
     return scoring->score(bytes, shape, most, use);
   }
 
-  const RowScores& scores_of(nb::handle record) {
-    score_into(record);
-    return scores_;
-  }
-
-  void score_into(nb::handle record) {
+  const RowScores& score_record(nb::handle record) {
     encoding_.with_row(record, [&](const records::EncodedRow& row) {
       if (bound_ != nullptr) {
         score_bound(row, scores_.data());
-        return 0;
+      } else {
+        engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
       }
-      engine_.score(engines::SparseRow<std::int32_t>{row.ids, row.values.data()}, *worker_, scores_.data());
       return 0;
     });
+    return scores_;
   }
 
   void score_bound(const records::EncodedRow& row, double* out) {

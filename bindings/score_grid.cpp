@@ -10,14 +10,9 @@ namespace {
 
 using cutplane::RowsOnGrid;
 
-cutplane::ScoreGrid grid_of(const Options& options) {
+cutplane::ScoreGrid read_grid(const Options& options) {
   return {options.real("centre"), options.real("width"), options.integer<std::int64_t>("cells"),
           options.integer<std::int64_t>("levels")};
-}
-
-template <class T>
-std::vector<T> owned_copy(const Array<T>& array) {
-  return {array.data(), array.data() + array.size()};
 }
 
 }  // namespace
@@ -27,19 +22,16 @@ void bind_score_grid(nb::module_& module) {
       .def(
           "__init__",
           [](RowsOnGrid* self, Array<std::int32_t> ranks, std::int32_t rank_count, Array<double> weights) {
-            new (self) RowsOnGrid(owned_copy(ranks), rank_count, owned_copy(weights));
+            new (self) RowsOnGrid(to_vector(ranks), rank_count, to_vector(weights));
           },
           nb::arg("ranks"), nb::kw_only(), nb::arg("rank_count"), nb::arg("weights"))
       .def(
           "count",
           [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,
              int threads) {
-            const cutplane::ScoreGrid edges = grid_of(Options(grid));
-            cutplane::GridCounts found;
-            {
-              const Unlocked unlocked;
-              found = self.count({view(here), view(there), step}, edges, threads);
-            }
+            const cutplane::ScoreGrid edges = read_grid(Options(grid));
+            auto found =
+                without_lock([&] { return self.count({view(here), view(there), step}, edges, threads); });
             return nb::typed<nb::tuple, std::int64_t, nb::any, nb::any>(nb::make_tuple(
                 found.outside, to_numpy(std::move(found.weights)), to_numpy(std::move(found.changes))));
           },
@@ -49,12 +41,10 @@ void bind_score_grid(nb::module_& module) {
           "interpolate",
           [](const RowsOnGrid& self, Array<double> here, Array<double> there, double step, nb::object grid,
              Array<double> table, int threads) {
-            const cutplane::ScoreGrid edges = grid_of(Options(grid));
-            std::vector<double> found;
-            {
-              const Unlocked unlocked;
-              found = self.interpolate({view(here), view(there), step}, edges, view(table), threads);
-            }
+            const cutplane::ScoreGrid edges = read_grid(Options(grid));
+            auto found = without_lock([&] {
+              return self.interpolate({view(here), view(there), step}, edges, view(table), threads);
+            });
             return to_numpy(std::move(found));
           },
           nb::arg("here"), nb::arg("there"), nb::arg("step"), nb::arg("grid"), nb::arg("table"),

@@ -8,7 +8,7 @@
 
 namespace unkernel::bindings {
 
-poly::SparseOptions sparse_options(const Options& given, const kernels::FeatureMap& map,
-                                   std::vector<double>&& class_weights);
+poly::SparseOptions read_sparse_options(const Options& given, const kernels::FeatureMap& map,
+                                        std::vector<double>&& class_weights);
 
 }  // namespace unkernel::bindings

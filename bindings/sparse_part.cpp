@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "bindings.hpp"
+#include "named_values.hpp"
 #include "sparse_options.hpp"
 #include "unkernel/poly/sparse_part.hpp"
 
@@ -14,67 +15,59 @@ namespace {
 using poly::SparsePart;
 using Flags = Array<std::uint8_t>;
 
-poly::SparseLoss sparse_loss_named(const std::string& name) {
-  if (name == "squared_hinge") return poly::SparseLoss::squared_hinge;
-  if (name == "logistic") return poly::SparseLoss::logistic;
-  throw std::invalid_argument("loss must be 'squared_hinge' or 'logistic'");
-}
+constexpr Named<poly::SparseLoss> sparse_losses[] = {{"squared_hinge", poly::SparseLoss::squared_hinge},
+                                                     {"logistic", poly::SparseLoss::logistic}};
 
 std::unique_ptr<SparsePart> make_sparse_part(const poly::DistinctRows& rows, nb::object given,
                                              const kernels::FeatureMap& map,
                                              std::vector<double> class_weights, std::int64_t problem) {
-  const poly::SparseOptions options = sparse_options(Options(given), map, std::move(class_weights));
-  std::unique_ptr<SparsePart> part;
-  watched([&](Monitor&) { part = std::make_unique<SparsePart>(rows, options, problem); });
+  const poly::SparseOptions options = read_sparse_options(Options(given), map, std::move(class_weights));
+  auto part =
+      run_interruptibly([&](Monitor&) { return std::make_unique<SparsePart>(rows, options, problem); });
   return part;
 }
 
 auto propose(SparsePart& part, Array<double> gradients, Array<double> curvatures, double damping,
              std::int64_t steps) {
-  std::vector<double> proposed;
-  watched([&](Monitor& monitor) {
-    proposed = part.propose({view(gradients), view(curvatures), damping}, steps, monitor);
+  auto proposed = run_interruptibly([&](Monitor& monitor) {
+    return part.propose({view(gradients), view(curvatures), damping}, steps, monitor);
   });
   return to_numpy(std::move(proposed));
 }
 
-auto feature_bounds(const SparsePart& part, std::size_t output) {
-  poly::FeatureBounds found;
-  watched([&](Monitor& monitor) { found = part.feature_bounds(output, monitor); });
+auto compute_feature_bounds(const SparsePart& part, std::size_t output) {
+  auto found = run_interruptibly([&](Monitor& monitor) { return part.feature_bounds(output, monitor); });
   return std::tuple(to_numpy(std::move(found.sums)), to_numpy(std::move(found.bounds)));
 }
 
-auto bucket_bounds(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
-                   std::size_t buckets) {
-  poly::BucketBounds found;
-  watched([&](Monitor& monitor) {
-    found = part.bucket_bounds(output, {view(features), view(pair_buckets)}, buckets, monitor);
+auto compute_bucket_bounds(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
+                           std::size_t buckets) {
+  auto found = run_interruptibly([&](Monitor& monitor) {
+    return part.bucket_bounds(output, {view(features), view(pair_buckets)}, buckets, monitor);
   });
   return std::tuple(to_numpy(std::move(found.largest)), to_numpy(std::move(found.smallest)),
                     to_numpy(std::move(found.below)));
 }
 
-auto sums_in_buckets(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
-                     Flags wanted) {
-  poly::ConjunctionSums found;
-  watched([&](Monitor& monitor) {
-    found = part.sums_in_buckets(output, {view(features), view(pair_buckets)}, view(wanted), monitor);
+auto sum_in_buckets(const SparsePart& part, std::size_t output, Flags features, Flags pair_buckets,
+                    Flags wanted) {
+  auto found = run_interruptibly([&](Monitor& monitor) {
+    return part.sums_in_buckets(output, {view(features), view(pair_buckets)}, view(wanted), monitor);
   });
   return std::tuple(to_numpy(std::move(found.keys)), to_numpy(std::move(found.sums)));
 }
 
-auto occurring(const SparsePart& part) {
-  std::vector<kernels::Key> found;
-  watched([&](Monitor& monitor) { found = part.occurring(monitor); });
+auto list_occurring(const SparsePart& part) {
+  auto found = run_interruptibly([&](Monitor& monitor) { return part.occurring(monitor); });
   return to_numpy(std::move(found));
 }
 
 }  // namespace
 
-poly::SparseOptions sparse_options(const Options& given, const kernels::FeatureMap& map,
-                                   std::vector<double>&& class_weights) {
+poly::SparseOptions read_sparse_options(const Options& given, const kernels::FeatureMap& map,
+                                        std::vector<double>&& class_weights) {
   return {map,
-          sparse_loss_named(given.text("loss")),
+          find_value(sparse_losses, given.text("loss"), "loss must be"),
           {given.real("l1"), given.real("l2")},
           given.real("C"),
           std::move(class_weights),
@@ -94,13 +87,13 @@ void bind_sparse_part(nb::module_& module) {
       .def(
           "use",
           [](SparsePart& self, Array<std::uint64_t> keys) {
-            watched([&](Monitor&) { self.use(view(keys)); });
+            run_interruptibly([&](Monitor&) { self.use(view(keys)); });
           },
           nb::arg("keys"))
       .def(
           "move_to",
           [](SparsePart& self, Array<double> weights) {
-            watched([&](Monitor&) { self.move_to(view(weights)); });
+            run_interruptibly([&](Monitor&) { self.move_to(view(weights)); });
           },
           nb::arg("weights"))
       .def("loss", &SparsePart::loss)
@@ -124,12 +117,12 @@ void bind_sparse_part(nb::module_& module) {
           nb::arg("direction"))
       .def("propose", &propose, nb::arg("gradients"), nb::arg("curvatures"), nb::arg("damping"),
            nb::arg("steps"))
-      .def("feature_bounds", &feature_bounds, nb::arg("output"))
-      .def("bucket_bounds", &bucket_bounds, nb::arg("output"), nb::arg("features"), nb::arg("pair_buckets"),
-           nb::arg("buckets"))
-      .def("sums_in_buckets", &sums_in_buckets, nb::arg("output"), nb::arg("features"),
+      .def("feature_bounds", &compute_feature_bounds, nb::arg("output"))
+      .def("bucket_bounds", &compute_bucket_bounds, nb::arg("output"), nb::arg("features"),
+           nb::arg("pair_buckets"), nb::arg("buckets"))
+      .def("sums_in_buckets", &sum_in_buckets, nb::arg("output"), nb::arg("features"),
            nb::arg("pair_buckets"), nb::arg("wanted"))
-      .def("occurring", &occurring);
+      .def("occurring", &list_occurring);
 
   module.def(
       "conjunction_constants",

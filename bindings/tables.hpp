@@ -28,25 +28,23 @@ std::span<const T> array(const nb::dict& table, const char* name) {
   return view(found);
 }
 
-// Of an array that tables of the first version did not have.
+// Returns nothing for an array that is missing: tables of the first version did not have it.
 template <class T>
-std::span<const T> newer(const nb::dict& table, const char* name) {
+std::span<const T> optional_array(const nb::dict& table, const char* name) {
   return table.contains(name) ? array<T>(table, name) : std::span<const T>{};
-}
-
-template <class Vector>
-nb::object give(Vector&& values) {
-  using T = typename std::decay_t<Vector>::value_type;
-  auto* owner = new std::decay_t<Vector>(std::move(values));
-  const nb::capsule deleter(owner, [](void* p) noexcept { delete static_cast<std::decay_t<Vector>*>(p); });
-  return nb::cast(nb::ndarray<nb::numpy, T>(owner->data(), {owner->size()}, deleter));
 }
 
 template <class... Vectors>
 Table table_of(std::pair<const char*, Vectors>... arrays) {
   Table table;
-  ((table[arrays.first] = give(std::move(arrays.second))), ...);
+  ((table[arrays.first] = to_numpy(std::move(arrays.second))), ...);
   return table;
+}
+
+// The averages of a training run.
+template <class Run>
+Table table_of_run(Run&& run) {
+  return table_of(std::pair{"keys", std::move(run.keys)}, std::pair{"weights", std::move(run.weights)});
 }
 
 }  // namespace unkernel::bindings

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 
+#include "named_values.hpp"
 #include "options.hpp"
 #include "python_lock.hpp"
 #include "tables.hpp"
@@ -19,9 +20,9 @@ namespace {
 using kernels::ExampleKernel;
 using kernels::ExampleSet;
 
-// Examples of class `positive` against all others.
-tree::Labelling labelling(std::span<const std::int32_t> codes, std::span<const double> costs,
-                          std::int32_t positive, double imbalance) {
+// Labels the examples of class `positive` 1 and all others -1.
+tree::Labelling label_examples(std::span<const std::int32_t> codes, std::span<const double> costs,
+                               std::int32_t positive, double imbalance) {
   tree::Labelling result;
   result.labels.reserve(codes.size());
   result.costs.reserve(codes.size());
@@ -51,7 +52,7 @@ void check_targets(const Array<std::int32_t>& codes, const Array<double>& costs)
     throw std::invalid_argument("the weights of all examples together must be above 0, and finite");
 }
 
-Table trained_table(tree::Trained&& trained) {
+Table to_table(tree::Trained&& trained) {
   Table table;
   table["coefficients"] = to_numpy(std::move(trained.coefficients));
   table["intercept"] = trained.intercept;
@@ -63,52 +64,49 @@ Table trained_table(tree::Trained&& trained) {
   return table;
 }
 
-// Examples that are elsewhere: methods of a Python object, which must outlive this, tell about them.
+// Examples that are elsewhere: the methods of a Python object, which must outlive this, compute their values.
 class Distant {
  public:
-  explicit Distant(nb::handle told_by) : told_by_(told_by) {}
+  explicit Distant(nb::handle source) : source_(source) {}
 
  protected:
-  template <class T>
-  static nb::object copied(std::span<const T> values) {
-    return nb::cast(to_numpy(std::vector<T>(values.begin(), values.end())));
-  }
   template <class... Arguments>
-  nb::object asked(const char* name, const Arguments&... arguments) const {
-    return stay_if_python_ends([&] { return nb::object(told_by_.attr(name)(arguments...)); });
+  nb::object call(const char* name, const Arguments&... arguments) const {
+    return stay_if_python_ends([&] { return nb::object(source_.attr(name)(arguments...)); });
   }
   static void copy(const nb::object& found, std::span<double> values) {
     const auto array = nb::cast<Array<double>>(found);
-    if (array.size() != values.size()) throw std::invalid_argument("there are not as many answers as asked");
+    if (array.size() != values.size())
+      throw std::invalid_argument("there are not as many answers as were asked for");
     std::ranges::copy(view(array), values.begin());
   }
 
  private:
-  nb::handle told_by_;
+  nb::handle source_;
 };
 
 // --- The exact learner -----------------------------------------------------------------------------------
 
-// Examples that are elsewhere. Those that kernels are asked of come here.
+// Examples that are elsewhere. Those whose kernels are needed are fetched.
 class DistantExamples final : public tree::TrainingExamples, private Distant {
  public:
-  DistantExamples(nb::handle told_by, const ExampleKernel& kernel, std::size_t size, int threads,
+  DistantExamples(nb::handle source, const ExampleKernel& kernel, std::size_t size, int threads,
                   const Monitor& monitor)
-      : Distant(told_by), kernel_(kernel), size_(size), threads_(threads), monitor_(monitor) {}
+      : Distant(source), kernel_(kernel), size_(size), threads_(threads), monitor_(monitor) {}
 
   std::size_t size() const override { return size_; }
 
   std::vector<double> self_kernels() const override {
     std::vector<double> values(size_);
     const Locked locked;
-    copy(asked("self_kernels"), values);
+    copy(call("self_kernels"), values);
     return values;
   }
 
   void compute_kernels(std::span<const std::int32_t> rows, std::span<const std::int32_t> columns,
                        bool lower_only, kernels::GramSink& sink) const override {
-    const std::shared_ptr<ExampleSet> left = here(rows);
-    const std::shared_ptr<ExampleSet> right = lower_only ? left : here(columns);
+    const std::shared_ptr<ExampleSet> left = fetch(rows);
+    const std::shared_ptr<ExampleSet> right = lower_only ? left : fetch(columns);
     const ReadingLock reading_left(left->forest->gate());
     const ReadingLock reading_right =
         left->forest == right->forest ? ReadingLock() : ReadingLock(right->forest->gate());
@@ -123,15 +121,16 @@ class DistantExamples final : public tree::TrainingExamples, private Distant {
     const Locked locked;
     const nb::object coefficients =
         nb::cast(to_numpy(std::move(support.coefficients), {count, support.problems}));
-    copy(asked("scores", copied<std::int32_t>(support.examples), coefficients, copied(examples)), values);
+    copy(call("scores", copy_to_numpy(support.examples), coefficients, copy_to_numpy(examples)), values);
     return values;
   }
 
  private:
-  std::shared_ptr<ExampleSet> here(std::span<const std::int32_t> examples) const {
+  std::shared_ptr<ExampleSet> fetch(std::span<const std::int32_t> examples) const {
     const Locked locked;
-    auto set = nb::cast<std::shared_ptr<ExampleSet>>(asked("here", copied(examples)));
-    if (set->size != examples.size()) throw std::invalid_argument("there are not as many examples as asked");
+    auto set = nb::cast<std::shared_ptr<ExampleSet>>(call("here", copy_to_numpy(examples)));
+    if (set->size != examples.size())
+      throw std::invalid_argument("there are not as many examples as were asked for");
     return set;
   }
 
@@ -141,27 +140,28 @@ class DistantExamples final : public tree::TrainingExamples, private Distant {
   const Monitor& monitor_;
 };
 
-// All problems, and how they are solved.
+// All problems and their options.
 struct Solving {
   std::vector<tree::Labelling> labellings;
   tree::ExactOptions options;
 };
 
-Solving solving_of(const Options& options, const Array<std::int32_t>& codes, const Array<double>& costs,
-                   const std::vector<std::int32_t>& positives) {
+Solving read_solving(const Options& options, const Array<std::int32_t>& codes, const Array<double>& costs,
+                     const std::vector<std::int32_t>& positives) {
   check_targets(codes, costs);
   Solving solving{
       {},
       {options.real("tolerance"), options.integer<std::int64_t>("max_rounds"), options.flag("fit_intercept"),
        options.integer<std::size_t>("memory"), options.integer<int>("threads")}};
   for (const std::int32_t positive : positives)
-    solving.labellings.push_back(labelling(view(codes), view(costs), positive, options.real("imbalance")));
+    solving.labellings.push_back(
+        label_examples(view(codes), view(costs), positive, options.real("imbalance")));
   return solving;
 }
 
-nb::typed<nb::list, Table> trained_tables(std::vector<tree::Trained>&& trained) {
+nb::typed<nb::list, Table> to_tables(std::vector<tree::Trained>&& trained) {
   nb::typed<nb::list, Table> tables;
-  for (tree::Trained& one : trained) tables.append(trained_table(std::move(one)));
+  for (tree::Trained& one : trained) tables.append(to_table(std::move(one)));
   return tables;
 }
 
@@ -170,16 +170,16 @@ nb::typed<nb::list, Table> train_exact(nb::object given, const ExampleKernel& ke
                                        const Array<double>& costs, const std::vector<std::int32_t>& positives,
                                        const OnProgress& on_progress) {
   check_size(*set, codes);
-  const Solving solving = solving_of(Options(given), codes, costs, positives);
+  const Solving solving = read_solving(Options(given), codes, costs, positives);
   std::vector<tree::Trained> trained;
-  watched(
+  run_interruptibly(
       [&](Monitor& monitor) {
         const ReadingLock reading(set->forest->gate());
         const tree::LocalExamples examples(kernel, set, solving.options.threads, monitor);
         trained = tree::train_exact(examples, solving.labellings, solving.options, monitor);
       },
       on_progress);
-  return trained_tables(std::move(trained));
+  return to_tables(std::move(trained));
 }
 
 nb::typed<nb::list, Table> train_exact_distant(nb::object given, const ExampleKernel& kernel,
@@ -187,29 +187,24 @@ nb::typed<nb::list, Table> train_exact_distant(nb::object given, const ExampleKe
                                                const Array<double>& costs,
                                                const std::vector<std::int32_t>& positives,
                                                const OnProgress& on_progress) {
-  const Solving solving = solving_of(Options(given), codes, costs, positives);
+  const Solving solving = read_solving(Options(given), codes, costs, positives);
   std::vector<tree::Trained> trained;
-  watched(
+  run_interruptibly(
       [&](Monitor& monitor) {
         const DistantExamples distant(examples, kernel, codes.size(), solving.options.threads, monitor);
         trained = tree::train_exact(distant, solving.labellings, solving.options, monitor);
       },
       on_progress);
-  return trained_tables(std::move(trained));
+  return to_tables(std::move(trained));
 }
 
 // --- Sampled cuts ----------------------------------------------------------------------------------------
 
-tree::CutMethod cut_method(const std::string& name) {
-  using tree::CutMethod;
-  if (name == "forest") return CutMethod::forest;
-  if (name == "usvm") return CutMethod::pairs;
-  if (name == "sdag") return CutMethod::dag_each;
-  if (name == "sdag+") return CutMethod::dag_together;
-  if (name == "kernels") return CutMethod::kernels;
-  throw std::invalid_argument(
-      "cuts are computed by 'forest', 'usvm', 'sdag', 'sdag+' or 'kernels', not by '" + name + "'");
-}
+constexpr Named<tree::CutMethod> cut_methods[] = {{"forest", tree::CutMethod::forest},
+                                                  {"usvm", tree::CutMethod::pairs},
+                                                  {"sdag", tree::CutMethod::dag_each},
+                                                  {"sdag+", tree::CutMethod::dag_together},
+                                                  {"kernels", tree::CutMethod::kernels}};
 
 // Cuts whose examples are elsewhere.
 class DistantCuts final : public tree::Cuts, private Distant {
@@ -218,7 +213,8 @@ class DistantCuts final : public tree::Cuts, private Distant {
 
   void score(std::span<const double> alphas, const tree::Sample& sample, std::span<double> scores) override {
     const Locked locked;
-    copy(asked("score", copied(alphas), copied(sample.examples), copied(sample.labels), sample.intercept),
+    copy(call("score", copy_to_numpy(alphas), copy_to_numpy(sample.examples), copy_to_numpy(sample.labels),
+              sample.intercept),
          scores);
   }
 
@@ -227,22 +223,22 @@ class DistantCuts final : public tree::Cuts, private Distant {
     const tree::Cut& cut = cuts_.back();
     std::vector<double> products(cuts_.size());
     const Locked locked;
-    copy(asked("add", copied<std::int32_t>(cut.examples), copied<double>(cut.coefficients)), products);
+    copy(call("add", copy_to_numpy(cut.examples), copy_to_numpy(cut.coefficients)), products);
     return products;
   }
 };
 
-// One problem, and how it is solved.
+// One problem and its options.
 struct Sampling {
   tree::Labelling labelling;
   tree::SampledOptions options;
   Progress progress;
 };
 
-Sampling sampling_of(const Options& options, const Array<std::int32_t>& codes, const Array<double>& costs,
-                     std::int32_t positive) {
+Sampling read_sampling(const Options& options, const Array<std::int32_t>& codes, const Array<double>& costs,
+                       std::int32_t positive) {
   check_targets(codes, costs);
-  Sampling sampling{labelling(view(codes), view(costs), positive, options.real("imbalance")),
+  Sampling sampling{label_examples(view(codes), view(costs), positive, options.real("imbalance")),
                     {options.real("C"), options.real("epsilon"), options.integer<std::int64_t>("max_rounds"),
                      options.integer<std::int64_t>("sample_size"), options.flag("fit_intercept"),
                      options.integer<std::uint64_t>("seed")},
@@ -252,7 +248,7 @@ Sampling sampling_of(const Options& options, const Array<std::int32_t>& codes, c
   return sampling;
 }
 
-tree::Trained solved(tree::Cuts& cuts, const Sampling& sampling, Monitor& monitor) {
+tree::Trained train_with(tree::Cuts& cuts, const Sampling& sampling, Monitor& monitor) {
   return tree::train_sampled(cuts, sampling.labelling, sampling.options, sampling.progress, monitor);
 }
 
@@ -261,27 +257,27 @@ Table train_sampled(nb::object given, const ExampleKernel& kernel, std::shared_p
                     const OnProgress& on_progress) {
   check_size(*set, codes);
   const Options options(given);
-  const Sampling sampling = sampling_of(options, codes, costs, positive);
-  const tree::CutMethod method = cut_method(options.text("method"));
+  const Sampling sampling = read_sampling(options, codes, costs, positive);
+  const tree::CutMethod method = find_value(cut_methods, options.text("method"), "cuts are computed by");
   const int threads = options.integer<int>("threads");
   tree::Trained trained;
-  watched(
+  run_interruptibly(
       [&](Monitor& monitor) {
         const ReadingLock reading(set->forest->gate());
-        trained = solved(*tree::make_cuts(method, kernel, set, threads, monitor), sampling, monitor);
+        trained = train_with(*tree::make_cuts(method, kernel, set, threads, monitor), sampling, monitor);
       },
       on_progress);
-  return trained_table(std::move(trained));
+  return to_table(std::move(trained));
 }
 
 Table train_sampled_distant(nb::object given, nb::object cuts, const Array<std::int32_t>& codes,
                             const Array<double>& costs, std::int32_t positive,
                             const OnProgress& on_progress) {
-  const Sampling sampling = sampling_of(Options(given), codes, costs, positive);
+  const Sampling sampling = read_sampling(Options(given), codes, costs, positive);
   DistantCuts distant(cuts);
-  tree::Trained trained;
-  watched([&](Monitor& monitor) { trained = solved(distant, sampling, monitor); }, on_progress);
-  return trained_table(std::move(trained));
+  auto trained = run_interruptibly([&](Monitor& monitor) { return train_with(distant, sampling, monitor); },
+                                   on_progress);
+  return to_table(std::move(trained));
 }
 
 }  // namespace

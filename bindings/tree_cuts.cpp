@@ -49,8 +49,9 @@ WeightedTrees to_weighted_trees(const CutScorer& self, const Piece& piece) {
   return trees;
 }
 
-nb::typed<nb::tuple, Forest, nb::ndarray<nb::numpy, double>> weighted_trees(
-    CutScorer& self, const Array<std::int32_t>& examples, const Array<double>& coefficients) {
+nb::typed<nb::tuple, Forest, nb::ndarray<nb::numpy, double>> weigh_trees(CutScorer& self,
+                                                                         const Array<std::int32_t>& examples,
+                                                                         const Array<double>& coefficients) {
   check_coefficients(self, examples, coefficients);
   WeightedTrees trees;
   {
@@ -73,24 +74,24 @@ void add_cut(CutScorer& self, const std::vector<Piece>& pieces) {
   self.add(trees);
 }
 
-nb::ndarray<nb::numpy, double> cut_scores(CutScorer& self, const Array<double>& alphas,
-                                          const Array<std::int32_t>& examples, int threads) {
+nb::ndarray<nb::numpy, double> score_examples(CutScorer& self, const Array<double>& alphas,
+                                              const Array<std::int32_t>& examples, int threads) {
   check_examples(self, examples);
   if (alphas.size() != self.cuts().size())
     throw std::invalid_argument("there are not as many alphas as cuts");
   std::vector<double> scores(examples.size());
-  watched([&](const Monitor& monitor) {
+  run_interruptibly([&](const Monitor& monitor) {
     const ReadingLock reading(self.set().forest->gate());
     self.score(view(alphas), view(examples), threads, monitor, scores);
   });
   return to_numpy(std::move(scores));
 }
 
-nb::ndarray<nb::numpy, double> cut_products(CutScorer& self, const Array<std::int32_t>& examples,
-                                            const Array<double>& coefficients, int threads) {
+nb::ndarray<nb::numpy, double> multiply_examples(CutScorer& self, const Array<std::int32_t>& examples,
+                                                 const Array<double>& coefficients, int threads) {
   check_coefficients(self, examples, coefficients);
   std::vector<double> products;
-  watched([&](const Monitor& monitor) {
+  run_interruptibly([&](const Monitor& monitor) {
     const ReadingLock reading(self.set().forest->gate());
     products = self.products(view(examples), view(coefficients), threads, monitor);
   });
@@ -110,10 +111,10 @@ void bind_tree_cuts(nb::module_& module) {
             new (self) CutScorer(kernel, std::move(set));
           },
           nb::arg("kernel"), nb::arg("set"))
-      .def("weighted_trees", &weighted_trees, nb::arg("examples"), nb::arg("coefficients"))
+      .def("weighted_trees", &weigh_trees, nb::arg("examples"), nb::arg("coefficients"))
       .def("add", &add_cut, nb::arg("pieces"))
-      .def("score", &cut_scores, nb::arg("alphas"), nb::arg("examples"), nb::arg("threads"))
-      .def("products", &cut_products, nb::arg("examples"), nb::arg("coefficients"), nb::arg("threads"))
+      .def("score", &score_examples, nb::arg("alphas"), nb::arg("examples"), nb::arg("threads"))
+      .def("products", &multiply_examples, nb::arg("examples"), nb::arg("coefficients"), nb::arg("threads"))
       .def("__len__", [](const CutScorer& self) { return self.cuts().size(); });
 }
 

@@ -1,4 +1,4 @@
-// What the bindings of trees share: locks of forests, and texts on their way in and out.
+// Locks of forests and conversions of texts, for the bindings of trees.
 #pragma once
 
 #include <mutex>
@@ -19,8 +19,7 @@ void bind_tree_fragments(nb::module_& module);
 void bind_tree_cuts(nb::module_& module);
 void bind_tree_learners(nb::module_& module);
 
-// Held while trees are added to a forest. Forests are read without Python's lock; meanwhile nobody adds to
-// them, and the other way round.
+// Held while trees are added to a forest: nobody reads it meanwhile. Readers do not hold Python's lock.
 class AddingLock {
  public:
   explicit AddingLock(const data::Forest& forest) : lock_(forest.gate(), std::defer_lock) {
@@ -35,7 +34,7 @@ class AddingLock {
 // Held while a forest is read.
 using ReadingLock = std::shared_lock<std::shared_mutex>;
 
-// A Python string as UTF-8. Bytes that are no UTF-8, which Python holds as surrogates, come out as they were.
+// A Python string as UTF-8. Bytes that are not UTF-8, which Python stores as surrogates, are restored.
 class Utf8 {
  public:
   explicit Utf8(nb::handle text) {
@@ -56,17 +55,11 @@ class Utf8 {
   std::string_view view_;
 };
 
-// The other way round.
-inline nb::object to_python(std::string_view text) {
-  return nb::steal(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
-}
-
 // Throws FormatError with the line and column of the error, both counted from 1.
 [[noreturn]] void throw_format_error(const std::string& name, std::string_view text,
                                      const data::BracketError& error);
 
-// A root is a node of the forest, or -1 for an empty tree; throws std::out_of_range.
+// Throws std::out_of_range unless each root is a node of the forest, or -1 for an empty tree.
 void check_roots(const data::Forest& forest, std::span<const data::NodeId> roots);
 
 }  // namespace unkernel::bindings

@@ -152,14 +152,14 @@ bool ColumnSummary::is_whole() const {
 }
 
 CountedNumbers ColumnSummary::all_numbers(std::size_t most) const {
-  return joined(counted(numbers), joined_numbers, most);
+  return join_counts(count_numbers(numbers), joined_numbers, most);
 }
 
 CountedNumbers ColumnSummary::all_hours(bool with_texts) const {
   const auto hour_of = [](double moment) { return std::floor(moment / seconds_of_hour) * seconds_of_hour; };
   std::vector<double> hours(moments.size());
   std::transform(moments.begin(), moments.end(), hours.begin(), hour_of);
-  CountedNumbers all = joined(counted(hours), joined_hours, SIZE_MAX);
+  CountedNumbers all = join_counts(count_numbers(hours), joined_hours, SIZE_MAX);
   CountedNumbers of_texts;
   for (std::size_t k = 0; with_texts && k < texts.size(); ++k) {
     const double begin = hour_of(parse_moment(texts.text(k)).value());
@@ -167,7 +167,7 @@ CountedNumbers ColumnSummary::all_hours(bool with_texts) const {
   }
   std::sort(of_texts.ranges.begin(), of_texts.ranges.end(),
             [](const auto& a, const auto& b) { return a.low < b.low; });
-  return joined(all, of_texts, SIZE_MAX);
+  return join_counts(all, of_texts, SIZE_MAX);
 }
 
 std::size_t ColumnSummary::first_not_a_date() const {
@@ -180,18 +180,14 @@ void ColumnSummary::add(const Column& column, std::size_t rows) {
   codes.reserve(codes.size() + rows);
   TextMemo memo;
   const auto find = [&](std::string_view text) { return static_cast<std::int32_t>(texts.add(text, 0)); };
-  std::visit(
-      [&](const auto& cells) {
-        for (std::size_t row = 0; row < rows; ++row) {
-          const Cell cell = cells(row);
-          if (cell.kind() != CellKind::text) {
-            add(cell);
-          } else {
-            add_text(static_cast<std::size_t>(memo(cell.text(), find)));
-          }
-        }
-      },
-      column);
+  use_cells(column, 0, rows, [&](const Cell& cell, std::size_t) {
+    if (cell.kind() != CellKind::text) {
+      add(cell);
+    } else {
+      add_text(static_cast<std::size_t>(memo(cell.text(), find)));
+    }
+    return true;
+  });
 }
 
 CodeColumn<std::int32_t> ColumnSummary::text_column() const {
@@ -200,7 +196,7 @@ CodeColumn<std::int32_t> ColumnSummary::text_column() const {
   return {codes.data(), std::move(dictionary), {}};
 }
 
-CountedNumbers counted(std::span<const double> numbers) {
+CountedNumbers count_numbers(std::span<const double> numbers) {
   CountedNumbers found;
   if (count_whole(numbers, found)) return found;
   found = {};
@@ -209,7 +205,7 @@ CountedNumbers counted(std::span<const double> numbers) {
   return found;
 }
 
-CountedNumbers joined(const CountedNumbers& some, const CountedNumbers& others, std::size_t most) {
+CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& others, std::size_t most) {
   CountedNumbers all;
   all.dropped_bits = std::max(some.dropped_bits, others.dropped_bits);
   all.ranges.resize(some.ranges.size() + others.ranges.size());

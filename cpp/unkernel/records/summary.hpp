@@ -66,12 +66,12 @@ struct CountedNumbers {
   int dropped_bits = 0;       // how many of the last bits make no difference
 };
 
-CountedNumbers counted(std::span<const double> numbers);
+CountedNumbers count_numbers(std::span<const double> numbers);
 
 // All numbers of both. While there are more than `most` ranges, one more bit makes no difference. The result
 // does not depend on the order in which counts are joined: it has the fewest bits dropped that leave at most
 // `most` ranges of all numbers.
-CountedNumbers joined(const CountedNumbers& some, const CountedNumbers& others, std::size_t most);
+CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& others, std::size_t most);
 
 // Ascending edges of at most n_bins intervals that hold about equally many of the numbers. A number (or
 // range) that is more frequent than an interval should be gets one of its own, and the others are shared

@@ -34,7 +34,7 @@ Sound made(const RandomMachine& machine, const ExpansionPlan& plan) {
   Sound sound{expand(machine.view(), plan, 1, monitor), {}};
   try {
     const auto engine = make_conjunction_engine(borrow(sound.arrays));
-    sound.trie = engine->grown(nullptr, machine.vectors.view(), 20, Saving::counted, 1, monitor);
+    sound.trie = engine->grow(nullptr, machine.vectors.view(), 20, Saving::counted, 1, monitor);
   } catch (const std::invalid_argument&) {}  // this form has no trie
   return sound;
 }
@@ -90,13 +90,13 @@ void use_trie(ConjunctionEngine& engine, PrefixTrie trie, FuzzBytes& bytes) {
     bytes.damage_one(trie.first_child, trie.ranks, trie.counts, trie.sums);
   engine.set_trie(std::make_shared<const PrefixTrie>(trie));
   const Saving saving = bytes.flag() ? Saving::counted : Saving::entries;
-  (void)engine.pruned(trie, bytes.below(8), saving);
+  (void)engine.prune(trie, bytes.below(8), saving);
   Rows<std::int32_t> rows;
   rows.features = features;
   fuzz_row(bytes, features, rows);
   Monitor monitor;
   engine.set_trie(
-      std::make_shared<const PrefixTrie>(engine.grown(&trie, rows.view(), 20, saving, 1, monitor)));
+      std::make_shared<const PrefixTrie>(engine.grow(&trie, rows.view(), 20, saving, 1, monitor)));
 }
 
 }  // namespace

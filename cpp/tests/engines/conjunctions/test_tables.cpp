@@ -299,9 +299,9 @@ void use(ConjunctionEngine& engine, const PrefixTrie& trie) {
   use(engine);
   Monitor monitor;
   for (const Saving saving : {Saving::counted, Saving::entries}) {
-    (void)engine.pruned(trie, 2, saving);
+    (void)engine.prune(trie, 2, saving);
     engine.set_trie(
-        std::make_shared<const PrefixTrie>(engine.grown(&trie, all_rows().view(), 40, saving, 1, monitor)));
+        std::make_shared<const PrefixTrie>(engine.grow(&trie, all_rows().view(), 40, saving, 1, monitor)));
     use(engine);
   }
 }
@@ -317,8 +317,7 @@ void test_prefix_tries() {
       const ConjunctionArrays arrays =
           expand(machine.view(), {map, Basis::sets, {0, head, true}, {0, 0.0}, 3, 0.0, 1e9}, 1, monitor);
       const auto engine = make_conjunction_engine(borrow(arrays));
-      const PrefixTrie sound =
-          engine->grown(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
+      const PrefixTrie sound = engine->grow(nullptr, machine.vectors.view(), 60, Saving::counted, 1, monitor);
       use(*engine, sound);
       for (int round = 0; round < rounds; ++round) {
         PrefixTrie damaged = sound;

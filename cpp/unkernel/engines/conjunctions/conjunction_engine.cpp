@@ -48,12 +48,12 @@ class TableEngine final : public EngineOf<TableEngine, EngineScratch, Conjunctio
   std::shared_ptr<const PrefixTrie> trie() const override { return prefixes_.trie(); }
   void set_trie(std::shared_ptr<const PrefixTrie> trie) override { prefixes_.set(std::move(trie)); }
   void release_after_fork() override { prefixes_.release_after_fork(); }
-  PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
-                   std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const override {
-    return prefixes_.grown(old, rows, most_nodes, saving, threads, monitor);
+  PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                  std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const override {
+    return prefixes_.grow(old, rows, most_nodes, saving, threads, monitor);
   }
-  PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const override {
-    return prefixes_.pruned(old, most_nodes, saving);
+  PrefixTrie prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const override {
+    return prefixes_.prune(old, most_nodes, saving);
   }
 
  private:

@@ -29,10 +29,10 @@ class ConjunctionEngine : public Engine {
   virtual void release_after_fork() = 0;
   // The old trie (null: an empty one) extended by the prefixes of these rows, with at most `most_nodes`
   // nodes. Keeps the sums of old nodes and computes those of new nodes with the routine that scores rows.
-  virtual PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
-                           std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
+  virtual PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                          std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
   // The trie pruned to `most_nodes`.
-  virtual PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const = 0;
+  virtual PrefixTrie prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const = 0;
 };
 
 // Checks the tables, which must outlive the engine; throws std::invalid_argument.

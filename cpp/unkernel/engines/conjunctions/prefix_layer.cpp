@@ -16,15 +16,15 @@ void PrefixLayer::set(std::shared_ptr<const PrefixTrie> trie) {
   trie_.set(std::move(trie));
 }
 
-PrefixTrie PrefixLayer::grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
-                              std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const {
+PrefixTrie PrefixLayer::grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                             std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const {
   check_rows_are_sequences();
   PrefixTrie trie = grow_trie(old, sequences(rows), most_nodes, cost_of(saving));
   fill_sums(old, threads, monitor, trie);
   return trie;
 }
 
-PrefixTrie PrefixLayer::pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const {
+PrefixTrie PrefixLayer::prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const {
   PrefixTrie trie = prune_trie(old, most_nodes, cost_of(saving));
   Monitor monitor;
   fill_sums(&old, 1, monitor, trie);

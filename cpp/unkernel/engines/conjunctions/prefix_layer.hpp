@@ -45,9 +45,9 @@ class PrefixLayer {
   }
 
   // As in ConjunctionEngine.
-  PrefixTrie grown(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
-                   std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const;
-  PrefixTrie pruned(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const;
+  PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
+                  std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const;
+  PrefixTrie prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const;
 
  private:
   void check_rows_are_sequences() const;
