@@ -155,7 +155,7 @@ class Summary {
   // Returns a value that is no date: a text in quotes, or the name of a type; empty if all are dates.
   std::string not_a_date() const {
     const std::size_t text = found_.first_not_a_date();
-    if (text < found_.texts.size()) return records::quoted(found_.texts.text(text));
+    if (text < found_.texts.size()) return records::quote(found_.texts.text(text));
     if (!found_.has_numbers() && found_.n_lists == 0 && !others_) return "";
     std::string name;
     for (const nb::handle type : types()) {

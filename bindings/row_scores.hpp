@@ -48,7 +48,8 @@ class RowScores {
   std::size_t choose_by_pairs(std::size_t classes, bool by_sums) const {
     check_pairs(classes);
     check_finite();
-    return by_sums ? engines::most_votes_and_sums(scores_, classes) : engines::most_votes(scores_, classes);
+    return by_sums ? engines::choose_by_votes_and_sums(scores_, classes)
+                   : engines::choose_by_votes(scores_, classes);
   }
 
  private:

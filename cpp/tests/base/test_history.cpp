@@ -27,7 +27,7 @@ void test_of_many_passes_some_are_kept_and_the_last() {
   for (const std::int64_t count : {257, 1000, 1001, 100'000}) {
     const History history = of_passes(count);
     const auto& passes = history.passes();
-    CHECK(passes.size() <= History::most && passes.size() >= History::most / 2);
+    CHECK(passes.size() <= History::max_passes && passes.size() >= History::max_passes / 2);
     CHECK(passes.front().number == 0 && passes.back().number == count - 1);
     const std::int64_t distance = passes[1].number;
     for (std::size_t k = 0; k + 1 < passes.size(); ++k)

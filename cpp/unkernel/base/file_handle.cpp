@@ -44,7 +44,7 @@ std::int64_t read_some(int descriptor, std::int64_t position, std::span<unsigned
   return GetLastError() == ERROR_HANDLE_EOF ? 0 : -1;
 }
 
-std::int64_t joined(DWORD high, DWORD low) {
+std::int64_t join_words(DWORD high, DWORD low) {
   return static_cast<std::int64_t>((std::uint64_t{high} << 32) | low);
 }
 
@@ -53,8 +53,8 @@ bool find_version(int descriptor, FileVersion& version) {
   BY_HANDLE_FILE_INFORMATION found;
   if (!GetFileInformationByHandle(handle_of(descriptor), &found)) return false;
   const std::int64_t modified =
-      joined(found.ftLastWriteTime.dwHighDateTime, found.ftLastWriteTime.dwLowDateTime);
-  version = {joined(found.nFileSizeHigh, found.nFileSizeLow), modified / ticks_per_second,
+      join_words(found.ftLastWriteTime.dwHighDateTime, found.ftLastWriteTime.dwLowDateTime);
+  version = {join_words(found.nFileSizeHigh, found.nFileSizeLow), modified / ticks_per_second,
              modified % ticks_per_second * 100};
   return true;
 }

@@ -26,8 +26,8 @@ class FileHandle {
   FileHandle(const FileHandle&) = delete;
   FileHandle& operator=(const FileHandle&) = delete;
 
-  // Reads bytes from a position on, and returns how many: fewer than asked for are possible, none only at the
-  // end of the file.
+  // Reads bytes from a position on and returns their number, which may be smaller than requested, but is 0
+  // only at the end of the file.
   std::size_t read(std::int64_t position, std::span<unsigned char> bytes) const;
   FileVersion version() const;
 

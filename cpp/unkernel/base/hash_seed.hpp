@@ -1,4 +1,4 @@
-// Secret numbers for hash tables that hold what others wrote: names, trees, features of files.
+// Secret numbers for hash tables with keys from files of others: names, trees, features.
 //
 // Whoever knows the hash function can choose keys that all fall into one slot, so that filling a table takes
 // quadratic time. These numbers differ from process to process. No result may depend on them: nothing is

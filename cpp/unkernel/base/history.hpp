@@ -1,4 +1,4 @@
-// How a training went: the objective and its lower bound, pass by pass.
+// The course of a training: the objective and its lower bound after each pass.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace unkernel {
 
-// A solver's passes; 24 bytes each. Of many passes only some are kept: whenever there are too many, every
-// second one goes, and from then on twice as many are left out. So what is kept depends on the passes alone,
-// and never on the time that they took. The last one is always kept.
+// A solver's passes; 24 bytes each. Keeps about 256: whenever there are more, every second one is dropped,
+// and the distance between kept passes doubles. So the choice depends on the passes alone, never on time. The
+// last pass is always kept.
 class History {
  public:
   struct Pass {
@@ -22,7 +22,7 @@ class History {
     if (!passes_.empty() && (passes_.back().number == pass.number || !is_kept(passes_.back())))
       passes_.pop_back();
     passes_.push_back(pass);
-    if (passes_.size() <= most) return;
+    if (passes_.size() <= max_passes) return;
     distance_ *= 2;
     const Pass last = passes_.back();
     std::erase_if(passes_, [this](const Pass& one) { return !is_kept(one); });
@@ -31,7 +31,7 @@ class History {
 
   const std::vector<Pass>& passes() const { return passes_; }
 
-  static constexpr std::size_t most = 256;
+  static constexpr std::size_t max_passes = 256;
 
  private:
   bool is_kept(const Pass& pass) const { return pass.number % distance_ == 0; }

@@ -26,8 +26,8 @@ inline void advise_huge_pages([[maybe_unused]] void* memory, [[maybe_unused]] st
 #endif
 }
 
-// Memory of which std::free disposes; null if there is none. Large blocks begin at a huge page, and their
-// last page is one too if at least half of it is used.
+// Returns memory to be released by std::free; null if there is none. Large blocks begin at a huge page, and
+// their last page is one too if at least half of it is used.
 inline void* allocate_large(std::size_t bytes) {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
   if (bytes >= huge_page / 2 && bytes <= static_cast<std::size_t>(-1) - huge_page) {

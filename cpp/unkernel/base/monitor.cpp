@@ -6,7 +6,7 @@
 namespace unkernel {
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{50};
+constexpr std::chrono::milliseconds poll_interval{50};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Progress Monitor::latest() const {
 bool Monitor::wait() {
   std::unique_lock guard(lock_);
   const auto first_report = [&] { return reports_ > 0 && shown_ == 0 && !stopped(); };
-  changed_.wait_for(guard, between_looks, [&] { return ended_ || first_report(); });
+  changed_.wait_for(guard, poll_interval, [&] { return ended_ || first_report(); });
   return ended_;
 }
 
@@ -42,7 +42,7 @@ void Monitor::end() {
   changed_.notify_one();
 }
 
-Progress Monitor::to_show() {
+Progress Monitor::take_latest() {
   const std::lock_guard guard(lock_);
   shown_ = reports_;
   return progress_;
@@ -53,15 +53,15 @@ bool Monitor::has_news() const {
   return shown_ != reports_;
 }
 
-// The first look is free: most work is over before the second.
-void Monitor::listen() const {
-  if (std::this_thread::get_id() != listener_ || ++looks_ == 1) return;
+// The first poll reads no clock: most work is over before the second.
+void Monitor::call_back() const {
+  if (std::this_thread::get_id() != own_thread_ || ++polls_ == 1) return;
   const Clock::time_point now = Clock::now();
-  if (looks_ == 2) next_hearing_ = now + between_looks;
-  if (now < next_hearing_) return;
-  next_hearing_ = now + between_looks;
+  if (polls_ == 2) next_callback_ = now + poll_interval;
+  if (now < next_callback_) return;
+  next_callback_ = now + poll_interval;
   try {
-    (*hear_)();
+    (*callback_)();
   } catch (...) {
     stopped_.store(true, std::memory_order_relaxed);  // for other threads of the work
     throw;
@@ -79,7 +79,7 @@ void supervise(Monitor& monitor, FunctionRef<void()> work, FunctionRef<void(cons
   std::exception_ptr refusal;
   const auto show = [&] {
     try {
-      on_progress(monitor.to_show());
+      on_progress(monitor.take_latest());
     } catch (...) {
       refusal = std::current_exception();
       monitor.stop();

@@ -4,8 +4,8 @@
 // sleeps meanwhile, wakes every few hundredths of a second and calls `on_progress` (`supervise`). So
 // Ctrl-C is noticed promptly whatever the workers are doing, and workers never call back into Python.
 //
-// Short work runs on the caller's thread. Its Monitor `hears`: should the work last after all, a look at
-// `stopped` calls back, about as often.
+// Short work runs on the caller's thread. Its Monitor has a callback: if the work lasts after all, looking at
+// `stopped` calls it about as often.
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,9 @@ struct Progress {
 class Monitor {
  public:
   Monitor() = default;
-  // For work on this thread: its calls of `throw_if_stopped` call `hear` now and then, which may throw.
-  explicit Monitor(FunctionRef<void()> hear) : hear_(hear), listener_(std::this_thread::get_id()) {}
+  // For work on this thread: its calls of `throw_if_stopped` call `callback` now and then, which may throw.
+  explicit Monitor(FunctionRef<void()> callback)
+      : callback_(callback), own_thread_(std::this_thread::get_id()) {}
 
   void report(const Progress& progress);
   void finish_one();
@@ -49,7 +50,7 @@ class Monitor {
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void throw_if_stopped() const {
     if (stopped()) throw Interrupted();
-    if (hear_) listen();
+    if (callback_) call_back();
   }
 
   // --- For `supervise` ---
@@ -57,13 +58,13 @@ class Monitor {
   // Waits for the end of the work, its first report, or 50 ms. Returns true at the end.
   bool wait();
   void end();
-  Progress to_show();
+  Progress take_latest();
   bool has_news() const;
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  void listen() const;
+  void call_back() const;
 
   mutable std::mutex lock_;
   std::condition_variable changed_;
@@ -73,10 +74,10 @@ class Monitor {
   bool ended_ = false;
   mutable std::atomic<bool> stopped_{false};
 
-  std::optional<FunctionRef<void()>> hear_;
-  std::thread::id listener_;
-  mutable std::int64_t looks_ = 0;  // of the listener
-  mutable Clock::time_point next_hearing_;
+  std::optional<FunctionRef<void()>> callback_;
+  std::thread::id own_thread_;
+  mutable std::int64_t polls_ = 0;  // on that thread
+  mutable Clock::time_point next_callback_;
 };
 
 // How many threads to use, and who may stop them.

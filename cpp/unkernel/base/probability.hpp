@@ -1,5 +1,5 @@
-// Probabilities of scores. Every way to an answer takes them from here, so that all agree to the last bit. So
-// do all machines: the exponential is our own, since those of C libraries differ in the last digit.
+// Probabilities of scores. All code uses these functions, so that answers agree to the last bit, on all
+// machines: the exponential is our own, since those of C libraries differ in the last digit.
 #pragma once
 
 #include <algorithm>

@@ -26,7 +26,7 @@ double nearest_double(const char* begin, const char* end) {
   double value = 0;
   if (std::from_chars(begin, end, value).ec == std::errc()) return value;
 #endif
-  return nearest_double_by_strtod(begin, end);  // which tells overflow from underflow
+  return nearest_double_by_strtod(begin, end);  // tells overflow from underflow
 }
 
 // strtod rounds correctly, but takes the decimal point from the locale of the process. So it gets digits

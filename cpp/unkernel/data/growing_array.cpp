@@ -18,17 +18,17 @@ constexpr std::size_t smallest_mapping = std::size_t{1} << 20;
 
 bool is_mapped(std::size_t bytes) { return bytes >= smallest_mapping; }
 
-void* checked_mapping(void* mapping) {
+void* check_mapping(void* mapping) {
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   return mapping;
 }
 
 void* map(std::size_t bytes) {
-  return checked_mapping(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  return check_mapping(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
 void* remap(void* block, std::size_t old_bytes, std::size_t new_bytes) {
-  return checked_mapping(mremap(block, old_bytes, new_bytes, MREMAP_MAYMOVE));
+  return check_mapping(mremap(block, old_bytes, new_bytes, MREMAP_MAYMOVE));
 }
 
 void unmap(void* block, std::size_t bytes) { (void)munmap(block, bytes); }

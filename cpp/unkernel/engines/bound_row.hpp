@@ -1,4 +1,4 @@
-// A row in two parts, of which one is shared by many rows: what the shared part contributes is summed once.
+// Scores rows that share a part: the contribution of the shared part is summed once.
 //
 // A score of degree 2 is a sum over columns and pairs of columns. So for a shared part s and another part x,
 // which have no column in common,
@@ -7,7 +7,7 @@
 //
 // where e_j is a row with a 1 in column j alone. c_j holds all pairs of column j with a shared one; it is
 // computed when column j is first met. Scores of degree 1 have no pairs. Others are not divided: both parts
-// are put together, and scored as any row.
+// are merged and scored as any row.
 //
 // Query   the score of x alone, and one addition per column of x and score.
 // Bytes   4 per column; 8 per score of each column that was met.
@@ -21,7 +21,7 @@
 
 namespace unkernel::engines {
 
-// What is summed once.
+// The terms of the shared part that are summed once.
 enum class Sharing { linear, pairs, nothing };
 
 // Has buffers of its own: not for two threads at a time. The engine must outlive it.

@@ -5,7 +5,7 @@
 namespace unkernel::engines {
 
 template <class Index>
-SparseRow<Index> RowSorter<Index>::sorted(const SparseRow<Index>& row) {
+SparseRow<Index> RowSorter<Index>::sort(const SparseRow<Index>& row) {
   entries_.clear();
   for (std::size_t k = 0; k < row.columns.size(); ++k) {
     entries_.emplace_back(row.columns[k], row.values == nullptr ? 1.0 : row.values[k]);

@@ -36,11 +36,11 @@ class RowSorter {
   SparseRow<Index> operator()(const SparseRow<Index>& row) {
     bool ascending = true;
     for (std::size_t k = 1; k < row.columns.size(); ++k) ascending &= row.columns[k - 1] < row.columns[k];
-    return ascending ? row : sorted(row);
+    return ascending ? row : sort(row);
   }
 
  private:
-  SparseRow<Index> sorted(const SparseRow<Index>& row);
+  SparseRow<Index> sort(const SparseRow<Index>& row);
 
   std::vector<std::pair<Index, double>> entries_;
   std::vector<Index> columns_;
@@ -68,7 +68,7 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::size_t scores() const = 0;
-  // Of all tables, whether in memory or mapped.
+  // The size of all tables, whether in memory or mapped.
   virtual std::size_t bytes() const = 0;
   virtual std::unique_ptr<Worker> worker() const = 0;
 

@@ -44,7 +44,7 @@ struct ArrowArrayStream {
   void* private_data;
 };
 
-// Releases what a producer has given, once.
+// Releases a structure of a producer, once.
 template <class Structure>
 class Released {
  public:
@@ -58,16 +58,16 @@ class Released {
   Structure value{};
 };
 
-// The columns of these names in a batch, which is an array of structures; a column that there is not, or
-// whose name is null, is empty. Throws std::invalid_argument for types that cells do not have. The batch must
-// outlive the columns.
+// Returns the columns with these names of a batch, which is an array of structures. Missing columns, and
+// those whose name is null, are empty. Throws std::invalid_argument for types that cells do not have. The
+// batch must outlive the columns.
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
                                   std::span<const std::string* const> names);
 
 // A column that is an array of its own.
 Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
 
-// What the values of a column are.
+// The type of a column's values.
 enum class ArrowType { truth, integer, real, text, list, moment };
 ArrowType arrow_type(const ArrowSchema& schema);
 

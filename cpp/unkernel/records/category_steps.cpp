@@ -15,7 +15,7 @@ namespace unkernel::records {
 namespace {
 
 std::string format_cell(const Cell& cell) {
-  if (cell.kind() == CellKind::text) return quoted(cell.text());
+  if (cell.kind() == CellKind::text) return quote(cell.text());
   if (cell.kind() == CellKind::none) return "None";
   std::array<char, 32> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), cell.number());
@@ -33,7 +33,7 @@ bool write_cells(const Column& column, const Categories& categories, const RowBa
   });
 }
 
-// Each entry of a dictionary is looked up once, unless it has more of them than there are rows.
+// Looks up each entry of a dictionary once, unless there are more entries than rows.
 template <class Code>
 bool look_up_codes(const CodeColumn<Code>& column, const Categories& categories, const RowBatch& batch,
                    const CodeRoom& out) {
@@ -77,7 +77,7 @@ class OneHot final : public Step {
     for (const Categories& of_column : categories_) {
       check_plan(of_column.smallest_feature() > before, "two columns have the same feature, or not in order");
       before = std::max(before, of_column.largest_code());
-      check_plan(before < width, "a category has a feature that there is not");
+      check_plan(before < width, "a category has a feature that does not exist");
     }
   }
 

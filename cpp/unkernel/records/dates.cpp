@@ -140,7 +140,7 @@ class Dates final : public Step {
     if (cell.kind() == CellKind::moment) record.fail(column, "the year of the date is not one of 1 to 9999");
     if (cell.kind() == CellKind::text)
       record.fail(column, "expected a date such as 2026-11-17 or 2026-11-17T14:05, got the string " +
-                              quoted(cell.text()));
+                              quote(cell.text()));
     record.fail(column, cell.kind() == CellKind::number ? "expected a date, got a number"
                                                         : "expected a date, got a list or a dict");
   }

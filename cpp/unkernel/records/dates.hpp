@@ -1,4 +1,5 @@
-// Dates and times: read from text, and taken apart. A moment is a number of seconds since 1970 began, in UTC.
+// Reads dates and times from text, and extracts their parts. A moment is a number of seconds since 1970
+// began, in UTC.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ constexpr std::size_t rows_per_task = 4096;
 constexpr std::size_t rows_per_batch = 1024;   // of columns one after the other; their ids stay in a cache
 constexpr std::size_t rows_read_at_once = 64;  // their cells stay in the first cache
 
-// Columns are read one after the other, some rows at a time: the kind of a column is looked up once for them.
+// Reads columns one after the other, some rows at a time, so that the kind of a column is looked up once.
 class Task {
  public:
   Task(const Plan& plan, std::span<const Column> columns) : columns_(columns), worker_(plan) {}
@@ -58,7 +58,7 @@ class Task {
   std::vector<Cell> cells_;
 };
 
-// Drops the features -1 from rows that have one feature per place, and tells where rows begin.
+// Drops the features -1 from rows with one feature per place, and fills the offsets.
 void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
   std::vector<std::int32_t>& ids = all.columns;
   all.offsets.resize(rows + 1, 0);
@@ -79,8 +79,8 @@ void drop_ignored(std::size_t places, std::size_t rows, EncodedRows& all) {
   ids.resize(kept);
 }
 
-// Rows of which each column gives at most one feature, encoded column by column: the kind of a column, and
-// what becomes of it, are looked up once for many rows. False if a row cannot be encoded so.
+// Encodes rows column by column, if each column gives at most one feature: the kind of a column and its step
+// are looked up once for many rows. Returns false if a row cannot be encoded this way.
 bool encode_codes(const Step& step, std::span<const Column> columns, std::size_t rows, int threads,
                   EncodedRows& all) {
   const std::size_t places = step.places();

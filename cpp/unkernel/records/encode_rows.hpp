@@ -1,4 +1,4 @@
-// Many records at a time: columns in, rows in CSR format out.
+// Encodes many records at a time: columns into rows in CSR format.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct EncodedRows {
 // cannot be encoded throws std::invalid_argument with the number of its row.
 EncodedRows encode_rows(const Plan& plan, std::span<const Column> columns, std::size_t rows, Threads threads);
 
-// Puts rows behind others.
+// Appends rows.
 void append(EncodedRows&& more, EncodedRows& all);
 
 }  // namespace unkernel::records

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::size_t longest_json_number = 32;
 
-// As few digits as name the number, and a point where there is no exponent: other readers would make integers
-// of 1.0 otherwise.
+// Writes the fewest digits that identify the number, with a point unless there is an exponent: else readers
+// would take 1.0 for an integer.
 void append_json_number(double number, std::string& out) {
   if (!std::isfinite(number)) {
     out += "null";

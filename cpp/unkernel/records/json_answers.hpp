@@ -9,7 +9,7 @@
 
 namespace unkernel::records {
 
-// How records, and the answers to them, stand in a text.
+// The layout of records and of answers in a text.
 enum class JsonShape { one, list, lines };
 
 // The probability of the second class is sigmoid(a * score + b).
@@ -26,7 +26,7 @@ class JsonAnswers {
   JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
               bool zero_is_positive);
 
-  // Writes the answer of a score behind `out`. Numbers that are not finite are null.
+  // Appends the answer for a score to `out`. Numbers that are not finite are null.
   void append(double score, std::string& out) const;
 
  private:

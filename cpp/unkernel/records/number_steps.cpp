@@ -16,7 +16,7 @@ std::int32_t width_of(const auto& columns) { return static_cast<std::int32_t>(co
 
 bool is(double value, double missing) { return std::isnan(missing) ? std::isnan(value) : value == missing; }
 
-// A list of numbers that may be left out, else has one number per column.
+// Whether a list is empty or has one number per column.
 bool fits(const std::vector<double>& values, const Input& input) {
   return values.empty() || width_of(values) == input.shape.width;
 }
@@ -37,7 +37,7 @@ class Numbers final : public Step {
           break;
         case CellKind::none:
         case CellKind::absent: out.values.push_back(nan); break;
-        case CellKind::text: record.fail(place, "expected a number, got the string " + quoted(cell.text()));
+        case CellKind::text: record.fail(place, "expected a number, got the string " + quote(cell.text()));
         case CellKind::moment: record.fail(place, "expected a number, got a date");
         default: record.fail(place, "expected a number, got a list or a dict");
       }
@@ -123,7 +123,7 @@ class Indicate final : public Step {
       : Step({width_of(columns), false}), input_(input), missing_(missing), columns_(std::move(columns)) {
     const auto outside = [&](std::int32_t column) { return column < 0 || column >= input.shape.width; };
     check_plan(input.shape.dense && std::none_of(columns_.begin(), columns_.end(), outside),
-               "flags are of columns that there are not");
+               "flags are of columns that do not exist");
   }
 
   void run(const Record&, std::span<const Block> blocks, Block& out) const override {
@@ -240,7 +240,7 @@ class BinStep final : public Step {
     throw std::invalid_argument("column '" + bins_.names[k] + "': the value is missing, and has no interval");
   }
 
-  // How many edges are not larger. A few are all compared: no branch has to be guessed.
+  // Counts the edges that are not larger. A few are all compared, since a branch could not be predicted.
   std::int32_t interval(double value, std::size_t k) const {
     const double* first = bins_.edges.data() + bins_.begins[k];
     const double* last = bins_.edges.data() + bins_.begins[k + 1];

@@ -14,7 +14,7 @@ namespace unkernel::records {
 // The columns of the record as they are. None and columns that are absent give NaN.
 std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns);
 
-// ((x - subtract) / divide) * multiply + add, clipped; what is empty is left out. A sparse block can only be
+// ((x - subtract) / divide) * multiply + add, clipped; empty lists are skipped. A sparse block can only be
 // divided, multiplied, and clipped to a range that holds 0.
 struct Scaling {
   std::vector<double> subtract, divide, multiply, add;
@@ -49,7 +49,7 @@ struct Factors {
   bool dense;
 };
 std::unique_ptr<Step> products(Input input, Factors factors);
-// As older files have them: output k is the product of x[j]^powers[k * width + j]. Dense.
+// The same as in older files: output k is the product of x[j]^powers[k * width + j]. Dense.
 std::unique_ptr<Step> products(Input input, const std::vector<std::int32_t>& powers);
 
 }  // namespace unkernel::records

@@ -9,10 +9,9 @@
 namespace unkernel::records {
 namespace {
 
-constexpr std::ptrdiff_t most_digits = 15;  // of numbers without a point: exact as doubles
+constexpr std::ptrdiff_t most_digits = 15;  // of whole numbers: these are exact as doubles
 
-// ASCII that stands for itself. `char` is signed on some machines and unsigned on others, so the code says
-// which.
+// ASCII that needs no escape. `char` is signed on some machines only, hence the conversion.
 bool is_plain_character(char c) {
   const auto code = static_cast<unsigned char>(c);
   return code >= 0x20 && code < 0x80 && c != '"' && c != '\\';
@@ -62,7 +61,7 @@ bool PlainJson::read(std::span<Cell> cells) {
 
 // Null for an unknown key.
 bool PlainJson::read_key(const JsonKey*& key) {
-  if (plain_names_ && expected_ < keys_.size()) {  // which needs no look at where the name ends
+  if (plain_names_ && expected_ < keys_.size()) {  // no need to find the end of the name
     const std::string& name = keys_[expected_].name;
     const auto left = static_cast<std::size_t>(end_ - at_);
     if (name.size() < left && at_[name.size()] == '"' && std::memcmp(at_, name.data(), name.size()) == 0) {

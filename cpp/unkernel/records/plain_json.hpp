@@ -1,9 +1,8 @@
 // Reads plain records from JSON: objects of numbers, truth values, null, and strings of ASCII without
 // escapes.
 //
-// Most records that programs send are so, and are read without making any object of them. What is not plain,
-// or not JSON at all, is not read: the caller has another, slower reader, which also says what is wrong.
-// Nothing that is read here is read otherwise there.
+// Most records that programs send are plain, and are read without making objects of them. Other text is left
+// to the slower reader of the caller, which also reports errors. Both read plain records alike.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +23,20 @@ struct JsonKey {
 
 class PlainJson {
  public:
-  // With `skips_unknown`, the values of other keys are passed over; else such a record is not plain.
+  // Skips the values of other keys with `skips_unknown`; else a record with other keys is not plain.
   PlainJson(std::vector<JsonKey> keys, bool skips_unknown);
 
   // Begins to read a text, which must outlive the cells. The byte behind it must be there, and no digit. With
   // `lines`, line ends stand between records, and nowhere else.
   void begin(std::string_view text, bool lines);
 
-  // Reads a record into `cells`, of which all are absent before; false if it is not plain.
+  // Reads a record into `cells`, which must all be absent; false if the record is not plain.
   bool read(std::span<Cell> cells);
 
-  // Whether the next byte but for blanks is this one; then it is passed over.
-  bool take(char wanted) {
+  // Skips blanks, and takes the next byte if it is this one.
+  bool take(char expected) {
     skip_blanks();
-    if (at_ == end_ || *at_ != wanted) return false;
+    if (at_ == end_ || *at_ != expected) return false;
     ++at_;
     return true;
   }
@@ -45,7 +44,7 @@ class PlainJson {
   // Whether nothing but blanks is left.
   bool at_end();
 
-  // Passes over line ends; false if anything else stands here.
+  // Skips line ends; false if anything else comes first.
   bool take_line_ends();
 
  private:
@@ -60,7 +59,7 @@ class PlainJson {
 
   std::vector<JsonKey> keys_;
   bool skips_unknown_;
-  bool plain_names_;  // of all keys, so that they stand in JSON as they are
+  bool plain_names_;  // whether all keys are written in JSON without escapes
   bool lines_ = false;
   const char* at_ = nullptr;
   const char* end_ = nullptr;

@@ -15,7 +15,7 @@ class Plan {
  public:
   explicit Plan(std::vector<std::string> columns) : columns_(std::move(columns)) {}
 
-  // Returns how later steps refer to it.
+  // Returns a reference for later steps.
   Input add(std::unique_ptr<Step> step);
   // A step that was added before. Throws std::invalid_argument if there is none.
   Input input(std::size_t step) const;
@@ -30,7 +30,7 @@ class Plan {
   std::vector<std::unique_ptr<Step>> steps_;
 };
 
-// What a row is made of: ascending columns and their values, none of which is 0.
+// A row: ascending columns and their values, none of them 0.
 struct EncodedRow {
   std::span<const std::int32_t> ids;
   std::span<const double> values;

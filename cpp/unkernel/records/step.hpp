@@ -56,15 +56,15 @@ struct Record {
   }
 };
 
-// The beginning of a text, in quotes, for messages: whole characters of UTF-8.
-inline std::string quoted(std::string_view text) {
+// Returns the beginning of a text in quotes, for messages: whole characters of UTF-8.
+inline std::string quote(std::string_view text) {
   constexpr std::size_t most = 40;
   std::size_t size = text.size() < most ? text.size() : most;
   while (size > 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
   return std::string("'").append(without_nul(text.substr(0, size))).append(size < text.size() ? "...'" : "'");
 }
 
-// Throws std::invalid_argument if `sound` is false: the plan is damaged, or was put together wrongly.
+// Throws std::invalid_argument unless the plan is sound.
 void check_plan(bool sound, const char* what);
 
 struct Shape {
@@ -96,7 +96,7 @@ class Step {
   virtual std::size_t places() const { return 0; }
   // The feature of each row and place, or -1 for none. False if a row needs `run`, which may throw.
   virtual bool write_codes(const RowBatch&, const CodeRoom&) const { return false; }
-  // Whether a dense block has values that each come from one column, and can be read column by column.
+  // Whether each value of a dense block comes from one column, so that it can be read column by column.
   virtual bool by_columns() const { return false; }
   // Value k of the block for the rows of a batch, NaN where it is missing. False if a row needs `run`, which
   // may throw.
@@ -106,7 +106,7 @@ class Step {
   Shape shape_;
 };
 
-// An earlier step, as a later one knows it.
+// A reference to an earlier step.
 struct Input {
   std::size_t step;
   Shape shape;

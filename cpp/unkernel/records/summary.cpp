@@ -32,7 +32,7 @@ std::size_t digit(std::uint64_t key, std::size_t place) {
 }
 
 // Radix sort, least digit first. Digits in which all keys agree, as most are of whole numbers, are skipped.
-std::vector<std::uint64_t> radix_sorted(std::vector<std::uint64_t> keys) {
+std::vector<std::uint64_t> radix_sort(std::vector<std::uint64_t> keys) {
   std::uint64_t differences = 0;
   for (const std::uint64_t key : keys) differences |= key ^ keys.front();
   std::vector<std::uint64_t> other(keys.size());
@@ -48,7 +48,7 @@ std::vector<std::uint64_t> radix_sorted(std::vector<std::uint64_t> keys) {
   return keys;
 }
 
-std::vector<double> ascending(std::span<const double> numbers) {
+std::vector<double> sort_ascending(std::span<const double> numbers) {
   std::vector<double> sorted(numbers.size());
   if (numbers.size() < fewest_for_radix || numbers.size() > UINT32_MAX) {
     std::transform(numbers.begin(), numbers.end(), sorted.begin(), [](double x) { return x + 0.0; });
@@ -57,7 +57,7 @@ std::vector<double> ascending(std::span<const double> numbers) {
   }
   std::vector<std::uint64_t> keys(numbers.size());
   std::transform(numbers.begin(), numbers.end(), keys.begin(), key_of);
-  keys = radix_sorted(std::move(keys));
+  keys = radix_sort(std::move(keys));
   std::transform(keys.begin(), keys.end(), sorted.begin(), number_of);
   return sorted;
 }
@@ -83,7 +83,7 @@ bool count_whole(std::span<const double> numbers, CountedNumbers& found) {
   return true;
 }
 
-// Make one range of neighbours that differ in dropped bits only.
+// Joins neighbours that differ in dropped bits only.
 void join_alike(CountedNumbers& numbers) {
   std::vector<CountedNumbers::Range>& ranges = numbers.ranges;
   const auto alike = [&](double a, double b) {
@@ -103,8 +103,8 @@ void join_alike(CountedNumbers& numbers) {
 
 constexpr double seconds_of_hour = 3600.0;
 
-// A number above `low` and not above `high`, also where there is none between them.
-double between(double low, double high) {
+// Returns a number above `low` and not above `high`.
+double find_between(double low, double high) {
   const double middle = 0.5 * low + 0.5 * high;  // low + high may be infinite
   return middle > low ? middle : high;
 }
@@ -200,7 +200,7 @@ CountedNumbers count_numbers(std::span<const double> numbers) {
   CountedNumbers found;
   if (count_whole(numbers, found)) return found;
   found = {};
-  for (const double number : ascending(numbers)) found.ranges.push_back({number, number, 1});
+  for (const double number : sort_ascending(numbers)) found.ranges.push_back({number, number, 1});
   join_alike(found);
   return found;
 }
@@ -229,7 +229,7 @@ std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n
     const double with_half_of_next =
         static_cast<double>(filled) + 0.5 * static_cast<double>(ranges[k + 1].count);
     if (room > 1 && with_half_of_next * static_cast<double>(room) >= static_cast<double>(left)) {
-      edges.push_back(between(ranges[k].high, ranges[k + 1].low));
+      edges.push_back(find_between(ranges[k].high, ranges[k + 1].low));
       left -= filled;
       --room;
       filled = 0;

@@ -1,4 +1,4 @@
-// What a column holds, counted in one pass: enough to choose how it becomes features.
+// Summarizes a column in one pass, so that an encoding can be chosen.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace unkernel::records {
 
-// Strings, and how often each of them came.
+// Counts of strings.
 class StringCounts {
  public:
   // The number of the string, for add_again.
@@ -26,9 +26,9 @@ class StringCounts {
   std::size_t size() const { return counts_.size(); }
   std::string_view text(std::size_t number) const { return names_.name(static_cast<std::int32_t>(number)); }
   std::int64_t count(std::size_t number) const { return counts_[number]; }
-  // Those that came at least so often, in the order of their characters.
+  // Returns the strings with at least this count, in the order of their characters.
   std::vector<std::string_view> frequent(std::int64_t min_count) const;
-  // Words of all strings, as many as came: a blank parts two of them.
+  // The number of words, separated by blanks, in all strings with repetitions.
   std::int64_t words() const;
 
  private:
@@ -36,7 +36,7 @@ class StringCounts {
   std::vector<std::int64_t> counts_;
 };
 
-// Counts strings once per record, however often they come in it.
+// Counts strings once per record, however often a record has them.
 class RecordCounts {
  public:
   void begin_record() { ++record_; }
@@ -55,27 +55,26 @@ class RecordCounts {
   std::int64_t record_ = 0;
 };
 
-// Numbers that are not NaN, counted: each on its own, or by ranges of numbers that differ in their last bits
+// Counts of numbers that are not NaN: of each number, or of ranges of numbers that differ in their last bits
 // only. -0 is 0.
 struct CountedNumbers {
   struct Range {
-    double low, high;  // the least and the largest number that came
+    double low, high;  // the least and the largest number
     std::int64_t count;
   };
   std::vector<Range> ranges;  // ascending
-  int dropped_bits = 0;       // how many of the last bits make no difference
+  int dropped_bits = 0;       // the number of last bits that are ignored
 };
 
 CountedNumbers count_numbers(std::span<const double> numbers);
 
-// All numbers of both. While there are more than `most` ranges, one more bit makes no difference. The result
-// does not depend on the order in which counts are joined: it has the fewest bits dropped that leave at most
-// `most` ranges of all numbers.
+// Returns the numbers of both. Drops as few bits as leave at most `most` ranges, so that the result does not
+// depend on the order in which counts are joined.
 CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& others, std::size_t most);
 
-// Ascending edges of at most n_bins intervals that hold about equally many of the numbers. A number (or
-// range) that is more frequent than an interval should be gets one of its own, and the others are shared
-// among what is left. An edge never divides a range, so that all counts are exact.
+// Returns the ascending edges of at most n_bins intervals with about equally many numbers. A number (or
+// range) that is more frequent than an interval should be gets an interval of its own. An edge never divides
+// a range, so that all counts are exact.
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins);
 
 struct ColumnSummary {
@@ -92,7 +91,7 @@ struct ColumnSummary {
 
   void add(const Cell& cell);
   void add(const Column& column, std::size_t rows);
-  // The text of a number in `texts` once more.
+  // Counts a text again, given its number in `texts`.
   void add_text(std::size_t number) {
     texts.add_again(number);
     codes.push_back(static_cast<std::int32_t>(number) + 1);
@@ -103,12 +102,12 @@ struct ColumnSummary {
   bool has_moments() const { return !moments.empty() || !joined_hours.ranges.empty(); }
   bool is_whole() const;
   CountedNumbers all_numbers(std::size_t most = SIZE_MAX) const;
-  // The moments of all dates, rounded down to the hour: which has all parts of dates that there are.
+  // Returns the moments of all dates, rounded down to the hour, which determines all parts of dates.
   CountedNumbers all_hours(bool with_texts) const;
-  // The number of the first text that is no date; the number of texts if there is none.
+  // Returns the number of the first text that is no date; the number of texts if there is none.
   std::size_t first_not_a_date() const;
 
-  // The column itself, if all that there is are texts. The summary must outlive it.
+  // Returns the column itself, if it has only texts. The summary must outlive it.
   CodeColumn<std::int32_t> text_column() const;
 };
 

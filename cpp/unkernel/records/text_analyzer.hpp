@@ -1,4 +1,4 @@
-// From a text to its n-grams, as scikit-learn's vectorizers find them. Texts are ASCII.
+// Splits texts into n-grams, as scikit-learn's vectorizers do. Texts are ASCII.
 #pragma once
 
 #include <algorithm>
@@ -33,10 +33,10 @@ class TextAnalyzer {
 
   const TextOptions& options() const { return options_; }
 
-  // Calls use(gram) for each of them.
+  // Calls use(gram) for each n-gram of the text.
   template <class Use>
   void each_gram(std::string_view text, const Use& use) const {
-    // The tokens of a text beside each other, one character apart: so an n-gram is a part of it.
+    // Holds the tokens of a text, one character apart, so that an n-gram is a part of it.
     thread_local std::string buffer;
     thread_local std::vector<std::size_t> begins;
     buffer.clear();
@@ -58,7 +58,7 @@ class TextAnalyzer {
   static bool is_word_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
-  // What Python's str.split and \s take for white space, of ASCII.
+  // The ASCII characters that are white space to Python's str.split and \s.
   static bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
   }

@@ -1,5 +1,5 @@
-// Remembers what was found for short strings, since columns of categories repeat a few of them. Three words
-// of eight bytes and the size are all of a string of at most 24 bytes, so that no bytes are compared.
+// A cache of numbers for short strings, since columns of categories repeat a few of them. Three words of
+// eight bytes and the size determine a string of at most 24 bytes, so that no bytes are compared.
 //
 // Bytes   32 per entry. Query   a multiplication and four comparisons.
 #pragma once
@@ -13,7 +13,8 @@ namespace unkernel::records {
 
 class TextMemo {
  public:
-  // find(text) gives the number of a text that is not remembered; it is at least 0 or one of Unknown.
+  // Returns the number of a text. find(text) gives that of a text that is not cached: at least 0, or one of
+  // Unknown.
   template <class Find>
   std::int32_t operator()(std::string_view text, const Find& find) {
     if (text.size() > longest) return find(text);

@@ -13,7 +13,7 @@
 namespace unkernel::records {
 namespace {
 
-// Sorts a block by feature and adds up what stands for one feature.
+// Sorts a block by feature and adds the values of equal features.
 void merge(Block& block, bool binary) {
   std::vector<std::int32_t>& ids = block.ids;
   std::vector<double>& values = block.values;
@@ -55,7 +55,7 @@ bool is_missing(const Cell& cell) {
          (cell.kind() == CellKind::number && std::isnan(cell.number()));
 }
 
-std::int32_t checked_missing(std::int32_t missing, const Shape& shape) {
+std::int32_t check_missing(std::int32_t missing, const Shape& shape) {
   check_plan(missing >= forbidden && missing < std::max(shape.width, 0),
              "the feature of missing values is out of range");
   return missing;
@@ -72,7 +72,7 @@ class Text final : public Step {
         column_(static_cast<std::size_t>(column)),
         analyzer_(std::move(options)),
         vocabulary_(std::move(vocabulary)),
-        missing_(checked_missing(missing, shape())) {}
+        missing_(check_missing(missing, shape())) {}
 
   void run(const Record& record, std::span<const Block>, Block& out) const override {
     const Cell& cell = record.cells[column_];
@@ -106,7 +106,7 @@ class Strings final : public Step {
         column_(static_cast<std::size_t>(column)),
         binary_(binary),
         vocabulary_(std::move(vocabulary)),
-        missing_(checked_missing(missing, shape())) {}
+        missing_(check_missing(missing, shape())) {}
 
   void run(const Record& record, std::span<const Block>, Block& out) const override {
     const Cell& cell = record.cells[column_];
@@ -162,7 +162,7 @@ class Pairs final : public Step {
 
 std::uint32_t rotate(std::uint32_t x, int by) { return (x << by) | (x >> (32 - by)); }
 
-std::uint32_t scrambled(std::uint32_t word) { return rotate(word * 0xcc9e2d51u, 15) * 0x1b873593u; }
+std::uint32_t scramble(std::uint32_t word) { return rotate(word * 0xcc9e2d51u, 15) * 0x1b873593u; }
 
 }  // namespace
 
@@ -174,11 +174,11 @@ std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed) {
   for (; at + 4 <= bytes.size(); at += 4) {
     std::uint32_t word;
     std::memcpy(&word, bytes.data() + at, 4);
-    hash = rotate(hash ^ scrambled(word), 13) * 5 + 0xe6546b64u;
+    hash = rotate(hash ^ scramble(word), 13) * 5 + 0xe6546b64u;
   }
   std::uint32_t rest = 0;
   for (std::size_t k = bytes.size(); k-- > at;) rest = (rest << 8) | static_cast<unsigned char>(bytes[k]);
-  if (at < bytes.size()) hash ^= scrambled(rest);
+  if (at < bytes.size()) hash ^= scramble(rest);
   hash ^= static_cast<std::uint32_t>(bytes.size());
   hash = (hash ^ (hash >> 16)) * 0x85ebca6bu;
   hash = (hash ^ (hash >> 13)) * 0xc2b2ae35u;
@@ -203,7 +203,7 @@ Vocabulary Vocabulary::hashed(std::int32_t width, bool alternate_sign) {
 
 void Vocabulary::add_hashed(std::string_view name, double value, Block& out) const {
   const auto hash = static_cast<std::int32_t>(murmur3(name, 0));
-  // |-2^31| has no 32 bits; scikit-learn takes 2^31 - 1 modulo the width, less that modulus less one.
+  // |-2^31| does not fit into 32 bits; scikit-learn computes (2^31 - 1 - (width - 1)) mod width.
   const std::uint32_t size =
       hash == std::numeric_limits<std::int32_t>::min()
           ? (2147483647u - (static_cast<std::uint32_t>(width_) - 1)) % static_cast<std::uint32_t>(width_)

@@ -14,8 +14,7 @@
 
 namespace unkernel::records {
 
-// From a string to a feature: by a vocabulary, or by MurmurHash3 of 32 bits, as scikit-learn's hashing has
-// it.
+// Maps strings to features: by a vocabulary, or by MurmurHash3 with 32 bits, as scikit-learn does.
 class Vocabulary {
  public:
   // `ids`: by number in the table, at least -1, which stands for no feature.

@@ -100,7 +100,8 @@ void try_pairs(FuzzBytes& bytes) {
   use_engine(*engine, bytes, features);
   std::vector<double> scores;
   for (std::size_t k = 0; k < engine->scores(); ++k) scores.push_back(bytes.real());
-  CHECK(most_votes(scores, a.classes) < a.classes && most_votes_and_sums(scores, a.classes) < a.classes);
+  CHECK(choose_by_votes(scores, a.classes) < a.classes &&
+        choose_by_votes_and_sums(scores, a.classes) < a.classes);
 }
 
 }  // namespace

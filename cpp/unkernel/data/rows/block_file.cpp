@@ -69,10 +69,10 @@ std::size_t block_bytes(std::int64_t rows, std::int64_t entries, const Layout& l
          static_cast<std::size_t>(entries) * entry_bytes(layout);
 }
 
-std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::free_or_new() {
+std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::take_free_or_new() {
   const std::lock_guard lock(mutex_);
   if (free_.empty()) {
-    free_.reserve(++made_);  // so that giving a buffer back cannot fail
+    free_.reserve(++made_);  // so that returning a buffer cannot fail
     return std::make_unique<Buffer>();
   }
   std::unique_ptr<Buffer> buffer = std::move(free_.back());
@@ -81,7 +81,7 @@ std::unique_ptr<BlockBuffers::Buffer> BlockBuffers::free_or_new() {
 }
 
 std::shared_ptr<BlockBuffers::Buffer> BlockBuffers::take(std::size_t size) {
-  std::unique_ptr<Buffer> buffer = free_or_new();
+  std::unique_ptr<Buffer> buffer = take_free_or_new();
   if (buffer->size() < size) {
     buffer->clear();  // nothing to copy
     buffer->resize(size);
@@ -140,7 +140,7 @@ BlockLease BlockFile::block(std::int64_t k) const {
   const std::shared_ptr<BlockBuffers::Buffer> buffer = buffers_->take(size);
   const std::span<unsigned char> bytes(buffer->data(), size);
   read(place.position, bytes);
-  check_unchanged();  // after reading: what was read before a change is whole
+  check_unchanged();  // after reading: bytes that were read before a change are sound
   const RowBlock block = block_at(bytes.data(), place.layout, place.first_row, place.rows, place.entries);
   std::atomic<bool>& checked = checked_[static_cast<std::size_t>(k)];
   if (!checked.load(std::memory_order_relaxed)) {

@@ -46,15 +46,15 @@ struct BlockRegion {
   std::int64_t end;  // of the last block, aligned
 };
 
-// Memory for the blocks of a file, used again and again. Leases may outlive the file.
+// Memory for the blocks of a file, which is reused. Leases may outlive the file.
 class BlockBuffers : public std::enable_shared_from_this<BlockBuffers> {
  public:
   using Buffer = LargeVector<unsigned char>;
-  // A buffer of at least that many bytes, which comes back when the last owner lets go of it.
+  // Returns a buffer of at least that many bytes, which is reused after its last owner releases it.
   std::shared_ptr<Buffer> take(std::size_t size);
 
  private:
-  std::unique_ptr<Buffer> free_or_new();
+  std::unique_ptr<Buffer> take_free_or_new();
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Buffer>> free_;

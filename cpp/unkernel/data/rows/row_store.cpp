@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t grain = 1 << 16;
 constexpr std::size_t most_narrow_features = 1 << 16;
 
-// Throws std::invalid_argument if a number is not that of a row.
+// Throws std::invalid_argument if there is no row of some number.
 template <class Index>
 LargeVector<std::int64_t> offsets_of(std::span<const Index> offsets, RowOrder order) {
   if (!order) return {offsets.begin(), offsets.end()};
@@ -83,7 +83,7 @@ void check_columns(std::span<const Index> columns, std::int64_t features, int th
 }
 
 // A counting sort; columns that are used equally often stay in their order.
-Numbering by_descending(std::span<const std::uint32_t> uses) {
+Numbering number_by_uses(std::span<const std::uint32_t> uses) {
   // next[n]: the number of the next column that is used n times
   std::vector<std::uint32_t> next(uses.empty() ? 1 : std::size_t{*std::ranges::max_element(uses)} + 1, 0);
   for (const std::uint32_t times : uses) ++next[times];
@@ -110,7 +110,7 @@ ValueSurvey survey_values(std::span<const double> values, int threads) {
   std::atomic<bool> ones{true}, single{true}, finite{true};
   parallel_ranges(threads, static_cast<std::int64_t>(values.size()), grain,
                   [&](std::int64_t begin, std::int64_t end) {
-                    // Bits in the place of comparisons, whose loops are vectorised.
+                    // Works on bits, because comparisons would not be vectorised.
                     const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
                     constexpr std::uint64_t exponent = 0x7FF0'0000'0000'0000;
                     std::uint64_t beside_one = 0, beside_single = 0, infinite = 0;
@@ -166,7 +166,7 @@ Numbering number_by_frequency(const CsrView<Index, double>& rows, int threads) {
   check_columns(rows.columns, rows.features, threads);
   std::vector<std::uint32_t> uses(static_cast<std::size_t>(rows.features), 0);
   for (const Index column : rows.columns) ++uses[static_cast<std::size_t>(column)];
-  return by_descending(uses);
+  return number_by_uses(uses);
 }
 
 template <class Index>
@@ -176,7 +176,8 @@ PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Number
     throw std::invalid_argument(
         "there are more columns than 32-bit numbers: leave out those that no row uses");
   }
-  if (!renumbered) check_columns(rows.columns, rows.features, threads);  // else number_by_frequency has
+  if (!renumbered)
+    check_columns(rows.columns, rows.features, threads);  // else number_by_frequency has checked them
   PackedRows packed;
   packed.features_ = renumbered ? numbering.column_of.size() : static_cast<std::size_t>(rows.features);
   packed.layout_.columns = kind_of_columns(packed.features_);

@@ -30,20 +30,20 @@ void copy_as(std::span<const From> from, To* to) {
 }
 
 template <class To, class From>
-GrowingArray<To> converted(GrowingArray<From>&& from) {
+GrowingArray<To> convert(GrowingArray<From>&& from) {
   GrowingArray<To> to;
   copy_as(std::as_const(from).span(), to.extend(from.size()));
   return to;
 }
 
 template <class Index>
-CsrArrays<Index> numbered_from(std::int64_t first_index, GrowingArray<Index>&& indices,
+CsrArrays<Index> renumber_from(std::int64_t first_index, GrowingArray<Index>&& indices,
                                GrowingArray<std::int64_t>&& offsets) {
   if (first_index != 0) {
     for (Index& index : indices.span()) index = static_cast<Index>(index - first_index);
   }
   indices.shrink_to_fit();
-  return {converted<Index>(std::move(offsets)), std::move(indices)};
+  return {convert<Index>(std::move(offsets)), std::move(indices)};
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ void SvmlightParser::account(const SvmlightPiece& piece) {
 void SvmlightParser::append(std::span<const SvmlightPiece> pieces) {
   if (counts_.largest_index > largest_narrow) {
     if (auto* narrow = std::get_if<GrowingArray<std::int32_t>>(&indices_)) {
-      indices_ = converted<std::int64_t>(std::move(*narrow));
+      indices_ = convert<std::int64_t>(std::move(*narrow));
     }
   }
   std::vector<std::size_t> first_row(pieces.size());
@@ -180,7 +180,7 @@ SvmlightArrays SvmlightParser::hand_over(std::int64_t first_index) {
   const auto entries = static_cast<std::int64_t>(values_.size());
   if (auto* narrow = std::get_if<GrowingArray<std::int32_t>>(&indices_);
       narrow != nullptr && entries > largest_narrow) {
-    indices_ = converted<std::int64_t>(std::move(*narrow));
+    indices_ = convert<std::int64_t>(std::move(*narrow));
   }
   labels_.shrink_to_fit();
   queries_.shrink_to_fit();
@@ -188,7 +188,7 @@ SvmlightArrays SvmlightParser::hand_over(std::int64_t first_index) {
   SvmlightArrays result;
   std::visit(
       [&](auto& indices) {
-        result.rows = numbered_from(first_index, std::move(indices), std::move(offsets_));
+        result.rows = renumber_from(first_index, std::move(indices), std::move(offsets_));
       },
       indices_);
   result.labels = std::move(labels_);

@@ -213,18 +213,18 @@ void BunsetsuText::check_heads(std::span<const std::int32_t> heads, std::string_
 
 std::string BunsetsuText::with_heads(std::span<const std::int32_t> heads, std::string_view types) const {
   check_heads(heads, types);
-  return rewritten(0, text_.size(), 0, bunsetsu(), heads, types);
+  return rewrite(0, text_.size(), 0, bunsetsu(), heads, types);
 }
 
 std::string BunsetsuText::sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads,
                                               std::string_view types) const {
   check_counts(heads, types);
   const Sentence& own = sentences_[sentence];
-  return rewritten(own.begin, own.end, own.first_bunsetsu, first_bunsetsu(sentence + 1), heads, types);
+  return rewrite(own.begin, own.end, own.first_bunsetsu, first_bunsetsu(sentence + 1), heads, types);
 }
 
-std::string BunsetsuText::rewritten(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
-                                    std::span<const std::int32_t> heads, std::string_view types) const {
+std::string BunsetsuText::rewrite(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
+                                  std::span<const std::int32_t> heads, std::string_view types) const {
   std::string written;
   written.reserve(end - begin + (last - first));
   std::size_t copied = begin;

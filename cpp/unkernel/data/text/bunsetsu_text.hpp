@@ -98,9 +98,9 @@ class BunsetsuText {
     std::int64_t number;
   };
 
-  // The text from `begin` to `end`, with heads and types replaced.
-  std::string rewritten(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
-                        std::span<const std::int32_t> heads, std::string_view types) const;
+  // Returns the text from `begin` to `end`, with heads and types replaced.
+  std::string rewrite(std::size_t begin, std::size_t end, std::size_t first, std::size_t last,
+                      std::span<const std::int32_t> heads, std::string_view types) const;
   void check_counts(std::span<const std::int32_t> heads, std::string_view types) const;
   bool next_line(std::size_t& at, Line& line);
   void read_sentence(std::span<const Line> lines);

@@ -17,8 +17,8 @@ constexpr std::int32_t most_words = std::numeric_limits<std::int32_t>::max() - 1
 
 bool is_number(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
-// At most 40 characters of the text, in quotes.
-std::string shown(std::string_view text) {
+// Returns at most 40 characters of the text, in quotes.
+std::string quote_short(std::string_view text) {
   constexpr std::size_t longest = 40;
   const bool fits = count_characters(text) <= longest;
   return std::string(1, '\'')
@@ -145,12 +145,12 @@ bool ColumnReader::read_head(std::string_view text) {
   std::int32_t head = -1;
   if (text != "_") {
     if (!is_number(text)) {
-      return fail(text.data(),
-                  "the head " + shown(text) + " is not a number; the root has 0, a word without a head _");
+      return fail(text.data(), "the head " + quote_short(text) +
+                                   " is not a number; the root has 0, a word without a head _");
     }
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), head);
     if (error != std::errc())
-      return fail(text.data(), "the head " + shown(text) + " is not a word of the sentence");
+      return fail(text.data(), "the head " + quote_short(text) + " is not a word of the sentence");
     if (head == words_) return fail(text.data(), "word " + std::to_string(head) + " is its own head");
   }
   largest_head_ = std::max(largest_head_, head);
@@ -276,10 +276,10 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
 bool ColumnReader::fail_number(std::string_view id) {
   const std::string expected = std::to_string(words_ + 1);
   if (is_number(id)) {
-    return fail(id.data(),
-                "word " + shown(id) + " where " + expected + " is expected; an empty line ends a sentence");
+    return fail(id.data(), "word " + quote_short(id) + " where " + expected +
+                               " is expected; an empty line ends a sentence");
   }
-  return fail(id.data(), shown(id) + " is not the number of a word; " + expected + " is expected");
+  return fail(id.data(), quote_short(id) + " is not the number of a word; " + expected + " is expected");
 }
 
 }  // namespace unkernel::data

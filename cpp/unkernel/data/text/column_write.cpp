@@ -98,7 +98,7 @@ void replace_head(Copy& copy, std::string_view field, std::int32_t head) {
 }
 
 // The separator before a new column: the one the token uses, or a space if it has one column only.
-char separator(const ColumnText& text, std::int64_t token) {
+char find_separator(const ColumnText& text, std::int64_t token) {
   if (text.columns() == 1) return ' ';
   return *(text.field(token, text.columns() - 1).data() - 1);
 }
@@ -126,7 +126,7 @@ std::string write_column(const ColumnText& text, int column, const TokenNames& v
   check_names(text, values);
   Copy copy(text);
   for (std::int64_t token = 0; token < text.tokens(); ++token)
-    copy.insert_behind(text.field(token, column - 1), separator(text, token), name_of(values, token));
+    copy.insert_behind(text.field(token, column - 1), find_separator(text, token), name_of(values, token));
   return copy.finish();
 }
 

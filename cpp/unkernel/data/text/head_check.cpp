@@ -6,10 +6,10 @@
 namespace unkernel::data {
 namespace {
 
-// A word that lies on a cycle of heads, or 0 if there is none.
-std::int32_t word_on_a_circle(std::span<const std::int32_t> heads) {
-  std::vector<std::int32_t> seen_from(heads.size() + 1,
-                                      0);  // the first word from which each word was reached
+// Returns a word that lies on a cycle of heads, or 0 if there is none.
+std::int32_t find_word_on_cycle(std::span<const std::int32_t> heads) {
+  // The first word from which each word was reached.
+  std::vector<std::int32_t> seen_from(heads.size() + 1, 0);
   for (std::size_t i = 0; i < heads.size(); ++i) {
     const auto start = static_cast<std::int32_t>(i) + 1;
     std::int32_t at = start;
@@ -22,16 +22,16 @@ std::int32_t word_on_a_circle(std::span<const std::int32_t> heads) {
   return 0;
 }
 
-HeadFault circle_fault(std::span<const std::int32_t> heads, std::int32_t on_circle) {
-  constexpr int shown_words = 8;
+HeadFault describe_cycle(std::span<const std::int32_t> heads, std::int32_t on_cycle) {
+  constexpr int max_shown_words = 8;
   const auto head_of = [&](std::int32_t word) { return heads[static_cast<std::size_t>(word) - 1]; };
-  std::int32_t first = on_circle;
-  for (std::int32_t at = head_of(on_circle); at != on_circle; at = head_of(at)) first = std::min(first, at);
+  std::int32_t first = on_cycle;
+  for (std::int32_t at = head_of(on_cycle); at != on_cycle; at = head_of(at)) first = std::min(first, at);
   std::string path = std::to_string(first);
   std::int32_t at = first;
-  for (int shown = 1; shown <= shown_words; ++shown) {
+  for (int shown = 1; shown <= max_shown_words; ++shown) {
     at = head_of(at);
-    if (shown == shown_words && at != first) {
+    if (shown == max_shown_words && at != first) {
       path.append(" → ...");
       break;
     }
@@ -59,9 +59,9 @@ std::optional<HeadFault> head_fault(std::span<const std::int32_t> heads, TreeChe
           "a second root; word " + std::to_string(first - heads.begin() + 1) + " is one already (head 0)"};
     }
   }
-  const std::int32_t on_circle = word_on_a_circle(heads);
-  if (on_circle == 0) return std::nullopt;
-  return circle_fault(heads, on_circle);
+  const std::int32_t on_cycle = find_word_on_cycle(heads);
+  if (on_cycle == 0) return std::nullopt;
+  return describe_cycle(heads, on_cycle);
 }
 
 }  // namespace unkernel::data

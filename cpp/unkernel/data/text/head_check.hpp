@@ -9,7 +9,7 @@
 
 namespace unkernel::data {
 
-// What heads must satisfy, besides being words of the sentence.
+// The requirements on heads, besides being words of the sentence.
 enum class TreeCheck {
   none,
   forest,  // every word has a head, and there is no cycle

@@ -13,8 +13,7 @@ namespace {
 
 constexpr std::size_t fewest_slots = 64;
 
-// Up to seven bytes as a number: names of the same size have different ones. Bytes in the middle may come
-// twice.
+// Up to seven bytes as a number, which differs between names of the same size. Some bytes may be used twice.
 std::uint64_t first_bytes(const char* text, std::size_t size) {
   const auto byte = [&](std::size_t at) { return std::uint64_t{static_cast<unsigned char>(text[at])}; };
   if (size >= 4) {

@@ -1,7 +1,7 @@
 // A bidirectional map between strings and consecutive numbers. A name costs its bytes, 8 bytes for its end,
 // and 24 to 48 bytes of hash table. Names of at most eight bytes, as most labels are, are found by their hash
-// keys alone. Where names stand in the hash table differs from process to process, so that nobody can choose
-// names that all fall into one place; their numbers do not.
+// keys alone. The places of names in the hash table differ from process to process, so that nobody can
+// choose names that all fall into one place; their numbers do not differ.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class NameTable {
   const std::string& bytes() const { return bytes_; }
   const std::vector<std::int64_t>& ends() const { return ends_; }
   std::size_t memory() const;
-  // How many slots at most are looked at before a name is found.
+  // The largest number of slots visited before a name is found.
   std::size_t longest_probe() const;
 
  private:

@@ -9,12 +9,12 @@ namespace unkernel::data {
 namespace {
 
 // The bytes that end a word, as a lookup table.
-constexpr std::array<bool, 256> make_enders() {
+constexpr std::array<bool, 256> list_enders() {
   std::array<bool, 256> enders{};
   for (const char c : {' ', '\t', '\n', '\r', '(', ')'}) enders[static_cast<unsigned char>(c)] = true;
   return enders;
 }
-constexpr std::array<bool, 256> enders = make_enders();
+constexpr std::array<bool, 256> enders = list_enders();
 
 bool ends_word(char c) { return enders[static_cast<unsigned char>(c)]; }
 

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/large_array.hpp"
 #include "unkernel/data/text/name_table.hpp"
 
@@ -77,7 +78,6 @@ class Forest {
   };
   using Slots = LargeVector<Slot>;
 
-  static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
   template <class Same>
   static std::size_t place(const Slots& slots, std::uint64_t hash, const Same& same);
   static void insert(Slots& slots, std::size_t count, std::size_t at, Slot slot);

@@ -3,24 +3,24 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "unkernel/base/at.hpp"
+
 namespace unkernel::data {
 namespace {
-
-std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 [[noreturn]] void fail() { throw std::invalid_argument("the arrays of the forest are damaged"); }
 
 // Marks the nodes of the trees. Children have smaller numbers, so one backward pass is enough.
-std::vector<bool> reachable(const Forest& forest, std::span<const NodeId> roots) {
-  std::vector<bool> wanted(forest.size(), false);
+std::vector<bool> mark_reachable(const Forest& forest, std::span<const NodeId> roots) {
+  std::vector<bool> marked(forest.size(), false);
   for (const NodeId root : roots) {
-    if (root >= 0) wanted[at(root)] = true;
+    if (root >= 0) marked[at(root)] = true;
   }
   for (std::size_t i = forest.size(); i-- > 0;) {
-    if (!wanted[i]) continue;
-    for (const NodeId child : forest.children(static_cast<NodeId>(i))) wanted[at(child)] = true;
+    if (!marked[i]) continue;
+    for (const NodeId child : forest.children(static_cast<NodeId>(i))) marked[at(child)] = true;
   }
-  return wanted;
+  return marked;
 }
 
 bool are_offsets(std::span<const std::int64_t> offsets, std::size_t size) {
@@ -31,11 +31,11 @@ bool are_offsets(std::span<const std::int64_t> offsets, std::size_t size) {
 }  // namespace
 
 std::vector<NodeId> absorb(Forest& forest, const Forest& other, std::span<const NodeId> roots) {
-  const std::vector<bool> wanted = reachable(other, roots);
+  const std::vector<bool> marked = mark_reachable(other, roots);
   std::vector<NodeId> copies(other.size(), -1);
   std::vector<NodeId> children;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i]) continue;
+  for (std::size_t i = 0; i < marked.size(); ++i) {
+    if (!marked[i]) continue;
     const auto node = static_cast<NodeId>(i);
     children.clear();
     for (const NodeId child : other.children(node)) children.push_back(copies[at(child)]);

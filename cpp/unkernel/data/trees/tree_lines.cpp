@@ -69,10 +69,10 @@ void TreeLines::feed(std::string_view block) {
       return;
     }
     if (unfinished_.empty()) {
-      line(block.substr(0, end));
+      read_line(block.substr(0, end));
     } else {
       unfinished_.append(block.substr(0, end));
-      line(unfinished_);
+      read_line(unfinished_);
       unfinished_.clear();
     }
     block.remove_prefix(end + 1);
@@ -80,7 +80,7 @@ void TreeLines::feed(std::string_view block) {
 }
 
 void TreeLines::finish() {
-  if (!unfinished_.empty()) line(unfinished_);
+  if (!unfinished_.empty()) read_line(unfinished_);
   unfinished_.clear();
 }
 
@@ -88,7 +88,7 @@ void TreeLines::fail(std::size_t at, const std::string& why) const {
   throw FormatError(file_, line_number_, static_cast<std::int64_t>(at) + 1, why);
 }
 
-void TreeLines::line(std::string_view text) {
+void TreeLines::read_line(std::string_view text) {
   ++line_number_;
   std::size_t at = skip_blanks(text, 0);
   if (at == text.size() || text[at] == '#') return;

@@ -53,7 +53,7 @@ class TreeLines {
   const Forest& forest() const { return *forest_; }
 
  private:
-  void line(std::string_view text);
+  void read_line(std::string_view text);
   std::size_t read_head(std::string_view text);
   std::size_t read_query(std::string_view text, std::size_t at);
   std::size_t read_section(std::string_view text, std::size_t at);

@@ -89,7 +89,7 @@ struct Order {
 };
 
 // Columns from here on form no pairs with each other.
-std::int64_t end_of_core(const ConjunctionWeights& model) {
+std::int64_t find_end_of_core(const ConjunctionWeights& model) {
   std::int64_t end = 0;
   for_each_pair(model, [&](Rank a, Rank b, std::size_t) {
     if (a != b) end = std::max(end, std::min(model.columns[a], model.columns[b]) + 1);
@@ -97,8 +97,8 @@ std::int64_t end_of_core(const ConjunctionWeights& model) {
   return end;
 }
 
-Order order_of(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
-  const std::int64_t end = end_of_core(model);
+Order choose_order(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
+  const std::int64_t end = find_end_of_core(model);
   const auto in_core = [&](std::size_t rank) { return model.columns[rank] < end; };
   Order order;
   std::uint64_t core = 0, side = 0;
@@ -145,9 +145,10 @@ struct ShortScratch {
 class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
  public:
   // Null if the hashes of too many features collide.
-  static std::unique_ptr<Int16PairEngine> of(const ConjunctionWeights& model, std::uint64_t dense_pairs,
-                                             double unit) {
-    std::unique_ptr<Int16PairEngine> engine(new Int16PairEngine(model, order_of(model, dense_pairs), unit));
+  static std::unique_ptr<Int16PairEngine> make(const ConjunctionWeights& model, std::uint64_t dense_pairs,
+                                               double unit) {
+    std::unique_ptr<Int16PairEngine> engine(
+        new Int16PairEngine(model, choose_order(model, dense_pairs), unit));
     return engine->fill(model) ? std::move(engine) : nullptr;
   }
 
@@ -415,7 +416,7 @@ std::unique_ptr<Engine> make_int16_pair_engine(const ConjunctionWeights& model, 
   if (model.columns.size() >= PartnerBuckets::most_partners || model.keys.size() >= most_entries)
     return nullptr;
   const std::optional<double> unit = int16_unit(model.intercept, model.weights);
-  return unit ? Int16PairEngine::of(model, dense_pairs, *unit) : nullptr;
+  return unit ? Int16PairEngine::make(model, dense_pairs, *unit) : nullptr;
 }
 
 }  // namespace unkernel::engines

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/engines/trees/fragments.hpp"
 
 namespace unkernel::engines::fragment_search {
@@ -25,8 +26,6 @@ using kernels::TreeKernel;
 using kernels::TreeKernelKind;
 
 inline constexpr double infinite = std::numeric_limits<double>::infinity();
-
-inline std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 struct WeightedNode {
   NodeId node;
@@ -92,7 +91,7 @@ class Best {
     std::ranges::push_heap(found_, heavier);
   }
 
-  std::vector<Found> sorted() const {
+  std::vector<Found> list_sorted() const {
     std::vector<Found> result = found_;
     std::ranges::sort(result, heavier);
     return result;
@@ -150,8 +149,8 @@ class Agenda {
   std::vector<Waiting> waiting_;
 };
 
-// An infinite bound times 0 is undefined, hence not a bound.
-double or_infinite(double bound) { return std::isnan(bound) ? infinite : bound; }
+// Replaces NaN by infinity: an infinite bound times 0 is no bound.
+inline double replace_nan(double bound) { return std::isnan(bound) ? infinite : bound; }
 
 inline void append_open(std::string& text, std::string_view label) {
   text += '(';

@@ -65,7 +65,7 @@ FragmentList search(const TreeKernel& kernel, const Sides& sides, const Fragment
   while (const auto state = agenda.next()) growth.grow(*state, agenda);
   FragmentList list{{}, agenda.complete, 0.0};
   const double occurs = sides.tree == nullptr ? 0.0 : 1.0;
-  for (const Found& found : agenda.best.sorted()) {
+  for (const Found& found : agenda.best.list_sorted()) {
     list.fragments.push_back({growth.text(found), found.weight, occurs * found.occurrences,
                               occurs * found.occurrences * found.weight, growth.productions(found.step)});
   }

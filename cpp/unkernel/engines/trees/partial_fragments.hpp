@@ -294,7 +294,7 @@ class PartialTrees {
       if (candidates_.size() >= most_candidates_) return;
       if (label < 0 || (within_ != nullptr && within_->part(label).count == 0)) return;
       const double first = gains_.by_first(node);
-      const double gain = or_infinite(std::max(above.forced * std::max(1.0, first), above.free * first));
+      const double gain = replace_nan(std::max(above.forced * std::max(1.0, first), above.free * first));
       Part& part = parts_[at(label)];
       if (part.count++ == 0) touched_.push_back(label);
       part.sums.add(value);
@@ -333,7 +333,7 @@ class PartialTrees {
     const Part& shown = tree_ ? tree_->part(label) : in_model;
     const Found found{size * in_model.sums.total(), tree_ ? shown.sums.total() : 1.0,
                       static_cast<std::int32_t>(steps_.size()), -1};
-    const double bound = or_infinite(size * in_model.bounds.most() * (tree_ ? shown.bounds.most() : 1.0));
+    const double bound = replace_nan(size * in_model.bounds.most() * (tree_ ? shown.bounds.most() : 1.0));
     const bool is_listed = found.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
     if (!is_listed && !may_grow) return;

@@ -222,7 +222,7 @@ class SubsetTrees {
                       sides_.tree == nullptr ? in_model.root : tree_.part(group).root};
     const double sizes_beyond = decay_ <= 1.0 ? size * decay_ : largest_;
     const auto arity = static_cast<std::int32_t>(sides_.model.forest.children(in_model.node).size());
-    const double bound = arity == 0 ? 0.0 : or_infinite(sizes_beyond * in_model.sums.most() * in_tree.most());
+    const double bound = arity == 0 ? 0.0 : replace_nan(sizes_beyond * in_model.sums.most() * in_tree.most());
     const bool is_listed = found.size() > agenda.best.threshold();
     const bool may_grow = bound > agenda.best.threshold();
     if (!is_listed && !may_grow) return;

@@ -137,7 +137,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
       const std::uint32_t* begins = tables_.list_begins.data() + (rank - tables_.frequent);
       for (std::uint32_t i = begins[0]; i < begins[1]; ++i) ++overlaps[tables_.lists[i]];
     }
-    sum_.of_overlaps(overlaps, row.columns.size(), scratch.sum, out);
+    sum_.sum_overlaps(overlaps, row.columns.size(), scratch.sum, out);
   }
 
   template <class Index>
@@ -150,7 +150,7 @@ class BitslicedEngine final : public EngineOf<BitslicedEngine, BitslicedScratch>
       const Rank rank = ranking_.of(row.columns[k]);
       if (rank != unknown) add_products(rank, x, scratch.products.data());
     }
-    sum_.of_products(scratch.products.data(), norm, scratch.sum, out);
+    sum_.sum_products(scratch.products.data(), norm, scratch.sum, out);
   }
 
   void add_products(Rank rank, double x, double* products) const {

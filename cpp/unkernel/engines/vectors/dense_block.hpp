@@ -9,10 +9,10 @@
 
 namespace unkernel::engines {
 
-inline constexpr std::size_t block_width = 256;  // the largest
+inline constexpr std::size_t max_block_width = 256;
 
 // A column of zeros, to fill up the number of columns.
-inline constexpr std::array<double, block_width> zero_column{};
+inline constexpr std::array<double, max_block_width> zero_column{};
 
 struct DenseBlock {
   std::size_t rows;

@@ -12,8 +12,8 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::size_t most_rows = 16;           // of a block
-constexpr std::size_t most_products = 1 << 17;  // of a block with the lists
+constexpr std::size_t max_block_rows = 16;
+constexpr std::size_t max_block_products = 1 << 17;  // with the vectors of the lists
 
 struct InvertedScratch {
   std::vector<std::uint16_t> overlaps;
@@ -49,7 +49,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   template <class Index>
   void score_range(const RowRange<Index>& range, InvertedScratch& scratch, double* out) const {
     const std::size_t at_once = rows_at_once();
-    std::array<SparseRow<Index>, most_rows> rows;
+    std::array<SparseRow<Index>, max_block_rows> rows;
     for (std::size_t row = range.first; row < range.last; row += at_once, out += at_once * scores()) {
       const std::size_t count = std::min(at_once, range.last - row);
       for (std::size_t r = 0; r < count; ++r) rows[r] = range[row + r];
@@ -74,8 +74,9 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
   // Only dense columns are faster for several rows together.
   std::size_t rows_at_once() const {
     if (wholes_ == 0) return 1;
-    return has_lists() ? std::clamp<std::size_t>(most_products / tables_.sum.vectors(), 1, most_rows)
-                       : most_rows;
+    return has_lists()
+               ? std::clamp<std::size_t>(max_block_products / tables_.sum.vectors(), 1, max_block_rows)
+               : max_block_rows;
   }
 
   template <class Index>
@@ -88,7 +89,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
       for (std::uint32_t i = tables_.list_begins[rank]; i < tables_.list_begins[rank + 1]; ++i)
         ++overlaps[tables_.lists[i]];
     }
-    sum_.of_overlaps(overlaps, row.columns.size(), scratch.sum, out);
+    sum_.sum_overlaps(overlaps, row.columns.size(), scratch.sum, out);
   }
 
   template <class Index>
@@ -99,8 +100,8 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     const auto fill = [&](std::size_t first, std::size_t count, double* tile) {
       constexpr std::size_t stride = VectorSum::tile_stride;
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        sum_.arguments(has_lists() ? scratch.products.data() + r * vectors : nullptr, scratch.norms[r], first,
-                       count, tile + r * stride);
+        sum_.fill_arguments(has_lists() ? scratch.products.data() + r * vectors : nullptr, scratch.norms[r],
+                            first, count, tile + r * stride);
       }
       for (std::size_t c = 0; c < scratch.present.size(); ++c)
         scratch.columns[c] = tables_.whole.data() + scratch.present[c] * vectors + first;

@@ -42,13 +42,13 @@ void sum_votes(std::span<const double> scores, std::span<double> merits) {
   for (std::size_t k = 0; k < classes; ++k) merits[k] += sums[k] / (3.0 * (std::abs(sums[k]) + 1.0));
 }
 
-std::size_t most_votes(std::span<const double> scores, std::size_t classes) {
+std::size_t choose_by_votes(std::span<const double> scores, std::size_t classes) {
   std::vector<std::int64_t> votes(classes);
   count_votes(scores, votes);
   return static_cast<std::size_t>(std::max_element(votes.begin(), votes.end()) - votes.begin());
 }
 
-std::size_t most_votes_and_sums(std::span<const double> scores, std::size_t classes) {
+std::size_t choose_by_votes_and_sums(std::span<const double> scores, std::size_t classes) {
   std::vector<double> merits(classes);
   sum_votes(scores, merits);
   return static_cast<std::size_t>(std::max_element(merits.begin(), merits.end()) - merits.begin());

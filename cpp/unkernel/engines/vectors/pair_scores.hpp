@@ -11,15 +11,15 @@ namespace unkernel::engines {
 // ... lie beside each other, those of (0, c), (1, c), ... do not.
 void add_pair_sums(const double* sums, std::size_t c, std::size_t classes, double* scores);
 
-// For each class how many of its pairs it wins: pair i < j is won by i if its score is above 0.
+// Counts the pairs that each class wins: pair i < j is won by i if its score is above 0.
 void count_votes(std::span<const double> scores, std::span<std::int64_t> votes);
 
 // The same by scikit-learn's summary: votes, of which i has one at a score of 0 too, and less than half a
 // vote for the sum of a class's scores.
 void sum_votes(std::span<const double> scores, std::span<double> merits);
 
-// The class that has most of these votes, the first of several.
-std::size_t most_votes(std::span<const double> scores, std::size_t classes);
-std::size_t most_votes_and_sums(std::span<const double> scores, std::size_t classes);
+// Returns the class with the most of these votes, the first of several.
+std::size_t choose_by_votes(std::span<const double> scores, std::size_t classes);
+std::size_t choose_by_votes_and_sums(std::span<const double> scores, std::size_t classes);
 
 }  // namespace unkernel::engines

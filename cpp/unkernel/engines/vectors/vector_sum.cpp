@@ -48,13 +48,13 @@ void add_narrow(const Share& share, double* out, std::size_t out_stride) {
 
 // Coefficients are the columns of a block, some scores at a time, which stay in the cache meanwhile.
 void add_wide(const Share& share, double* out, std::size_t out_stride) {
-  std::array<const double*, block_width + 4> columns;
+  std::array<const double*, max_block_width + 4> columns;
   const std::size_t count = (share.vectors + 3) / 4 * 4;
-  for (std::size_t s = 0; s < share.width; s += block_width) {
+  for (std::size_t s = 0; s < share.width; s += max_block_width) {
     for (std::size_t j = 0; j < count; ++j)
       columns[j] = j < share.vectors ? share.coefficients + j * share.width + s : zero_column.data();
     add_products({share.rows, share.values, VectorSum::tile_stride, std::span(columns).first(count),
-                  std::min(block_width, share.width - s), out + s, out_stride});
+                  std::min(max_block_width, share.width - s), out + s, out_stride});
   }
 }
 
@@ -111,8 +111,8 @@ void VectorSum::extend(std::vector<double>& looked_up, std::size_t row_size) con
 }
 
 template <class Count>
-void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
-                            double* out) const {
+void VectorSum::sum_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
+                             double* out) const {
   extend(scratch.looked_up, row_size);
   const double* value = scratch.looked_up.data();
   const auto by_size = [&](std::size_t first, std::size_t count, double* tile) {
@@ -126,20 +126,20 @@ void VectorSum::of_overlaps(const Count* overlaps, std::size_t row_size, VectorS
   by_distance() ? sum(1, by_size, scratch, out) : sum(1, by_overlap, scratch, out);
 }
 
-template void VectorSum::of_overlaps(const std::uint8_t*, std::size_t, VectorSumScratch&, double*) const;
-template void VectorSum::of_overlaps(const std::uint16_t*, std::size_t, VectorSumScratch&, double*) const;
+template void VectorSum::sum_overlaps(const std::uint8_t*, std::size_t, VectorSumScratch&, double*) const;
+template void VectorSum::sum_overlaps(const std::uint16_t*, std::size_t, VectorSumScratch&, double*) const;
 
-void VectorSum::of_products(const double* products, double row_norm, VectorSumScratch& scratch,
-                            double* out) const {
+void VectorSum::sum_products(const double* products, double row_norm, VectorSumScratch& scratch,
+                             double* out) const {
   const auto fill = [&](std::size_t first, std::size_t count, double* tile) {
-    arguments(products, row_norm, first, count, tile);
+    fill_arguments(products, row_norm, first, count, tile);
     kernels::kernel_values(tables_.kernel, tile, count);
   };
   sum(1, fill, scratch, out);
 }
 
-void VectorSum::arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
-                          double* out) const {
+void VectorSum::fill_arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
+                               double* out) const {
   const double* norms = tables_.norms.data() + first;
   if (!by_distance()) {
     products == nullptr ? std::fill_n(out, count, 0.0) : std::copy_n(products + first, count, out);

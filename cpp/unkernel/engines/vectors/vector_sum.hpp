@@ -58,7 +58,7 @@ struct VectorSumScratch {
 class VectorSum {
  public:
   // The distance between the rows of a tile; what is beyond its vectors is 0.
-  static constexpr std::size_t tile_stride = block_width + 4;
+  static constexpr std::size_t tile_stride = max_block_width + 4;
 
   // `binary`: all values of all vectors are 1.
   VectorSum(const VectorSumTables& tables, bool binary);
@@ -73,8 +73,8 @@ class VectorSum {
     for (std::size_t row = 0; row < rows; ++row)
       std::copy(tables_.intercept.begin(), tables_.intercept.end(), out + row * tables_.scores());
     scratch.tile.resize(rows * tile_stride);
-    for (std::size_t first = 0; first < tables_.vectors(); first += block_width) {
-      const std::size_t count = std::min(block_width, tables_.vectors() - first);
+    for (std::size_t first = 0; first < tables_.vectors(); first += max_block_width) {
+      const std::size_t count = std::min(max_block_width, tables_.vectors() - first);
       for (std::size_t row = 0; row < rows; ++row)
         std::fill_n(scratch.tile.begin() + static_cast<std::ptrdiff_t>(row * tile_stride + count), 4, 0.0);
       fill(first, count, scratch.tile.data());
@@ -83,13 +83,14 @@ class VectorSum {
   }
 
   template <class Count>
-  void of_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch, double* out) const;
+  void sum_overlaps(const Count* overlaps, std::size_t row_size, VectorSumScratch& scratch,
+                    double* out) const;
   // `products`: with all vectors.
-  void of_products(const double* products, double row_norm, VectorSumScratch& scratch, double* out) const;
-  // What kernels are given of some vectors: the products, or for RBF the distances that follow from these.
-  // Products may be null for 0.
-  void arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
-                 double* out) const;
+  void sum_products(const double* products, double row_norm, VectorSumScratch& scratch, double* out) const;
+  // Writes the arguments of the kernel for some vectors: the products, or for RBF the distances that follow
+  // from these. Null products are 0.
+  void fill_arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
+                      double* out) const;
 
  private:
   void extend(std::vector<double>& looked_up, std::size_t row_size) const;

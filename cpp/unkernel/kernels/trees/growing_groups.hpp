@@ -1,6 +1,6 @@
 // The groups of the nodes of one forest in another forest, which grows.
 //
-// Equal to groups_in, but kept: after the other forest has grown, only what is new in it is looked up.
+// Equal to groups_in, but incremental: after the other forest has grown, only new nodes are looked up.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class GrowingGroups {
   // Refers to both forests; `forest` does not grow.
   GrowingGroups(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
-  // Looks up what `known` got since the last call.
+  // Looks up the nodes added to `known` since the last call.
   void update();
 
   // The group of a node of `forest` among those of `known`, or -1.

@@ -11,7 +11,7 @@ namespace {
 // Calls step(lane, k) for k below `count`; lanes 0 .. 3 take turns, so that sums need not wait for each
 // other.
 template <class Step>
-inline void in_lanes(std::size_t count, const Step& step) {
+inline void run_in_lanes(std::size_t count, const Step& step) {
   std::size_t k = 0;
   for (; k + 4 <= count; k += 4) {
     step(std::size_t{0}, k);
@@ -66,12 +66,12 @@ void ProductionScorer::add(const TreeRow& tree, double* sums) {
     sum_up(node);
     const double weight = tree.weights[i] * node.scale;
     for (std::size_t s = 0; s < of_node_.size(); ++s) sums[s] += weight * of_node_[s];
-    done_with_children(node);
+    release_children(node);
     if (node.uses == 0) release(node);
   }
 }
 
-void ProductionScorer::done_with_children(const Node& node) {
+void ProductionScorer::release_children(const Node& node) {
   for (const ChildMatch& match : plan_.matches(node)) {
     Node& below = nodes_[at(match.child)];
     if (--below.uses == 0) release(below);
@@ -103,7 +103,7 @@ bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::
   for (std::size_t s = 0; s < of_node_.size(); ++s)
     sums[s] += weight * of_node_[s] + above * (of_group[s] + node.scale * of_parent_[s]);
   parent.group = -1;
-  done_with_children(node);
+  release_children(node);
   return true;
 }
 
@@ -142,7 +142,7 @@ void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const
   for (std::size_t k = 0; k < others_.size(); ++k) {
     const bool reads = k > 0, writes = k + 1 < others_.size();
     if (reads || writes) take_row(node);
-    with_factors(node, *others_[k], [&](std::span<const std::int32_t> positions, const auto& excess_of) {
+    visit_factors(node, *others_[k], [&](std::span<const std::int32_t> positions, const auto& excess_of) {
       if (writes) {
         multiply_both<true, true>(node, first, positions, excess_of, of_parents);
       } else if (reads) {
@@ -181,7 +181,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   };
   if (of_node_.size() == 1) {
     Lanes lanes{}, above{};
-    in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
+    run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const double value = added(k);
       lanes[lane] += value * of_block[positions[k]];
       above[lane] += value * of_parents[positions[k]];
@@ -255,10 +255,11 @@ void ProductionScorer::multiply_stretch(double* row, std::size_t size, double sc
   if (of_node_.size() == 1) {
     Lanes lanes{};
     if (row == nullptr) {
-      in_lanes(size, [&](std::size_t lane, std::size_t k) { lanes[lane] += (1.0 + below(k)) * of_nodes[k]; });
+      run_in_lanes(size,
+                   [&](std::size_t lane, std::size_t k) { lanes[lane] += (1.0 + below(k)) * of_nodes[k]; });
       of_node_[0] += scale * sum_of(lanes);
     } else {
-      in_lanes(size, [&](std::size_t lane, std::size_t k) {
+      run_in_lanes(size, [&](std::size_t lane, std::size_t k) {
         row[k] = scale + scale * below(k);
         lanes[lane] += row[k] * of_nodes[k];
       });
@@ -304,7 +305,7 @@ double* ProductionScorer::room_for(std::size_t values) {
 
 // Calls multiply(positions, excess_of) for the factors 1 + excess_of(k) at positions[k] that a child brings.
 template <class Multiply>
-void ProductionScorer::with_factors(Node& node, const ChildMatch& match, const Multiply& multiply) {
+void ProductionScorer::visit_factors(Node& node, const ChildMatch& match, const Multiply& multiply) {
   const Node& child = nodes_[at(match.child)];
   const double scale = child.scale;
   if (child.row != nullptr) {
@@ -322,7 +323,7 @@ void ProductionScorer::with_factors(Node& node, const ChildMatch& match, const M
 
 void ProductionScorer::multiply_list(Node& node, const ChildMatch& match) {
   take_row(node);
-  with_factors(node, match, [&](std::span<const std::int32_t> positions, const auto& excess_of) {
+  visit_factors(node, match, [&](std::span<const std::int32_t> positions, const auto& excess_of) {
     multiply_listed(node, positions, excess_of);
   });
 }
@@ -335,7 +336,7 @@ void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t>
   const double* of_block = weights_.of_node(index_.block_begin(node.group));
   if (of_node_.size() == 1) {
     Lanes lanes{};
-    in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
+    run_in_lanes(positions.size(), [&](std::size_t lane, std::size_t k) {
       const std::size_t i = at(positions[k]);
       const double before = row[i], factor = excess_of(k);
       const double added = factor + factor * before;

@@ -75,10 +75,10 @@ class ProductionScorer {
                         const double* of_nodes);
   void multiply_first(Node& node, const ChildMatch& match, bool keep);
   template <class Multiply>
-  void with_factors(Node& node, const ChildMatch& match, const Multiply& multiply);
+  void visit_factors(Node& node, const ChildMatch& match, const Multiply& multiply);
   void multiply_list(Node& node, const ChildMatch& match);
   void add_at(std::span<const std::int32_t> positions, const double* weights, std::vector<double>& sums);
-  void done_with_children(const Node& node);
+  void release_children(const Node& node);
   template <class ExcessOf>
   void multiply_listed(Node& node, std::span<const std::int32_t> positions, const ExcessOf& excess_of);
   double* room_for(std::size_t values);

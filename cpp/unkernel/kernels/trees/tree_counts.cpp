@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/kernels/trees/self_kernel.hpp"
 
@@ -14,6 +15,7 @@ namespace unkernel::kernels {
 namespace {
 
 constexpr std::int64_t examples_at_once = 256;
+
 // Counts the nodes of one tree at a time. Use one object per thread.
 class Counter {
  public:
@@ -68,7 +70,6 @@ class Counter {
   std::vector<double> weights;
 
  private:
-  static std::size_t at(NodeId node) { return static_cast<std::size_t>(node); }
   bool is_seen(NodeId node) const { return kernel_.has_leaves() || !forest_.is_leaf(node); }
 
   const TreeKernel& kernel_;

@@ -90,7 +90,7 @@ std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix&
 // Calls body(first, rows) for pieces of the chosen left examples, such that each piece of the matrix is
 // small.
 template <class Body>
-void in_pieces(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
+void for_each_piece(std::span<const std::int32_t> left, std::size_t columns, const Body& body) {
   constexpr std::size_t most_values = std::size_t{1} << 22;
   const std::size_t step = std::clamp<std::size_t>(most_values / std::max<std::size_t>(columns, 1), 1,
                                                    std::max<std::size_t>(left.size(), 1));
@@ -140,14 +140,14 @@ void compute_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix, in
     add_tree_kernels(kernel, matrix, threads, monitor, sink);
     return;
   }
-  in_pieces(matrix.left_chosen, matrix.right_chosen.size(),
-            [&](std::size_t first, std::span<const std::int32_t> rows) {
-              const KernelMatrix piece{matrix.left, rows, matrix.right, matrix.right_chosen, false};
-              const std::vector<double> values = kernel_rows(kernel, piece, threads, monitor);
-              const std::size_t columns = matrix.right_chosen.size();
-              for (std::size_t i = 0; i < rows.size(); ++i)
-                sink.take(first + i, 0, std::span(values).subspan(i * columns, columns));
-            });
+  for_each_piece(matrix.left_chosen, matrix.right_chosen.size(),
+                 [&](std::size_t first, std::span<const std::int32_t> rows) {
+                   const KernelMatrix piece{matrix.left, rows, matrix.right, matrix.right_chosen, false};
+                   const std::vector<double> values = kernel_rows(kernel, piece, threads, monitor);
+                   const std::size_t columns = matrix.right_chosen.size();
+                   for (std::size_t i = 0; i < rows.size(); ++i)
+                     sink.take(first + i, 0, std::span(values).subspan(i * columns, columns));
+                 });
 }
 
 ExampleMachine::ExampleMachine(const ExampleKernel& kernel, std::shared_ptr<const ExampleSet> set,
@@ -207,7 +207,7 @@ void ExampleMachine::add_kernel_sums(const ExampleSet& examples, std::span<const
     all = all_of(examples);
     chosen = all;
   }
-  in_pieces(chosen, chosen_.size(), [&](std::size_t first, std::span<const std::int32_t> rows) {
+  for_each_piece(chosen, chosen_.size(), [&](std::size_t first, std::span<const std::int32_t> rows) {
     const std::vector<double> values =
         kernel_rows(kernel, {examples, rows, *set_, chosen_, false}, threads, monitor);
     for (std::size_t i = 0; i < rows.size(); ++i) {

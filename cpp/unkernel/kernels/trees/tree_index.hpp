@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "unkernel/base/at.hpp"
 #include "unkernel/base/flat_map.hpp"
 #include "unkernel/kernels/trees/tree_kernel.hpp"
 
@@ -114,7 +115,6 @@ class TreeIndex {
   std::size_t memory() const;
 
  private:
-  static std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
   std::span<const std::int32_t> part(std::int32_t begin, std::int32_t size) const {
     return std::span(listed_).subspan(at(begin), at(size));
   }

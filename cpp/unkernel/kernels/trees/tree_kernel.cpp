@@ -10,14 +10,14 @@
 namespace unkernel::kernels {
 namespace {
 
-std::vector<std::int32_t> own_groups(const TreeKernel& kernel, const Forest& forest) {
+std::vector<std::int32_t> list_own_groups(const TreeKernel& kernel, const Forest& forest) {
   std::vector<std::int32_t> groups(forest.size());
   for (std::size_t i = 0; i < groups.size(); ++i)
     groups[i] = group_of(kernel, forest, static_cast<NodeId>(i));
   return groups;
 }
 
-std::vector<std::int32_t> known_labels(const Forest& forest, const Forest& known) {
+std::vector<std::int32_t> find_labels(const Forest& forest, const Forest& known) {
   std::vector<std::int32_t> labels(forest.label_count());
   for (std::size_t i = 0; i < labels.size(); ++i) {
     labels[i] = known.find_label(forest.labels().name(static_cast<std::int32_t>(i)));
@@ -26,16 +26,16 @@ std::vector<std::int32_t> known_labels(const Forest& forest, const Forest& known
 }
 
 // Looks up each production once: many nodes share one.
-std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& known,
-                                            std::span<const std::int32_t> labels) {
-  constexpr std::int32_t not_asked = -2;
-  std::vector<std::int32_t> productions(forest.production_count(), not_asked);
+std::vector<std::int32_t> find_productions(const Forest& forest, const Forest& known,
+                                           std::span<const std::int32_t> labels) {
+  constexpr std::int32_t not_looked_up = -2;
+  std::vector<std::int32_t> productions(forest.production_count(), not_looked_up);
   std::vector<std::int32_t> child_labels;
   for (std::size_t i = 0; i < forest.size(); ++i) {
     const auto node = static_cast<NodeId>(i);
     if (forest.is_leaf(node)) continue;
     std::int32_t& production = productions[static_cast<std::size_t>(forest.production(node))];
-    if (production != not_asked) continue;
+    if (production != not_looked_up) continue;
     child_labels.clear();
     for (const NodeId child : forest.children(node))
       child_labels.push_back(labels[static_cast<std::size_t>(forest.label(child))]);
@@ -46,8 +46,8 @@ std::vector<std::int32_t> known_productions(const Forest& forest, const Forest& 
   return productions;
 }
 
-std::vector<std::int32_t> known_nodes(const Forest& forest, const Forest& known,
-                                      std::span<const std::int32_t> labels) {
+std::vector<std::int32_t> find_nodes(const Forest& forest, const Forest& known,
+                                     std::span<const std::int32_t> labels) {
   std::vector<std::int32_t> nodes(forest.size(), -1);
   std::vector<NodeId> children;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -97,10 +97,10 @@ void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::s
 }  // namespace
 
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known) {
-  if (&forest == &known) return own_groups(kernel, forest);
-  const std::vector<std::int32_t> labels = known_labels(forest, known);
+  if (&forest == &known) return list_own_groups(kernel, forest);
+  const std::vector<std::int32_t> labels = find_labels(forest, known);
   if (kernel.kind == TreeKernelKind::subtree) {
-    std::vector<std::int32_t> nodes = known_nodes(forest, known, labels);
+    std::vector<std::int32_t> nodes = find_nodes(forest, known, labels);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (forest.is_leaf(static_cast<NodeId>(i))) nodes[i] = -1;
     }
@@ -114,7 +114,7 @@ std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& fore
     for (std::size_t i = 0; i < groups.size(); ++i) groups[i] = label_of(i);
     return groups;
   }
-  const std::vector<std::int32_t> productions = known_productions(forest, known, labels);
+  const std::vector<std::int32_t> productions = find_productions(forest, known, labels);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const auto node = static_cast<NodeId>(i);
     if (forest.is_leaf(node)) {

@@ -78,7 +78,7 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
   return 0;
 }
 
-// For each node of `forest` its group among those of `known`, or -1 if `known` lacks it and nothing can
+// For each node of `forest` its group among those of `known`, or -1 if it is missing there and nothing can
 // match. Equals group_of if both are the same forest.
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 

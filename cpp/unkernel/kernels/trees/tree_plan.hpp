@@ -1,5 +1,5 @@
-// Finds, for the nodes of a tree, what an index has in common with them: the part that does not depend on
-// weights, the same for kernel values and for scores.
+// Matches the nodes of a tree with those of an index. This does not depend on weights, and serves both kernel
+// values and scores.
 #pragma once
 
 #include <cstddef>

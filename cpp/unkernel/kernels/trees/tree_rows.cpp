@@ -16,14 +16,13 @@ namespace {
 // the first.
 constexpr double untouched = -1.0;
 
-constexpr std::size_t many_row_bytes = std::size_t{64}
-                                       << 20;  // from here on, the order of the nodes is chosen
+constexpr std::size_t max_unordered_row_bytes = std::size_t{64} << 20;  // with more, the order is chosen
 constexpr std::size_t most_row_bytes = std::size_t{1} << 30;
 constexpr std::size_t always_allowed_rows = 64;  // also where a model is so large that they take more
 
 }  // namespace
 
-// Rows that an exception has left half-written.
+// Drops rows that an exception has left half-written.
 void TreeRows::forget_rows() {
   nodes_.clear();
   spare_.clear();
@@ -32,7 +31,9 @@ void TreeRows::forget_rows() {
 
 void TreeRows::choose_order(std::size_t count) {
   order_.clear();
-  if (count * row_bytes() <= many_row_bytes || most_rows_kept(count) * row_bytes() <= many_row_bytes) return;
+  if (count * row_bytes() <= max_unordered_row_bytes ||
+      most_rows_kept(count) * row_bytes() <= max_unordered_row_bytes)
+    return;
   order_sparingly(count);
   const std::size_t rows = most_rows_kept(count);
   if (rows <= always_allowed_rows || rows * row_bytes() <= most_row_bytes) return;
@@ -43,7 +44,7 @@ void TreeRows::choose_order(std::size_t count) {
       std::to_string(most_row_bytes >> 20) + " MB: divide it, or leave it out");
 }
 
-// At the same time, if nodes are visited in the order that was chosen; some may turn out to need none.
+// Returns the largest number of rows that exist at the same time in the chosen order, or more.
 std::size_t TreeRows::most_rows_kept(std::size_t count) const {
   std::vector<std::int32_t> uses(count);
   for (std::size_t i = 0; i < count; ++i) uses[i] = nodes_[i].uses;
@@ -61,8 +62,8 @@ std::size_t TreeRows::most_rows_kept(std::size_t count) const {
   return most;
 }
 
-// How many rows a node and its descendants take, if no descendant occurs twice: those that need most come
-// first, and each leaves one row for the parent.
+// Returns the rows that each node and its descendants take, if no descendant occurs twice: those that need
+// most come first, and each leaves one row for the parent.
 std::vector<std::int32_t> TreeRows::rows_needed(std::size_t count) const {
   std::vector<std::int32_t> needed(count, 0), below;
   for (std::size_t i = 0; i < count; ++i) {
@@ -122,7 +123,7 @@ void TreeRows::compute(Node& node, NodeId id) {
   } else {
     sum_matches(node, id);
   }
-  if (node.range_begin == node.range_end && node.others.empty()) give_back(node);
+  if (node.range_begin == node.range_end && node.others.empty()) return_row(node);
 }
 
 // lambda prod_k (1 + Delta_k): multiplies in the factor of the matches of each child in turn.
@@ -278,11 +279,11 @@ void TreeRows::release(Node& node) {
   for (const std::int32_t i : node.others) node.row[static_cast<std::size_t>(i)] = untouched;
   node.others.clear();
   node.range_begin = node.range_end = 0;
-  give_back(node);
+  return_row(node);
 }
 
 // The list goes with the row: kept by its node, it would take as much memory in the end as all rows.
-void TreeRows::give_back(Node& node) {
+void TreeRows::return_row(Node& node) {
   spare_.push_back(std::move(node.row));
   spare_lists_.push_back(std::move(node.others));
   node.others.clear();

@@ -7,9 +7,8 @@
 //
 // Cost     about a nanosecond per pair of nodes with a matching child; nothing for all others
 // Memory   8 bytes times the largest block for each row that is kept, per thread. In the order of the nodes,
-// a
-//          deep tree may keep a row for every second one; where that would be much, nodes are visited in an
-//          order that keeps few (Sethi & Ullman 1970): of a tree of n nodes, at most log2 n and those of
+//          a deep tree may keep a row for every second one. If these are many, nodes are visited in an order
+//          that keeps few (Sethi & Ullman 1970): of a tree of n nodes, at most log2 n and those of
 //          subtrees that occur several times. A tree that needs more than a gigabyte all the same is refused.
 #pragma once
 
@@ -95,7 +94,7 @@ class TreeRows {
   void sum_many(const TreeIndex::Child* others, std::size_t height, std::size_t width, std::int32_t count,
                 double factor, double* row);
   void release(Node& node);
-  void give_back(Node& node);
+  void return_row(Node& node);
   void release_children(const Node& node);
 
   const TreeIndex& index_;

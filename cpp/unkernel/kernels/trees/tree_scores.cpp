@@ -29,8 +29,8 @@ struct Columns {
 
 // Columns by the position place_of(node); repeated positions of a row are added.
 template <class PlaceOf>
-Columns turn_around(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places,
-                    const PlaceOf& place_of) {
+Columns transpose(const TreeCounts& counts, std::span<const std::int32_t> chosen, std::size_t places,
+                  const PlaceOf& place_of) {
   Columns columns;
   columns.begins.assign(places + 1, 0);
   std::vector<std::int32_t> last(places, -1);
@@ -150,9 +150,9 @@ struct GramBlock {
         groups(index_groups(index, task.left_groups)) {
     const std::vector<std::int32_t> numbers = numbers_of(index, task.right_forest);
     by_node = NodeColumns(
-        turn_around(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
+        transpose(task.right, chosen, index.size(), [&](NodeId node) { return at(numbers[at(node)]); }));
     const auto group = [&](NodeId node) { return at(index.group_of_number(at(numbers[at(node)]))); };
-    by_group = GroupColumns(turn_around(task.right, chosen, index.group_count(), group), chosen.size());
+    by_group = GroupColumns(transpose(task.right, chosen, index.group_count(), group), chosen.size());
   }
 
   TreeIndex index;
