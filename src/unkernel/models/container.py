@@ -194,7 +194,7 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
 def read_nested(
     name: str, content: NDArray[np.uint64], size: int
 ) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-    """What :func:`nested` made, of which `size` bytes are the file; digests are those of the file `name`."""
+    """Read a file of `size` bytes that :func:`encode_nested` made an array of, inside of the file `name`."""
     if not 0 <= content.nbytes - size < content.itemsize:
         raise _error(name, f"a file inside of it is damaged: it has not its size; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
@@ -205,7 +205,7 @@ def read_nested(
 def _decode(
     name: str, file: IO[bytes], size: int, contents: Callable[[int], NDArray[np.uint8]]
 ) -> tuple[Contents, str | None]:
-    """What a file of `size` bytes holds, and the digest of its header.
+    """Read a file of `size` bytes; return its contents and the digest of its header.
 
     `contents` gives the bytes after the header.
     """

@@ -99,7 +99,7 @@ def find_pairs(
     Return None if a vector takes part in pairs that share no class, so that it has no class.
 
     >>> whole = np.array([[0.0, 0.0, 3.0], [1.0, 2.0, 0.0], [4.0, 0.0, 5.0]])  # pairs 01, 02, 12
-    >>> order, pairs = found_pairs(whole, 3)
+    >>> order, pairs = find_pairs(whole, 3)
     >>> order.tolist(), pairs.counts, pairs.values.tolist()
     ([1, 0, 2], [1, 2, 0], [[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]])
     """
