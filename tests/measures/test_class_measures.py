@@ -15,10 +15,10 @@ from unkernel.data.rows.csr import canonical_rows
 from unkernel.measures import class_measures as named
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.detection import Detection, roc_area
-from unkernel.measures.intervals import bootstrapped, middle, resamples, wilson
-from unkernel.measures.predictions import Examples, answered, places
+from unkernel.measures.intervals import bootstrap, middle, resamples, wilson
+from unkernel.measures.predictions import Examples, ask_model, places
 from unkernel.report.sections.agreement import mcnemar
-from unkernel.report.sections.calibration import bins, expected_error
+from unkernel.report.sections.calibration import bins, compute_expected_error
 
 SCORED = st.lists(
     st.tuples(st.integers(-5, 5), st.booleans(), st.integers(0, 3)), min_size=2, max_size=40
@@ -55,7 +55,7 @@ def test_draws_are_the_same_for_all_models_and_have_the_right_size():
 
 def test_the_interval_of_a_mean_is_about_that_of_its_deviation():
     values = np.random.default_rng(3).normal(size=2000)
-    samples = bootstrapped(lambda counts: {"mean": np.average(values, weights=counts)}, len(values))
+    samples = bootstrap(lambda counts: {"mean": np.average(values, weights=counts)}, len(values))
     low, high = middle(samples["mean"])
     assert high - low == pytest.approx(2 * 1.96 / np.sqrt(len(values)), rel=0.2)
     assert low < values.mean() < high
@@ -70,7 +70,7 @@ def test_mcnemar_is_a_test_of_a_fair_coin(first, second):
 
 def studied(model, X, y):
     classifier = model._get_classifier()
-    return ClassMeasures(answered("m", classifier, canonical_rows(X), Examples(np.asarray(y))))
+    return ClassMeasures(ask_model("m", classifier, canonical_rows(X), Examples(np.asarray(y))))
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +131,7 @@ def test_bins_of_probabilities_are_tenths():
     said = np.repeat([0.2, 0.8], 50)
     found = bins(said, np.arange(100) % 5 == 0)
     assert [(round(one.said, 9), one.seen, one.count) for one in found] == [(0.2, 0.2, 50), (0.8, 0.2, 50)]
-    assert expected_error(found) == pytest.approx(0.3)
+    assert compute_expected_error(found) == pytest.approx(0.3)
     assert [one.count for one in bins(np.linspace(0, 1, 100), np.ones(100, dtype=bool))] == [10] * 10
 
 
@@ -145,7 +145,7 @@ def test_scores_of_several_calibrated_classifiers_are_probabilities(iris):
     two = np.where(y == "a", "a", "b")
     model = CalibratedClassifierCV(SVC(kernel="poly", degree=2, gamma=0.5), cv=2).fit(X, two)
     found = ClassMeasures(
-        answered("m", unkernel.compile(model, measure=False), canonical_rows(X), Examples(two))
+        ask_model("m", unkernel.compile(model, measure=False), canonical_rows(X), Examples(two))
     )
     expected = metrics.roc_auc_score(two, model.predict_proba(X)[:, 1])
     assert found.values()[named.ROC_AREA] == pytest.approx(expected)

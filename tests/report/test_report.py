@@ -14,9 +14,9 @@ import unkernel
 from reference.pages import Page
 from unkernel import PolyLogisticRegression, PolySVC, RecordEncoder, TreeSVC
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.predictions import Examples, answered
+from unkernel.measures.predictions import Examples, ask_model
 from unkernel.report import report
-from unkernel.report.markup import cleaned, element, escaped, table
+from unkernel.report.markup import clean_text, element, escape_html, table
 from unkernel.report.options import Costs
 from unkernel.report.sections.columns import permutation_importances
 from unkernel.report.sections.thresholds import BEST_F1, CHEAPEST, OWN, places
@@ -113,7 +113,7 @@ def test_nothing_from_data_becomes_html():
     page = Page(made.html())  # every element is closed
     assert page.of("script") == page.of("b") == []
     assert page.loads == []
-    assert cleaned(HOSTILE + "\ud800") in page.texts["h1"]
+    assert clean_text(HOSTILE + "\ud800") in page.texts["h1"]
     assert not {"\x00", "\x1b"} & set(made.html())
     made.html().encode()
     for shown in (fast, fast.to_model(), fast.explain_one(X[0])):
@@ -160,15 +160,15 @@ def test_a_column_that_decides_is_more_important_than_noise():
 
 
 def predict_records(fast, X: list[dict], y: list[str]):
-    return answered("fast", fast, fast.plan.encode(X, 1), Examples(np.array(y), unit="record"))
+    return ask_model("fast", fast, fast.plan.encode(X, 1), Examples(np.array(y), unit="record"))
 
 
 def test_markup_escapes_what_is_no_html():
-    assert escaped("<a&\"'>") == "&lt;a&amp;&quot;&#x27;&gt;"
+    assert escape_html("<a&\"'>") == "&lt;a&amp;&quot;&#x27;&gt;"
     assert element("p", "<", element("b", "x"), class_='"') == '<p class="&quot;">&lt;<b>x</b></p>'
     assert "<td" in table(["<a>", "b"], [["1", "2"]], caption="c")
     assert "<a>" not in table(["<a>", "b"], [["<a>", "<a>"]], caption="<a>", texts=[1])
-    assert escaped("\x00\ud800a\ufffe") == "��a�"
+    assert escape_html("\x00\ud800a\ufffe") == "��a�"
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def iris() -> SimpleNamespace:
 def test_a_report_of_rows_and_many_classes(iris):
     made = iris.model.report(iris.X, iris.y)
     page = Page(made.html())
-    assert set(page.texts["h2"]) == SECTIONS - {"Thresholds"}
+    assert set(page.texts["h2"]) == SECTIONS - {"Thresholds", "Columns"}
     assert {"feature 0", "feature 3"} & set(page.texts["th"])
     assert any("There are no probabilities" in words for words in page.texts["p"])
     assert made.measures["PolySVC"][0].value == iris.model.score(iris.X, iris.y)
@@ -245,10 +245,10 @@ def test_models_that_answer_otherwise_are_not_compared(iris):
 
 
 def test_thresholds_are_where_they_should_be(records):
-    from unkernel.measures.predictions import Examples, answered
+    from unkernel.measures.predictions import Examples, ask_model
 
     rows = records.fast.plan.encode(records.X)
-    answers = answered("m", records.fast, rows, Examples(np.array(records.y)))
+    answers = ask_model("m", records.fast, rows, Examples(np.array(records.y)))
     curve = answers.detection.curve()
     found = {reason: place for place, reasons in places(answers, Costs(1, 5)).items() for reason in reasons}
     said = np.count_nonzero(records.fast.predict(records.X) == "yes")

@@ -7,14 +7,14 @@ from itertools import pairwise
 import pytest
 
 from reference.pages import Page
-from unkernel.report.tree_drawing import _in_order, _placed, drawn, parsed
+from unkernel.report.tree_drawing import _in_order, _place_nodes, draw_tree, parse_tree
 
 
 def test_a_tree_and_its_parts():
-    root = parsed("(S (NP dogs) (VP (V bark) ...))")
+    root = parse_tree("(S (NP dogs) (VP (V bark) ...))")
     assert root is not None
     assert [node.label for node in _in_order(root)] == ["S", "NP", "dogs", "VP", "V", "bark", "..."]
-    page = Page(drawn("(S (NP <b>) (VP bark))"))
+    page = Page(draw_tree("(S (NP <b>) (VP bark))"))
     assert page.texts["text"] == ["S", "NP", "<b>", "VP", "bark"]
     assert len(page.of("line")) == 4
     assert page.of("svg")[0]["aria-label"] == "(S (NP <b>) (VP bark))"
@@ -24,7 +24,7 @@ def test_a_tree_and_its_parts():
     "text", ["", "(", "(S (NP a)", "(S a))", "()", "(S ())", "a b", "(S " + "a " * 900 + ")"]
 )
 def test_what_is_no_tree_is_not_drawn(text):
-    assert drawn(text) is None
+    assert draw_tree(text) is None
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def test_what_is_no_tree_is_not_drawn(text):
     ],
 )
 def test_labels_of_a_level_do_not_meet(text):
-    root = parsed(text)
+    root = parse_tree(text)
     assert root is not None
     nodes = _in_order(root)
-    width = _placed(nodes)
+    width = _place_nodes(nodes)
     for depth in {node.depth for node in nodes}:
         level = sorted((node for node in nodes if node.depth == depth), key=lambda node: node.x)
         for left, right in pairwise(level):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
 from unkernel.measures.predictions import Scored
 
 
@@ -36,7 +36,7 @@ class Measured(ABC):
     @cached_property
     def samples(self) -> dict[str, Numbers]:
         """The measures of resampled examples."""
-        return bootstrapped(self.values, len(self.answers.examples))
+        return bootstrap(self.values, len(self.answers.examples))
 
     @cached_property
     def measures(self) -> list[Measure]:

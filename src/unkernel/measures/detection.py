@@ -32,22 +32,22 @@ class Curve:
     @property
     def recall(self) -> Numbers:
         """The share of the class that is found."""
-        return _divided(self.hits, self.positives)
+        return _divide(self.hits, self.positives)
 
     @property
     def false_alarm_rate(self) -> Numbers:
         """The share of the others that is found."""
-        return _divided(self.alarms, self.negatives)
+        return _divide(self.alarms, self.negatives)
 
     @property
     def precision(self) -> Numbers:
         """The share of what is found that is of the class."""
-        return _divided(self.hits, self.hits + self.alarms)
+        return _divide(self.hits, self.hits + self.alarms)
 
     @property
     def f1(self) -> Numbers:
         """The harmonic mean of precision and recall."""
-        return _divided(2 * self.hits, self.hits + self.alarms + self.positives)
+        return _divide(2 * self.hits, self.hits + self.alarms + self.positives)
 
     def roc_area(self) -> float:
         """The share of pairs of unequal class in order; equal scores count half. NaN without pairs."""
@@ -108,7 +108,7 @@ class Detection:
         )
 
 
-def _divided(part: Numbers, whole: Any) -> Numbers:
+def _divide(part: Numbers, whole: Any) -> Numbers:
     """NaN where there is nothing to divide by."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole)

@@ -108,7 +108,7 @@ def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
         yield np.bincount(generator.integers(0, count, count), minlength=count)
 
 
-def bootstrapped(measure: Callable[[Counts], Measured], count: int) -> dict[str, Numbers]:
+def bootstrap(measure: Callable[[Counts], Measured], count: int) -> dict[str, Numbers]:
     """What a function of counts of examples says of all samples, by the names of its measures."""
     found = [measure(counts) for counts in resamples(count)]
     return {name: np.array([one[name] for one in found]) for name in found[0]}

@@ -15,7 +15,7 @@ def many(count: int, one: str, several: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
-def percent(share: float, digits: int = 2) -> str:
+def format_percent(share: float, digits: int = 2) -> str:
     """A share in percent."""
     return "–" if math.isnan(share) else f"{100 * share:.{digits}f} %"
 
@@ -27,7 +27,7 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.{digits}g}"
 
 
-def signed(value: float) -> str:
+def format_signed(value: float) -> str:
     """A number with its sign."""
     return f"{value:+.4g}"
 
@@ -47,4 +47,4 @@ def labels(values: list[Any], most: int = 8) -> str:
 def share(part: float, whole: float) -> str:
     """A share in percent, with Wilson's interval; a dash where there is nothing to divide by."""
     low, high = wilson(part, whole)
-    return f"{percent(part / whole)} ({100 * low:.1f}–{100 * high:.1f})" if whole else "–"
+    return f"{format_percent(part / whole)} ({100 * low:.1f}–{100 * high:.1f})" if whole else "–"

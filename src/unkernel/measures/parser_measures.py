@@ -15,7 +15,7 @@ from unkernel._core import count_chunks
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
-from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrapped, with_intervals
+from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
 from unkernel.parsing.chunks.result import ChunkResult, read_tags
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.parsing.text.result import TITLES, ComparedTrees, TextResult, compare_trees
@@ -78,7 +78,7 @@ class ParserMeasures(ABC):
     @cached_property
     def samples(self) -> dict[str, Numbers]:
         """The measures of resampled sentences."""
-        return bootstrapped(self.values, len(self.per_sentence))
+        return bootstrap(self.values, len(self.per_sentence))
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:

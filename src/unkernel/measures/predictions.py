@@ -194,7 +194,7 @@ class _Numbered:
         return f"feature {column + self._first}"
 
 
-def answered(
+def ask_model(
     name: str, classifier: Classifier, asked: CsrRows | Forest, examples: Examples, threads: int = 1
 ) -> Answered:
     """Ask a model about rows of its own, or trees."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import count_pairs
 from unkernel.cutplane.rankings import compute_group_ndcg, encode_ranking
 from unkernel.measures.base import Measured
-from unkernel.measures.intervals import Counts, Numbers, bootstrapped
+from unkernel.measures.intervals import Counts, Numbers, bootstrap
 
 ORDERED = "ordered pairs"
 DEPTHS = (1, 3, 5, 10, 20)
@@ -64,14 +64,14 @@ class RankMeasures(Measured):
         return np.zeros(1, np.intp) if given is None else np.unique(given)
 
     @cached_property
-    def graded(self) -> bool:
+    def has_grades(self) -> bool:
         """Whether labels are grades, of which NDCG can be computed."""
         return are_grades(self.labels)
 
     @cached_property
     def ndcg(self) -> dict[int, Numbers]:
         """Of each depth: the NDCG of each query; NaN where nothing is relevant."""
-        if not self.graded:
+        if not self.has_grades:
             return {}
         found = {}
         for depth in range(1, LARGEST_DEPTH + 1):
@@ -105,7 +105,7 @@ class RankMeasures(Measured):
         count = len(self.queries)
         if count == 1:
             return {name: np.array([np.nan]) for name in self.values()}
-        return bootstrapped(self.values, count)
+        return bootstrap(self.values, count)
 
 
 def _mean(values: Numbers, weights: NDArray[Any]) -> float:

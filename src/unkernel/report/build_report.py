@@ -15,7 +15,7 @@ from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifie
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.intervals import Studied
 from unkernel.measures.number_format import labels as label_words
-from unkernel.measures.predictions import Answered, Classifier, Examples, answered
+from unkernel.measures.predictions import Answered, Classifier, Examples, ask_model
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.linear_baseline import LinearBaseline
@@ -127,11 +127,13 @@ def report(
     baseline: LinearBaseline | None = None
     for name, model in named.items():
         classifier = _ready(model)
-        asked = _asked(classifier, X, threads)
-        examples = Examples(_column(y), "", _unit(classifier), _groups(qid), _shown(classifier, X, asked))
-        answers.append(answered(str(name), classifier, asked, examples, threads))
+        asked = _encode_examples(classifier, X, threads)
+        examples = Examples(
+            _column(y), "", _unit(classifier), _groups(qid), _show_example(classifier, X, asked)
+        )
+        answers.append(ask_model(str(name), classifier, asked, examples, threads))
         if train is not None and baseline is None:
-            baseline = make_baseline(answers[0], _asked(classifier, train[0], threads), *train[1:])
+            baseline = make_baseline(answers[0], _encode_examples(classifier, train[0], threads), *train[1:])
     return report_of(answers, choices, baseline)
 
 
@@ -261,7 +263,7 @@ def _ready(model: Any) -> Classifier:
     )
 
 
-def _asked(classifier: Classifier, X: Any, threads: int) -> CsrRows | Forest:
+def _encode_examples(classifier: Classifier, X: Any, threads: int) -> CsrRows | Forest:
     if isinstance(classifier, TreeClassifier):
         return as_forest(X)
     if isinstance(classifier, RecordClassifier):
@@ -285,17 +287,17 @@ def _groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
     return None if qid is None else np.asarray(qid)
 
 
-def _shown(classifier: Classifier, X: Any, asked: CsrRows | Forest) -> Callable[[int], Any] | None:
+def _show_example(classifier: Classifier, X: Any, asked: CsrRows | Forest) -> Callable[[int], Any] | None:
     """How an example is shown: a record by its columns, a tree in brackets."""
     if isinstance(asked, Forest):
-        return shown_tree(asked)
+        return format_tree(asked)
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
         return None
     columns = list(classifier.plan.columns)
     return lambda example: record_at(X, example, columns)
 
 
-def shown_tree(forest: Forest) -> Callable[[int], str]:
+def format_tree(forest: Forest) -> Callable[[int], str]:
     """A tree in brackets, by its number."""
     return lambda example: "; ".join(str(text) for text in forest[example : example + 1].brackets())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from unkernel.engines.explain.explanation import AND, Explanation, Heavy
 from unkernel.engines.explain.fragments import TreeExplanation
-from unkernel.measures.number_format import signed
+from unkernel.measures.number_format import format_signed
 from unkernel.report.markup import Bar, Html, table
 
 _NO_BAR = 0.0
@@ -41,7 +41,7 @@ def _sums(
 ) -> Html:
     longest = max((abs(value) for _, values in parts for value in values), default=0.0)
     rows: list[list[Any]] = [[words, *bars(values, longest)] for words, values in parts]
-    rows.append(["score", *(signed(value) for value in total)])
+    rows.append(["score", *(format_signed(value) for value in total)])
     if len(total) > 1:
         head = ["", f"for {for_class}", f"for {against}"]
     else:
@@ -54,7 +54,7 @@ def _sums(
 
 def bars(values: Sequence[float], longest: float) -> list[Bar]:
     """Numbers with bars behind them."""
-    return [Bar(signed(value), value / longest if longest else _NO_BAR) for value in values]
+    return [Bar(format_signed(value), value / longest if longest else _NO_BAR) for value in values]
 
 
 def heavy_table(found: Sequence[Heavy], caption: str) -> Html:

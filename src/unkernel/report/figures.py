@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from unkernel.report.markup import Html, cleaned, escaped
+from unkernel.report.markup import Html, clean_text, escape_html
 from unkernel.report.search_plot import figure_type
 
 INCHES = (4.6, 3.6)
@@ -69,9 +69,8 @@ def picture(axes: Any, words: str) -> Html:
     box = re.search(r'viewBox="[^"]*"', drawn)
     assert box is not None
     inside = drawn[drawn.index(">") + 1 :]
-    opened = (
-        f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{escaped(words)}">'
-    )
+    label = escape_html(words)
+    opened = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{label}">'
     return Html(opened + inside)
 
 
@@ -90,4 +89,4 @@ def make_logarithmic(axes: Any) -> None:
 
 def name_of_line(words: Any) -> str:
     """A name from data: matplotlib leaves out lines whose names begin with an underscore."""
-    return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + cleaned(words)
+    return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + clean_text(words)

@@ -18,26 +18,26 @@ class Html(str):
     __slots__ = ()
 
 
-def cleaned(value: Any) -> str:
+def clean_text(value: Any) -> str:
     """Text without the characters that pages and pictures cannot have."""
     return _NOT_IN_PAGES.sub(_REPLACEMENT, str(value))
 
 
-def escaped(value: Any) -> Html:
+def escape_html(value: Any) -> Html:
     """A value as HTML: text that comes from data can neither end an element nor begin one."""
-    return value if isinstance(value, Html) else Html(html.escape(cleaned(value)))
+    return value if isinstance(value, Html) else Html(html.escape(clean_text(value)))
 
 
-def joined(parts: Iterable[Any], between: str = "") -> Html:
+def join_parts(parts: Iterable[Any], between: str = "") -> Html:
     """Several values one after the other."""
-    return Html(between.join(map(escaped, parts)))
+    return Html(between.join(map(escape_html, parts)))
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Html:
     """An element; an attribute that is None is left out, and ``class_`` stands for ``class``."""
     given = {name.strip("_").replace("_", "-"): value for name, value in attributes.items()}
-    written = "".join(f' {name}="{escaped(value)}"' for name, value in given.items() if value is not None)
-    return Html(f"<{tag}{written}>{joined(children)}</{tag}>")
+    written = "".join(f' {name}="{escape_html(value)}"' for name, value in given.items() if value is not None)
+    return Html(f"<{tag}{written}>{join_parts(children)}</{tag}>")
 
 
 def paragraph(*words: Any, note: bool = False) -> Html:
@@ -115,6 +115,6 @@ def side_by_side(parts: Iterable[Html]) -> Html:
     return element("div", *parts, class_="grid")
 
 
-def unfolded(summary: Any, *content: Any, opened: bool = False) -> Html:
+def fold_details(summary: Any, *content: Any, opened: bool = False) -> Html:
     """What is shown when it is asked for."""
     return element("details", element("summary", summary), *content, open="" if opened else None)

@@ -47,7 +47,7 @@ def parser_facts(parser: SavedModel) -> dict[str, str]:
     return found | {f"parameter {name}": str(value) for name, value in parser.parameters.items()}
 
 
-def training_facts(model: Model) -> dict[str, str]:
+def describe_training(model: Model) -> dict[str, str]:
     """What a model says of its training."""
     origin = model.origin
     facts = {"learner": str(origin["learner"])} if "learner" in origin else {}

@@ -12,7 +12,7 @@ from unkernel.models.base import Model
 from unkernel.parsing.saved_model import SavedModel
 from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.markup import Html, element, facts
-from unkernel.report.model_summary import classifier_facts, model_facts, parser_facts, training_facts
+from unkernel.report.model_summary import classifier_facts, describe_training, model_facts, parser_facts
 from unkernel.report.page import style
 
 
@@ -28,7 +28,7 @@ def _table(shown: Any) -> Html:
 
 @_table.register
 def _(shown: Model) -> Html:
-    return _facts(shown, model_facts(shown) | training_facts(shown))
+    return _facts(shown, model_facts(shown) | describe_training(shown))
 
 
 @_table.register

@@ -13,7 +13,7 @@ from unkernel._version import __version__
 from unkernel.data.atomic_write import replace_file
 from unkernel.data.frames import frame_of
 from unkernel.measures.intervals import Measure
-from unkernel.report.markup import Html, element, escaped, joined, paragraph
+from unkernel.report.markup import Html, element, escape_html, join_parts, paragraph
 
 _HEIGHT = "80vh"  # of a report in a notebook
 
@@ -86,7 +86,7 @@ class Report:
             element("section", element("h2", section.title), section.content, id=section.anchor)
             for section in self.sections
         ]
-        body = joined(
+        body = join_parts(
             [
                 element("header", element("h1", self.title), *self._summaries(), *map(_remark, self.notes)),
                 element("nav", element("ul", *links), aria_label="Sections"),
@@ -98,7 +98,7 @@ class Report:
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
             '<meta name="color-scheme" content="light dark">\n'
-            f"<title>{escaped(self.title)}</title>\n"
+            f"<title>{escape_html(self.title)}</title>\n"
             f"<style>\n{style('tables.css')}{style('page.css')}</style>\n</head>\n"
             f'<body class="unkernel">\n{body}\n</body>\n</html>\n'
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.measures.number_format import percent
+from unkernel.measures.number_format import format_percent
 from unkernel.measures.parser_measures import (
     BunsetsuMeasures,
     ChunkMeasures,
@@ -44,7 +44,8 @@ def summarize_parser(measures: Any) -> list[str]:
         usual = np.bincount(measures.lengths[is_dependency], minlength=2)[1:].argmax() + 1
         share = float((measures.lengths[is_dependency] == usual).mean()) if is_dependency.any() else 0.0
         lines.append(
-            f"The most frequent distance of a head is {usual}: {percent(share, 1)} of the heads are that far."
+            f"The most frequent distance of a head is {usual}: "
+            f"{format_percent(share, 1)} of the heads are that far."
         )
     if isinstance(measures, TreeMeasures) or (
         isinstance(measures, TextTreeMeasures) and "las" in measures.result.measured

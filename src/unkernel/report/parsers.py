@@ -38,12 +38,12 @@ Sections = Callable[[Sequence[Any], Choices], list[Section | None]]
 
 
 def _of_trees(studied: Sequence[TreeMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parse_errors.drawn_mistakes(studied, choices.n_shown) if choices.n_shown else None
+    drawn = parse_errors.draw_mistakes(studied, choices.n_shown) if choices.n_shown else None
     return [parse_errors.relations(studied), parse_errors.lengths(studied), drawn]
 
 
 def _of_bunsetsu(studied: Sequence[BunsetsuMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parse_errors.drawn_mistakes(studied, choices.n_shown) if choices.n_shown else None
+    drawn = parse_errors.draw_mistakes(studied, choices.n_shown) if choices.n_shown else None
     return [parse_errors.lengths(studied), drawn]
 
 

@@ -12,7 +12,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
 from unkernel.measures.class_measures import ACCURACY, ROC_AREA, ClassMeasures
 from unkernel.measures.intervals import Measure, Studied, middle, resamples, wilson
-from unkernel.measures.number_format import number, percent
+from unkernel.measures.number_format import format_percent, number
 from unkernel.measures.predictions import Answered
 from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.report.linear_baseline import LinearBaseline
@@ -47,7 +47,7 @@ def summarize_values(measures: ValueMeasures) -> list[str]:
     against = f"Always predicting the mean of these values has a {ROOT_SQUARED} of {number(mean)}"
     if mean > 0:
         change = "smaller" if model <= mean else "larger"
-        against += f": the model's is {percent(abs(1 - model / mean), 1)} {change}"
+        against += f": the model's is {format_percent(abs(1 - model / mean), 1)} {change}"
     edges = np.unique(np.quantile(right, np.linspace(0, 1, _PARTS + 1)))
     part = np.clip(np.searchsorted(edges, right, side="right") - 1, 0, max(len(edges) - 2, 0))
     sizes = np.bincount(part)
@@ -71,7 +71,7 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
         values = [one.values()[ORDERED] for one in (measures, other)]
         low, high = middle(measures.samples[ORDERED] - other.samples[ORDERED])
         against += (
-            f" A linear model of the same features has {percent(values[1])}: "
+            f" A linear model of the same features has {format_percent(values[1])}: "
             f"{_describe_difference(values[0] - values[1], low, high)}."
         )
     lines = [summarize_quality(measures, [ORDERED, "NDCG@10"]), against]
@@ -81,8 +81,8 @@ def summarize_ranks(measures: Any, baseline: LinearBaseline | None, *, records: 
         worst = int(np.where(large, ordered / np.maximum(pairs, 1), np.inf).argmin())
         name = f"query {measures.queries[worst]}" if records else "one query"
         lines.append(
-            f"Fails most in {name}: {percent(ordered[worst] / pairs[worst], 1)} of its {pairs[worst]:,.0f} "
-            "pairs are in order."
+            f"Fails most in {name}: {format_percent(ordered[worst] / pairs[worst], 1)} of its "
+            f"{pairs[worst]:,.0f} pairs are in order."
         )
     return lines
 
@@ -108,7 +108,7 @@ def find_weakest_group(groups: NDArray[Any], wrong: NDArray[Any]) -> int | None:
 
 def describe_group(words: str, mistakes: float, size: float, unit: str) -> str:
     """Return how many examples of a group are wrong."""
-    share = percent(mistakes / size, 1)
+    share = format_percent(mistakes / size, 1)
     return f"{words}: {mistakes:,.0f} of {size:,.0f} {unit} are wrong ({share})"
 
 
@@ -159,7 +159,7 @@ def compare_accuracy(baseline: str, model: NDArray[np.bool_], other: NDArray[np.
     difference = model.astype(np.float64) - other
     draws = np.array([counts @ difference / len(difference) for counts in resamples(len(difference))])
     words = _describe_difference(float(difference.mean()), *middle(draws))
-    return f"{baseline} has an accuracy of {percent(float(other.mean()))}: {words}."
+    return f"{baseline} has an accuracy of {format_percent(float(other.mean()))}: {words}."
 
 
 def _describe_difference(value: float, low: float, high: float) -> str:
@@ -172,7 +172,7 @@ def _describe_difference(value: float, low: float, high: float) -> str:
 
 
 def _describe_measure(one: Measure) -> str:
-    value = percent(one.value) if one.is_share else number(one.value)
+    value = format_percent(one.value) if one.is_share else number(one.value)
     if np.isnan(one.low):
         return f"{one.name} {value}"
     ends = (100 * one.low, 100 * one.high) if one.is_share else (one.low, one.high)

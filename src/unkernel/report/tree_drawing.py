@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from unkernel.report.markup import Html, escaped
+from unkernel.report.markup import Html, escape_html
 
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _MOST_NODES = 250
@@ -28,7 +28,7 @@ class Node:
         return max(len(self.label), 1) * _LETTER + _GAP
 
 
-def parsed(text: str) -> Node | None:
+def parse_tree(text: str) -> Node | None:
     """The tree of a text in brackets; None where it is not one, or one that is too large to be drawn."""
     tokens = _TOKEN.findall(text)
     if not 0 < len(tokens) <= 3 * _MOST_NODES:
@@ -59,19 +59,21 @@ def _added(parent: Node, label: str) -> Node:
     return node
 
 
-def drawn(text: str) -> Html | None:
+def draw_tree(text: str) -> Html | None:
     """A picture of a tree; None where it cannot be drawn."""
-    root = parsed(text)
+    root = parse_tree(text)
     if root is None:
         return None
     nodes = _in_order(root)
-    width = _placed(nodes)
+    width = _place_nodes(nodes)
     height = max(node.depth for node in nodes) * _LEVEL + 2 * _MARGIN - _LEVEL + 16
     lines = [_line(node, one) for node in nodes for one in node.children]
-    words = [f'<text x="{node.x:.1f}" y="{_height(node):.1f}">{escaped(node.label)}</text>' for node in nodes]
+    words = [
+        f'<text x="{node.x:.1f}" y="{_height(node):.1f}">{escape_html(node.label)}</text>' for node in nodes
+    ]
     return Html(
         f'<svg width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{escaped(text)}" font-size="13" text-anchor="middle" fill="currentColor">'
+        f'aria-label="{escape_html(text)}" font-size="13" text-anchor="middle" fill="currentColor">'
         f'<g stroke="{_LINE}" stroke-width="1.2">{"".join(lines)}</g>{"".join(words)}</svg>'
     )
 
@@ -95,7 +97,7 @@ def _in_order(root: Node) -> list[Node]:
     return found
 
 
-def _placed(nodes: list[Node]) -> float:
+def _place_nodes(nodes: list[Node]) -> float:
     """Leaves stand side by side, other nodes above the middle of their children; the width of all.
 
     A label that is wider than its children pushes what comes after it aside.

@@ -19,7 +19,7 @@ from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import note, print_facts, print_json
 from unkernel.cli.terminal.progress import Display
 from unkernel.measures.intervals import Measure
-from unkernel.measures.number_format import percent
+from unkernel.measures.number_format import format_percent
 from unkernel.report import Report
 from unkernel.report.options import Choices, Costs
 from unkernel.report.search_plot import check_matplotlib
@@ -131,7 +131,7 @@ def _print(made: Report, result: dict[str, Any]) -> None:
 def _format_measure(one: Measure) -> str:
     if math.isnan(one.value):
         return "–"
-    value = percent(one.value) if one.is_share else f"{one.value:.6g}"
+    value = format_percent(one.value) if one.is_share else f"{one.value:.6g}"
     return value if math.isnan(one.low) else f"{value} ({_format_interval(one)}, {one.method})"
 
 

@@ -39,10 +39,10 @@ from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.rows.csr import canonical_rows, stack_rows
-from unkernel.measures.predictions import Answered, Examples, answered
+from unkernel.measures.predictions import Answered, Examples, ask_model
 from unkernel.records.files import Block
 from unkernel.report import Report
-from unkernel.report.build_report import make_baseline, report_of, shown_tree
+from unkernel.report.build_report import format_tree, make_baseline, report_of
 from unkernel.report.options import Choices
 
 
@@ -133,7 +133,7 @@ def _score_records(opened: OpenedRecords, name: str, asked: Question) -> Answere
         to_labels(values), Path(asked.file).name, "record", shown=_ShownRecords(opened, blocks).__getitem__
     )
     joined = rows[0] if len(rows) == 1 else stack_rows(rows)
-    return answered(name, opened.classifier, joined, examples, asked.threads)
+    return ask_model(name, opened.classifier, joined, examples, asked.threads)
 
 
 class _ShownRecords:
@@ -156,12 +156,12 @@ def _score_rows(opened: Opened, name: str, asked: Question) -> Answered:
     rows = read_question_rows(opened, asked.file, asked.display, asked.zero_based, asked.threads)
     wide = canonical_rows(match_width(opened.model, rows.X, asked.file))
     examples = Examples(class_labels(rows.y), Path(asked.file).name, "row", rows.qid)
-    return answered(name, classifier, wide, examples, asked.threads)
+    return ask_model(name, classifier, wide, examples, asked.threads)
 
 
 def _score_trees(opened: OpenedTrees, name: str, asked: Question) -> Answered:
     check_rows_only([asked.file], asked.zero_based)
     read = read_for_model(opened.model, opened.path, asked.file, asked.display)
     forest = read.data.X
-    examples = Examples(np.asarray(read.labels), Path(asked.file).name, "tree", shown=shown_tree(forest))
-    return answered(name, opened.classifier, forest, examples, asked.threads)
+    examples = Examples(np.asarray(read.labels), Path(asked.file).name, "tree", shown=format_tree(forest))
+    return ask_model(name, opened.classifier, forest, examples, asked.threads)

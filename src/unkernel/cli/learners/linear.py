@@ -12,7 +12,7 @@ from unkernel.cli.learners.base import ClassLearner, OnProgress, class_words, ga
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.measures.detection import roc_area
-from unkernel.measures.number_format import many, percent
+from unkernel.measures.number_format import format_percent, many
 
 _MEASURES = {
     "error_rate": "error rate",
@@ -116,7 +116,7 @@ class LinearLearner(ClassLearner):
         """Add the optimised measure."""
         facts = super().quality(measured, which)
         if measure := measured["measure"]:
-            facts[f"{which} {_MEASURES[measure['name']]}"] = percent(measure["value"])
+            facts[f"{which} {_MEASURES[measure['name']]}"] = format_percent(measure["value"])
         return facts
 
 

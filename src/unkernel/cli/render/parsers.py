@@ -10,8 +10,8 @@ from rich.text import Text
 from unkernel.cli.render.parser_scores import print_labels, result_facts
 from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.measures.number_format import format_percent, many
 from unkernel.measures.number_format import labels as label_words
-from unkernel.measures.number_format import many, percent
 from unkernel.models import registry
 
 _KINDS_OF_PARTS = {"depends": "dependencies"}
@@ -92,7 +92,7 @@ def _epoch_words(result: dict[str, Any]) -> str:
     best = result["best_epochs"]
     kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]
     wrong = {
-        what: " and ".join(percent(seen[key]) for seen in kept)
+        what: " and ".join(format_percent(seen[key]) for seen in kept)
         for what, key in _WRONG.items()
         if all(key in seen for seen in kept)
     }

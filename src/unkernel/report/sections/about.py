@@ -8,14 +8,14 @@ from unkernel.engines import CompiledClassifier
 from unkernel.engines.search.candidates import Candidate, describe_layout
 from unkernel.measures.number_format import number, size
 from unkernel.measures.predictions import Answered
-from unkernel.report.markup import Html, facts, joined, paragraph, table
+from unkernel.report.markup import Html, facts, join_parts, paragraph, table
 from unkernel.report.model_summary import classifier_facts, facts_by_model
 from unkernel.report.page import Section
 
 
 def models(answers: Sequence[Answered]) -> Section:
     """What the models are."""
-    return Section("Model" if len(answers) == 1 else "Models", _described(answers))
+    return Section("Model" if len(answers) == 1 else "Models", _describe_models(answers))
 
 
 def engines(answers: Sequence[Answered]) -> Section:
@@ -31,15 +31,15 @@ def engines(answers: Sequence[Answered]) -> Section:
         f"The CPU time of scoring all {unit}s at once, without reading and encoding them, in one run.",
         note=True,
     )
-    tried = [_tried(one) for one in answers if _candidates(one)]
-    return Section("Time and memory", joined([measured, note, *tried]))
+    tried = [_describe_search(one) for one in answers if _candidates(one)]
+    return Section("Time and memory", join_parts([measured, note, *tried]))
 
 
 def _candidates(answer: Answered) -> Sequence[Candidate]:
     return answer.inner.candidates if isinstance(answer.inner, CompiledClassifier) else ()
 
 
-def _tried(answer: Answered) -> Html:
+def _describe_search(answer: Answered) -> Html:
     found = _candidates(answer)
     rows = [
         [
@@ -60,7 +60,7 @@ def _tried(answer: Answered) -> Html:
     )
 
 
-def _described(answers: Sequence[Answered]) -> Html:
+def _describe_models(answers: Sequence[Answered]) -> Html:
     known = [classifier_facts(one.classifier) for one in answers]
     return facts(
         [one.name for one in answers],

@@ -8,9 +8,9 @@ from math import comb, erfc, sqrt
 
 import numpy as np
 
-from unkernel.measures.number_format import number, percent
+from unkernel.measures.number_format import format_percent, number
 from unkernel.measures.predictions import Answered
-from unkernel.report.markup import joined, paragraph, table
+from unkernel.report.markup import join_parts, paragraph, table
 from unkernel.report.page import Section
 
 _MOST_EXACT = 1000  # disagreements; of more, the normal distribution is as good
@@ -26,7 +26,7 @@ def agreement(answers: Sequence[Answered]) -> Section:
         rows.append(
             [
                 f"{one.name} and {other.name}",
-                percent(float(same)),
+                format_percent(float(same)),
                 f"{both:,}",
                 f"{only[0]:,}",
                 f"{only[1]:,}",
@@ -40,7 +40,7 @@ def agreement(answers: Sequence[Answered]) -> Section:
         "has right would be, if both were equally good.",
         note=True,
     )
-    return Section("Agreement", joined([table(head, rows, caption="Answers of two models each"), note]))
+    return Section("Agreement", join_parts([table(head, rows, caption="Answers of two models each"), note]))
 
 
 def mcnemar(first: int, second: int) -> float:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.intervals import wilson
-from unkernel.measures.number_format import number, percent
+from unkernel.measures.number_format import format_percent, number
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
-from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
+from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
 _BINS = 10
@@ -39,8 +39,8 @@ def calibration(studied: Sequence[ClassMeasures]) -> Section:
     found = {one.answers.name: bins(*_said_and_seen(one)) for one in able}
     place = able[0].answers.positive
     what = "the answer" if place is None else str(able[0].answers.classes[place])
-    parts = [_drawn(found, what), *(_listed(name, of_model, what) for name, of_model in found.items())]
-    return Section("Calibration", joined([side_by_side(parts), _errors(found)]))
+    parts = [_draw_bins(found, what), *(_list_bins(name, of_model, what) for name, of_model in found.items())]
+    return Section("Calibration", join_parts([side_by_side(parts), _errors(found)]))
 
 
 def _said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -64,13 +64,13 @@ def bins(said: NDArray[np.float64], seen: NDArray[np.bool_]) -> list[Bin]:
     return found
 
 
-def expected_error(found: Sequence[Bin]) -> float:
+def compute_expected_error(found: Sequence[Bin]) -> float:
     """The mean distance between what is said and what is seen."""
     total = sum(one.count for one in found)
     return sum(one.count * abs(one.said - one.seen) for one in found) / total
 
 
-def _drawn(found: dict[str, list[Bin]], what: str) -> Html:
+def _draw_bins(found: dict[str, list[Bin]], what: str) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, of_model), colour in zip(found.items(), COLOURS, strict=False):
@@ -97,11 +97,11 @@ def _drawn(found: dict[str, list[Bin]], what: str) -> Html:
         )
 
 
-def _listed(name: str, found: Sequence[Bin], what: str) -> Html:
-    rows = [[percent(one.said, 1), percent(one.seen, 1), f"{one.count:,}"] for one in found]
+def _list_bins(name: str, found: Sequence[Bin], what: str) -> Html:
+    rows = [[format_percent(one.said, 1), format_percent(one.seen, 1), f"{one.count:,}"] for one in found]
     return table(["predicted", "observed", "examples"], rows, caption=f"{name}: calibration for {what}")
 
 
 def _errors(found: dict[str, list[Bin]]) -> Html:
-    words = "; ".join(f"{name} {number(expected_error(one), 3)}" for name, one in found.items())
+    words = "; ".join(f"{name} {number(compute_expected_error(one), 3)}" for name, one in found.items())
     return paragraph(f"Expected calibration error (mean distance over the tenths): {words}.")

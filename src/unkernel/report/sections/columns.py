@@ -13,7 +13,7 @@ from unkernel.engines import CompiledClassifier, RecordClassifier
 from unkernel.measures.base import Measured
 from unkernel.measures.predictions import Answered
 from unkernel.records.files.columns import owners_of_features
-from unkernel.report.markup import Bar, Html, joined, paragraph, side_by_side, table
+from unkernel.report.markup import Bar, Html, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
 _MAX_ROWS = 2000
@@ -31,7 +31,7 @@ def columns(studied: Sequence[Measured]) -> Section | None:
         f"among the records, and its standard deviation over {_SHUFFLES} shuffles. Columns that say the same "
         "share their importance, so a small value does not mean that a column is useless."
     )
-    return Section("Columns", joined([words, side_by_side(tables)]))
+    return Section("Columns", join_parts([words, side_by_side(tables)]))
 
 
 def permutation_importances(measured: Measured) -> tuple[str, dict[str, NDArray[np.float64]]]:

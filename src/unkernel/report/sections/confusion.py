@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.number_format import percent, share
-from unkernel.report.markup import Html, element, joined, side_by_side, table
+from unkernel.measures.number_format import format_percent, share
+from unkernel.report.markup import Html, element, join_parts, side_by_side, table
 from unkernel.report.page import Section
 
 _LARGEST_MATRIX = 20
@@ -25,7 +25,7 @@ def confusion(studied: Sequence[ClassMeasures]) -> Section:
     if studied[0].answers.positive is None:
         parts += [_classes(one) for one in studied]
     few = len(studied[0].answers.classes) == 2
-    return Section("Confusion", side_by_side(parts) if few else joined(parts))
+    return Section("Confusion", side_by_side(parts) if few else join_parts(parts))
 
 
 def _matrix(one: ClassMeasures) -> Html:
@@ -39,7 +39,7 @@ def _matrix(one: ClassMeasures) -> Html:
     )
     body = []
     for row, name in enumerate(names):
-        cells = [_shaded(counts[row, column], totals[row], row == column) for column in range(len(names))]
+        cells = [_shade_cell(counts[row, column], totals[row], row == column) for column in range(len(names))]
         body.append(element("tr", element("th", name, scope="row"), *cells))
     caption = (
         f"{one.answers.name}: {one.answers.examples.unit}s by true class (rows) and predicted class (columns)"
@@ -48,10 +48,10 @@ def _matrix(one: ClassMeasures) -> Html:
     return element("div", content, class_="wide confusion", tabindex=0, role="region", aria_label=caption)
 
 
-def _shaded(count: Any, total: Any, is_right: bool) -> Html:
+def _shade_cell(count: Any, total: Any, is_right: bool) -> Html:
     part = float(count / total) if total else 0.0
     words = f"{int(count):,}"
-    detail = element("small", f" {percent(part, 1)}")
+    detail = element("small", f" {format_percent(part, 1)}")
     return element(
         "td", words, detail, class_=None if is_right else "wrong", style=f"--share: {0.55 * part:.3f}"
     )
@@ -67,7 +67,7 @@ def _pairs(one: ClassMeasures) -> Html:
             names[right],
             names[said],
             f"{int(wrong[right, said]):,}",
-            percent(wrong[right, said] / totals[right]),
+            format_percent(wrong[right, said] / totals[right]),
         ]
         for right, said in zip(*np.unravel_index(order, wrong.shape), strict=True)
         if wrong[right, said]
@@ -86,7 +86,7 @@ def _classes(one: ClassMeasures) -> Html:
             f"{int(right[k]):,}",
             share(float(hits[k]), float(given[k])),
             share(float(hits[k]), float(right[k])),
-            percent(2 * hits[k] / (right[k] + given[k]) if right[k] + given[k] else np.nan),
+            format_percent(2 * hits[k] / (right[k] + given[k]) if right[k] + given[k] else np.nan),
         ]
         for k in order
     ]

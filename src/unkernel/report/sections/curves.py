@@ -52,7 +52,7 @@ def _roc(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
-            few = _thinned(len(curve.hits))
+            few = _choose_points(len(curve.hits))
             across = np.concatenate([[0.0], curve.false_alarm_rate[few]])
             up = np.concatenate([[0.0], curve.recall[few]])
             axes.plot(across, up, color=colour, label=f"{name_of_line(name)}: {number(curve.roc_area())}")
@@ -70,7 +70,7 @@ def _roc(lines: Sequence[tuple[str, Curve]]) -> Html:
 def _precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
-            few = _thinned(len(curve.hits))
+            few = _choose_points(len(curve.hits))
             area = number(curve.average_precision())
             axes.plot(
                 curve.recall[few], curve.precision[few], color=colour, label=f"{name_of_line(name)}: {area}"
@@ -124,6 +124,6 @@ def _edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
-def _thinned(count: int) -> NDArray[np.intp]:
+def _choose_points(count: int) -> NDArray[np.intp]:
     """The places of enough points to draw a curve by, the first and the last among them."""
     return np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))

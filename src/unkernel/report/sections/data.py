@@ -8,10 +8,10 @@ import numpy as np
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
-from unkernel.measures.number_format import number, percent
+from unkernel.measures.number_format import format_percent, number
 from unkernel.measures.predictions import Answered
 from unkernel.records.files.columns import column_kinds, features_of_columns
-from unkernel.report.markup import Bar, Html, facts, joined, table, unfolded
+from unkernel.report.markup import Bar, Html, facts, fold_details, join_parts, table
 from unkernel.report.page import Section
 
 _MOST_CLASSES = 40
@@ -33,7 +33,7 @@ def data(answers: Sequence[Answered]) -> Section:
         parts.append(_classes(first))
     if isinstance(first.classifier, RecordClassifier) and not first.classifier.plan.whole:
         parts.append(_columns(first.classifier))
-    return Section("Data", joined(parts))
+    return Section("Data", join_parts(parts))
 
 
 def _size(answer: Answered) -> str:
@@ -48,7 +48,7 @@ def _classes(answer: Answered) -> Html:
         [
             answer.classes[k],
             f"{counts[k]:,}",
-            Bar(percent(counts[k] / counts.sum()), counts[k] / counts.max()),
+            Bar(format_percent(counts[k] / counts.sum()), counts[k] / counts.max()),
         ]
         for k in order
     ]
@@ -61,4 +61,4 @@ def _columns(classifier: RecordClassifier) -> Html:
     kinds, counts = column_kinds(classifier.plan), features_of_columns(classifier.plan)
     rows = [[name, kinds[name], f"{counts[name]:,}"] for name in kinds]
     found = table(["column", "kind", "features"], rows, caption="Columns that the model reads", texts=[1])
-    return unfolded(f"The {len(rows):,} columns that the model reads", found)
+    return fold_details(f"The {len(rows):,} columns that the model reads", found)

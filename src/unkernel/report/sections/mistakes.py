@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.measures.number_format import many, percent, signed
+from unkernel.measures.number_format import format_percent, format_signed, many
 from unkernel.measures.predictions import Answered
 from unkernel.report.explanation_tables import explanation_table
-from unkernel.report.markup import Html, element, joined, paragraph, side_by_side, table
+from unkernel.report.markup import Html, element, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
-from unkernel.report.tree_drawing import drawn
+from unkernel.report.tree_drawing import draw_tree
 
 _TOP = 6  # conjunctions of each
 
 
 def mistakes(answers: Sequence[Answered], most: int) -> Section:
     """Some for each model."""
-    return Section("Mistakes", joined(_of_model(one, most, len(answers) > 1) for one in answers))
+    return Section("Mistakes", join_parts(_of_model(one, most, len(answers) > 1) for one in answers))
 
 
 def worst(answers: Answered, most: int) -> list[int]:
@@ -41,21 +41,21 @@ def _of_model(answers: Answered, most: int, several: bool) -> Html:
             f"; below, the {len(chosen)} that the model is most sure of. {unit.capitalize()}s count from 0."
         )
     parts = [element("h3", answers.name)] if several else []
-    return joined([*parts, paragraph(words), *(_mistake(answers, one) for one in chosen)])
+    return join_parts([*parts, paragraph(words), *(_mistake(answers, one) for one in chosen)])
 
 
 def _mistake(answers: Answered, example: int) -> Html:
     said, right = (answers.classes[int(codes[example])] for codes in (answers.chosen, answers.right))
     which = f"{answers.examples.unit.capitalize()} {example:,}"
     title = f"{which}: predicted {said}, true class {right}{_sure(answers, example)}"
-    parts = [part for part in (_shown(answers, example), _why(answers, example)) if part is not None]
+    parts = [part for part in (_show_mistake(answers, example), _why(answers, example)) if part is not None]
     return element("article", element("h4", title), side_by_side(parts))
 
 
 def _sure(answers: Answered, example: int) -> str:
     if answers.probabilities is None:
-        return f" (ahead by {signed(answers.margins[example])})"
-    return f" (with {percent(answers.probabilities[example, answers.chosen[example]], 1)})"
+        return f" (ahead by {format_signed(answers.margins[example])})"
+    return f" (with {format_percent(answers.probabilities[example, answers.chosen[example]], 1)})"
 
 
 def _why(answers: Answered, example: int) -> Html:
@@ -65,7 +65,7 @@ def _why(answers: Answered, example: int) -> Html:
         return paragraph(f"This answer cannot be explained: {reason}.", note=True)
 
 
-def _shown(answers: Answered, example: int) -> Html | None:
+def _show_mistake(answers: Answered, example: int) -> Html | None:
     if answers.examples.shown is None:
         return None
     found = answers.examples.shown(example)
@@ -74,7 +74,7 @@ def _shown(answers: Answered, example: int) -> Html | None:
         return table(
             ["column", "value"], rows, caption=f"{answers.examples.unit.capitalize()} {example:,}", texts=[1]
         )
-    picture = drawn(found)
+    picture = draw_tree(found)
     return paragraph(element("code", found)) if picture is None else element("div", picture, class_="drawn")
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.engines.explain.explanation import Heavy
 from unkernel.measures.intervals import wilson
-from unkernel.measures.number_format import many, number, percent, share, size
+from unkernel.measures.number_format import format_percent, many, number, share, size
 from unkernel.measures.parser_measures import (
     ChunkMeasures,
     HeadMeasures,
@@ -22,7 +22,17 @@ from unkernel.measures.parser_measures import (
 )
 from unkernel.report.explanation_tables import heavy_table
 from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
-from unkernel.report.markup import Bar, Html, element, facts, figure, joined, paragraph, side_by_side, table
+from unkernel.report.markup import (
+    Bar,
+    Html,
+    element,
+    facts,
+    figure,
+    join_parts,
+    paragraph,
+    side_by_side,
+    table,
+)
 from unkernel.report.model_summary import facts_by_model, parser_facts
 from unkernel.report.page import Section
 
@@ -68,7 +78,7 @@ def speed(studied: Sequence[ParserMeasures]) -> Section:
         rows.append([one.name, size(one.parser.nbytes), words])
     note = paragraph("By the CPU time of all threads, without reading.", note=True)
     head = ["model", "memory", "per second of CPU time"]
-    return Section("Time and memory", joined([table(head, rows, caption="Time and memory"), note]))
+    return Section("Time and memory", join_parts([table(head, rows, caption="Time and memory"), note]))
 
 
 def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
@@ -144,8 +154,8 @@ def relations(studied: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
     for one in studied:
         right, found = one.relations
         listed = _by_value(one.name, "relation", right, one.given_relations, one.right)
-        parts.append(side_by_side([listed, _confused(one.name, right, found)]))
-    return Section("Relations", joined(parts))
+        parts.append(side_by_side([listed, _count_confusions(one.name, right, found)]))
+    return Section("Relations", join_parts(parts))
 
 
 def _by_value(
@@ -155,21 +165,21 @@ def _by_value(
     there, given, hits = (Counter(one.tolist()) for one in (right, answers, right[correct]))
     rows = []
     for value, count in there.most_common(_MOST_ROWS):
-        precision = percent(hits[value] / given[value]) if given[value] else "–"
+        precision = format_percent(hits[value] / given[value]) if given[value] else "–"
         low, high = wilson(hits[value], count)
         recall = Bar(
-            f"{percent(hits[value] / count)} ({100 * low:.1f}–{100 * high:.1f})", hits[value] / count
+            f"{format_percent(hits[value] / count)} ({100 * low:.1f}–{100 * high:.1f})", hits[value] / count
         )
         rows.append([value, f"{count:,}", precision, recall])
     return table([what, "words", "precision", "recall, 95 % interval"], rows, caption=f"{name}: each {what}")
 
 
-def _confused(name: str, right: NDArray[Any], found: NDArray[Any]) -> Html:
+def _count_confusions(name: str, right: NDArray[Any], found: NDArray[Any]) -> Html:
     wrong = np.flatnonzero(right != found)
     pairs = Counter(zip(right[wrong].tolist(), found[wrong].tolist(), strict=True))
     total = Counter(right.tolist())
     rows = [
-        [one, other, f"{count:,}", percent(count / total[one])]
+        [one, other, f"{count:,}", format_percent(count / total[one])]
         for (one, other), count in pairs.most_common(_MOST_ROWS // 2)
     ]
     if not rows:
@@ -178,7 +188,7 @@ def _confused(name: str, right: NDArray[Any], found: NDArray[Any]) -> Html:
     return table(["right", "found", "words", "of all with it"], rows, caption=caption, texts=[1])
 
 
-def drawn_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
+def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
     """Sentences with many mistakes, as they are and as they were found."""
     parts = []
     for one in studied:
@@ -192,7 +202,7 @@ def drawn_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
     words = f"Sentences of at most {_LONGEST_DRAWN} words with the most mistakes. Sentences count from 0."
     if not parts:
         words = f"There is no mistake in sentences of at most {_LONGEST_DRAWN} words."
-    return Section("Mistakes", joined([paragraph(words), *parts]))
+    return Section("Mistakes", join_parts([paragraph(words), *parts]))
 
 
 def _worst(one: HeadMeasures, most: int) -> list[int]:
@@ -224,7 +234,7 @@ def chunks(studied: Sequence[ChunkMeasures]) -> Section:
         ]
         head = ["type", "right", "found", "precision", "recall", "F1"]
         parts.append(table(head, rows, caption=f"{one.name}: each type, with Wilson's 95 % intervals"))
-    return Section("Types", joined(parts))
+    return Section("Types", join_parts(parts))
 
 
 def tags(studied: Sequence[TagMeasures]) -> Section:
@@ -235,5 +245,5 @@ def tags(studied: Sequence[TagMeasures]) -> Section:
             right, found = one.texts(column)
             name = f"{one.name}, {column}"
             listed = _by_value(name, "value", right, found, right == found)
-            parts.append(side_by_side([listed, _confused(name, right, found)]))
-    return Section("Tags", joined(parts))
+            parts.append(side_by_side([listed, _count_confusions(name, right, found)]))
+    return Section("Tags", join_parts(parts))

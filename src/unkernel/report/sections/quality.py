@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.measures.intervals import REPETITIONS, Measure, Studied, middle
-from unkernel.measures.number_format import number, percent
-from unkernel.report.markup import Html, joined, paragraph, table
+from unkernel.measures.number_format import format_percent, number
+from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.page import Section
 
 
@@ -27,7 +27,7 @@ def quality(studied: Sequence[Studied], of_class: Any = None) -> Section:
     )
     if len(studied) > 1:
         parts.append(_differences(studied))
-    return Section("Quality", joined(parts))
+    return Section("Quality", join_parts(parts))
 
 
 def _one(studied: Studied) -> Html:
@@ -62,7 +62,9 @@ def _differences(studied: Sequence[Studied]) -> Html:
                 low, high = middle(other.samples[one.name] - first.samples[one.name])
                 outside = "yes" if low > 0 or high < 0 else "no"
                 difference = Measure(one.name, one.value - known[one.name].value, low, high, "", one.is_share)
-                rows.append([other.name, one.name, _signed(difference), _interval(difference), outside])
+                rows.append(
+                    [other.name, one.name, _format_difference(difference), _interval(difference), outside]
+                )
     return table(
         ["model", "measure", f"less that of {first.name}", "95 % interval", "0 is outside"],
         rows,
@@ -72,10 +74,10 @@ def _differences(studied: Sequence[Studied]) -> Html:
 
 
 def _value(one: Measure) -> str:
-    return percent(one.value) if one.is_share else number(one.value)
+    return format_percent(one.value) if one.is_share else number(one.value)
 
 
-def _signed(one: Measure) -> str:
+def _format_difference(one: Measure) -> str:
     if math.isnan(one.value):
         return "–"
     return f"{100 * one.value:+.2f} %" if one.is_share else f"{one.value:+.4g}"

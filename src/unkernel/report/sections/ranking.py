@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from unkernel.measures.intervals import Numbers, middle, resamples
-from unkernel.measures.number_format import many, percent
+from unkernel.measures.number_format import format_percent, many
 from unkernel.measures.rank_measures import LARGEST_DEPTH, RankMeasures
 from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
-from unkernel.report.markup import Html, figure, joined, paragraph, side_by_side, table
+from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
 _DEPTH = 10  # of what is said of single queries
@@ -19,7 +19,7 @@ _WORST = 10
 
 def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
     """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
-    able = [one for one in studied if one.graded]
+    able = [one for one in studied if one.has_grades]
     if not able:
         reason = "Labels are no grades (whole numbers from 0 on, and not large), so there is no NDCG."
         return Section("Ranking", paragraph(reason))
@@ -27,7 +27,7 @@ def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
     if len(able[0].queries) > 1:
         parts.append(_by_query(able))
     worst = [_worst(one) for one in able] if records and len(able[0].queries) > 1 else []
-    return Section("Ranking", joined([side_by_side(parts), _left_out(able[0]), *worst]))
+    return Section("Ranking", join_parts([side_by_side(parts), _left_out(able[0]), *worst]))
 
 
 def _by_depth(studied: Sequence[RankMeasures]) -> Html:
@@ -45,7 +45,7 @@ def _by_depth(studied: Sequence[RankMeasures]) -> Html:
         if len(studied) > 1:
             legend(axes, loc="best")
         ends = "; ".join(
-            f"{one.answers.name} {percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
+            f"{one.answers.name} {format_percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
         )
         return figure(
             picture(axes, f"NDCG by the number of places that count. At {_DEPTH}: {ends}"),
@@ -100,7 +100,7 @@ def _worst(one: RankMeasures) -> Html:
         own = np.flatnonzero(one.groups == query)
         first = own[np.argsort(-one.scores[own], kind="stable")][:_DEPTH]
         labels = ", ".join(f"{label:g}" for label in one.labels[first])
-        rows.append([one.queries[query], f"{len(own):,}", percent(float(values[query])), labels])
+        rows.append([one.queries[query], f"{len(own):,}", format_percent(float(values[query])), labels])
     return table(
         ["query", "rows", f"NDCG@{_DEPTH}", f"labels of the first {_DEPTH}, as the model orders them"],
         rows,

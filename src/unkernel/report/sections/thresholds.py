@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.measures.number_format import number, percent
+from unkernel.measures.number_format import format_percent, number
 from unkernel.measures.predictions import Answered
-from unkernel.report.markup import Html, joined, paragraph, table
+from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.options import Costs
 from unkernel.report.page import Section
 
@@ -25,7 +25,7 @@ def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
         f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples than "
         "these: on the examples that it was chosen on, it looks better than it is."
     )
-    return Section("Thresholds", joined([words, *(_table(one, costs) for one in answers)]))
+    return Section("Thresholds", join_parts([words, *(_table(one, costs) for one in answers)]))
 
 
 def places(answers: Answered, costs: Costs) -> dict[int, list[str]]:
@@ -57,12 +57,18 @@ def _table(answers: Answered, costs: Costs) -> Html:
         row = [", ".join(reasons), score]
         if probabilities is not None:
             example = detection.examples[place]
-            row.append(percent(float(probabilities[example, answers.positive]), 1) if place >= 0 else "")
+            row.append(
+                format_percent(float(probabilities[example, answers.positive]), 1) if place >= 0 else ""
+            )
         misses = curve.positives - hits
         price = (costs.false_alarm * alarms + costs.miss * misses) / len(answers.examples)
         precision, f1 = _ratio(hits, hits + alarms), _ratio(2 * hits, hits + alarms + curve.positives)
         row += [f"{int(hits):,}", f"{int(alarms):,}", f"{int(misses):,}"]
-        row += [percent(precision, 1), percent(_ratio(hits, curve.positives), 1), percent(f1, 1)]
+        row += [
+            format_percent(precision, 1),
+            format_percent(_ratio(hits, curve.positives), 1),
+            format_percent(f1, 1),
+        ]
         rows.append([*row, number(1000 * price)])
         if OWN in reasons:
             marked.append(len(rows) - 1)

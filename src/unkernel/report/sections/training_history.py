@@ -9,8 +9,8 @@ from unkernel.measures.number_format import number
 from unkernel.measures.predictions import Answered
 from unkernel.models.history import History
 from unkernel.report.figures import COLOURS, drawing, legend, make_logarithmic, name_of_line, picture
-from unkernel.report.markup import Html, facts, figure, joined, paragraph, side_by_side
-from unkernel.report.model_summary import facts_by_model, training_facts
+from unkernel.report.markup import Html, facts, figure, join_parts, paragraph, side_by_side
+from unkernel.report.model_summary import describe_training, facts_by_model
 from unkernel.report.page import Section
 
 _WIDE_RANGE = 10.0  # how many times the least value the greatest is, on a logarithmic axis
@@ -18,12 +18,12 @@ _WIDE_RANGE = 10.0  # how many times the least value the greatest is, on a logar
 
 def training(answers: Sequence[Answered]) -> Section | None:
     """How training went, as far as the models tell."""
-    known = [training_facts(one.inner.model) for one in answers]
+    known = [describe_training(one.inner.model) for one in answers]
     if not any(known):
         return None
     names = [one.name for one in answers]
     shown = facts(names, facts_by_model(known), caption="What is known of training")
-    return Section("Training", joined([shown, *_histories(answers)]))
+    return Section("Training", join_parts([shown, *_histories(answers)]))
 
 
 def _histories(answers: Sequence[Answered]) -> list[Html]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unkernel.measures.number_format import number, signed
+from unkernel.measures.number_format import format_signed, number
 from unkernel.measures.predictions import Answered
 from unkernel.measures.value_measures import ValueMeasures
 from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, name_of_line, picture
-from unkernel.report.markup import Html, element, figure, joined, side_by_side
+from unkernel.report.markup import Html, element, figure, join_parts, side_by_side
 from unkernel.report.page import Section
 
 _MOST_POINTS = 1500
@@ -56,6 +56,6 @@ def largest_errors(studied: Sequence[ValueMeasures], most: int) -> Section:
         for example in np.argsort(-np.abs(one.errors), kind="stable")[:most].tolist():
             said, right = one.answers.raw[example, 0], one.right[example]
             title = f"{one.answers.name}, {unit} {example:,}: {number(said)}, right is {number(right)}"
-            parts.append(element("h4", f"{title} ({signed(said - right)})"))
+            parts.append(element("h4", f"{title} ({format_signed(said - right)})"))
             parts.append(explanation_table(one.answers.explain(example, _TOP)))
-    return Section("Mistakes", joined(parts))
+    return Section("Mistakes", join_parts(parts))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from unkernel.engines.explain.explanation import AND, Heavy
-from unkernel.measures.number_format import signed
+from unkernel.measures.number_format import format_signed
 from unkernel.measures.predictions import Answered
 from unkernel.report.explanation_tables import heavy_table
-from unkernel.report.markup import Html, element, figure, joined, paragraph, side_by_side
+from unkernel.report.markup import Html, element, figure, join_parts, paragraph, side_by_side
 from unkernel.report.page import Section
-from unkernel.report.tree_drawing import drawn
+from unkernel.report.tree_drawing import draw_tree
 
 _DRAWN = 12
 
@@ -23,16 +23,18 @@ def weights(answers: Sequence[Answered], top: int) -> Section:
         "features with values, their product times the weight."
     )
     return Section(
-        "Heaviest conjunctions", joined([words, side_by_side(_listed(one, top) for one in answers)])
+        "Heaviest conjunctions", join_parts([words, side_by_side(_list_weights(one, top) for one in answers)])
     )
 
 
-def _listed(answers: Answered, top: int) -> Html:
+def _list_weights(answers: Answered, top: int) -> Html:
     try:
         found = answers.heaviest(top)
     except ValueError as reason:
         return paragraph(f"{answers.name}: {reason}")
-    return heavy_table([_named(one, answers) for one in found], f"{answers.name}: the largest weights")
+    return heavy_table(
+        [_name_features(one, answers) for one in found], f"{answers.name}: the largest weights"
+    )
 
 
 def fragments(answers: Sequence[Answered], top: int) -> Section:
@@ -40,7 +42,7 @@ def fragments(answers: Sequence[Answered], top: int) -> Section:
     words = paragraph(
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
     )
-    return Section("Heaviest fragments", joined([words, *(_fragments(one, top) for one in answers)]))
+    return Section("Heaviest fragments", join_parts([words, *(_fragments(one, top) for one in answers)]))
 
 
 def _fragments(answers: Answered, top: int) -> Html:
@@ -50,19 +52,19 @@ def _fragments(answers: Answered, top: int) -> Html:
         return paragraph(f"{answers.name}: {reason}")
     listed = heavy_table(found, f"{answers.name}: the largest weights")
     pictures = [_picture(one) for one in found[:_DRAWN]]
-    return joined(
+    return join_parts(
         [listed, element("div", *(one for one in pictures if one is not None), class_="grid small")]
     )
 
 
 def _picture(one: Heavy) -> Html | None:
-    picture = drawn(one.label)
+    picture = draw_tree(one.label)
     if picture is None:
         return None
-    return figure(element("div", picture, class_="drawn"), f"{signed(one.weight)} for {one.for_class}")
+    return figure(element("div", picture, class_="drawn"), f"{format_signed(one.weight)} for {one.for_class}")
 
 
-def _named(one: Heavy, answers: Answered) -> Heavy:
+def _name_features(one: Heavy, answers: Answered) -> Heavy:
     """With the numbers of features that have no names as their file counts them."""
     if one.columns is None or answers.inner.model.origin.get("feature_names") is not None:
         return one
