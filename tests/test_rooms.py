@@ -23,6 +23,8 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 LAZY = sorted(
     path for path in SOURCE.rglob("__init__.py") if "lazy_names(" in path.read_text(encoding="utf-8")
 )
+# The adapters' names for users, which models in the files of others hold.
+PUBLIC_NAMES = {"adapters": {"mlflow", "mlserver", "kserve"}}
 
 
 @functools.cache
@@ -53,7 +55,8 @@ def named_above(path: Path, room: str) -> list[str]:
     order = layers()
     (level,) = [number for number, rooms in enumerate(order) if room in rooms]
     beside = [other for other in order[level] if other != room]
-    above = "|".join([other for rooms in order[:level] for other in rooms] + beside)
+    others = [other for rooms in order[:level] for other in rooms] + beside
+    above = "|".join(other for other in others if other not in PUBLIC_NAMES.get(room, ()))
     found = re.compile(rf"\bunkernel[./]({above})\b")
     commands = "train|tune|predict|compile|inspect|explain|bench|parse|evaluate|serve"
     command = re.compile(rf"\bunkernel ({commands})\b")

@@ -235,7 +235,7 @@ def test_stdout_has_the_answers_before_a_bad_line(run, stdin, people_model):
 
 def test_models_and_files_that_were_mixed_up(run, people_model, people_file, model_file, tmp_path):
     for command in ("predict", "evaluate", "explain", "bench"):
-        assert "holds records, and the model" in run(command, model_file, people_file).error()
+        assert "holds records" in run(command, model_file, people_file).error()
         assert "model of unkernel, not records" in run(command, people_model, people_model).error()
     assert "is for models of rows" in run("predict", people_model, people_file, "--zero-based").error()
     assert (

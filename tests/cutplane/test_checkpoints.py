@@ -381,7 +381,7 @@ def test_a_cut_that_is_missing_is_said_so(killed, folder):
 def test_another_kind_of_file_is_refused(killed, folder):
     learner, X, y = killed
     CuttingPlaneSVC().fit(X, y).save(folder / "problem-0" / "state.uk")
-    with pytest.raises(FormatError, match="no checkpoint"):
+    with pytest.raises(FormatError, match="not a checkpoint"):
         learner.fit(X, y)
 
 

@@ -61,7 +61,7 @@ def test_tags_like_the_slow_twin(*, train, test, degree, min_count, min_updates,
     options = {"degree": degree, "min_count": min_count, "min_updates": min_updates, "epochs": epochs}
     bank = treebank(train)
     wanted = [name for name in COLUMNS if set(bank.symbols(name)[1]) - {"_"}]
-    with mock.patch.dict(column_task._CERTAIN, dict.fromkeys(COLUMNS, often)):
+    with mock.patch.dict(column_task._MIN_CERTAIN_COUNT, dict.fromkeys(COLUMNS, often)):
         tagger = Tagger(wanted, random_state=seed, **options).fit(bank)
     own_seed = int(np.random.RandomState(seed).randint(2**31, size=1)[0])
     expected = [[dict(word) for word in sentence] for sentence in test]
