@@ -31,6 +31,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 FIRST_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 PAGES = [*FIRST_PAGES, *sorted((ROOT / "docs").rglob("*.md"))]
@@ -155,6 +157,7 @@ class Page:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.namespace: dict[str, object] = {"__name__": "__main__"}
+        np.random.seed(0)  # estimators without a random_state draw from it
 
     def printed_by_python(self, block: Block) -> str:
         """Run a ``python`` block and return what it prints."""

@@ -27,7 +27,7 @@ PICTURES = {"plot", "svg"}  # their names end in .svg
 FOLDERS = {"svg", "checkpoint"}  # may be one
 INPUTS = {
     "test", "dev", "sample", "trie", "schema", "templates", "clusters", "features", "public_key",
-    "token_file",
+    "token_file", "train",
 }  # fmt: skip
 NEITHER = {
     "C", "beam", "by", "cache_rows", "calibrate", "class_weight", "coef0", "combine", "costs", "cv", "dask",
@@ -36,7 +36,7 @@ NEITHER = {
     "intercept_scaling", "jobs", "json", "k", "kernel", "l1_ratio", "labels", "learner", "log_requests",
     "loss", "max_batch", "max_body", "max_connections", "max_cuts", "max_iter", "max_requests",
     "max_seconds", "measure", "memory", "min_count", "min_updates", "mistakes", "n_bins", "n_features",
-    "ndcg_at", "normalize",
+    "ndcg_at", "no_records", "normalize",
     "normalize_vectors", "objective", "of", "on_error", "out_of_core", "pair_weight", "penalty", "port",
     "probability", "quiet", "rare", "row", "runs", "sample_size", "scheme", "scores", "seed", "solver",
     "split", "storage", "target", "threshold", "thresholds", "title", "tol", "top", "tree_pairing",

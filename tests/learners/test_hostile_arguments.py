@@ -264,7 +264,7 @@ def test_what_is_no_number(learner, kind):
     given = np.zeros((60, 8), kind)
     calls = (learner().fit, fitted.decision_function, compile(fitted).decision_function)
     for call in calls:
-        with pytest.raises(ValueError, match=r"Complex data not supported|Dates and times are no numbers"):
+        with pytest.raises(ValueError, match=r"Complex data not supported|Dates and times are not numbers"):
             call(given, y) if call == calls[0] else call(given)
 
 

@@ -74,7 +74,7 @@ def report(
         title,
         not no_records,
     )
-    data, page = _check_places(models, test, output, force=force)
+    data, page = _check_places(models, test, train, output, force=force)
     check_matplotlib("a report")
     began = time.perf_counter()
     with Display(quiet=quiet or json) as display:
@@ -91,7 +91,7 @@ def report(
 
 
 def _check_places(
-    models: Sequence[Path], test: str | None, output: Path | None, *, force: bool
+    models: Sequence[Path], test: str | None, train: str | None, output: Path | None, *, force: bool
 ) -> tuple[str, Path]:
     """Return the data and the page, after a check of their places."""
     if test is None:
@@ -100,7 +100,7 @@ def _check_places(
         )
     if output is None:
         raise ValueError(f"name the page to write: unkernel report {models[0]} --test {test} -o report.html")
-    check_output(output, *models, test, force=force)
+    check_output(output, *models, test, train, force=force)
     return test, output
 
 
