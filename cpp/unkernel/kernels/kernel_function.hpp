@@ -1,8 +1,10 @@
 // Kernel functions of support vector models, given x'z and, for RBF, the squared norms of x and z.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
+
+#include "unkernel/base/elementary.hpp"
+#include "unkernel/base/exponential.hpp"
 
 namespace unkernel::kernels {
 
@@ -18,19 +20,18 @@ struct KernelFunction {
   double operator()(double product, double row_norm, double vector_norm) const {
     switch (type) {
       case Type::linear: return product;
-      case Type::polynomial: return power(gamma * product + coef0);
-      case Type::rbf: return std::exp(-gamma * (row_norm + vector_norm - 2.0 * product));
-      default: return std::tanh(gamma * product + coef0);
+      case Type::polynomial: return whole_power(gamma * product + coef0, degree);
+      case Type::rbf: return decay(row_norm + vector_norm - 2.0 * product);
+      default: return hyperbolic_tangent(gamma * product + coef0);
     }
   }
 
  private:
-  double power(double base) const {
-    double result = 1.0;
-    for (int rest = degree; rest > 0; rest /= 2, base *= base) {
-      if (rest % 2 == 1) result *= base;
-    }
-    return result;
+  // A squared distance that rounding has made negative is 0.
+  double decay(double distance) const {
+    double value = distance < 0.0 ? 0.0 : distance;
+    exponentials(-gamma, &value, 1);
+    return value;
   }
 };
 

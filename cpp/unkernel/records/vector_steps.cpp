@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "unkernel/base/elementary.hpp"
 #include "unkernel/records/column.hpp"
 
 namespace unkernel::records {
@@ -195,7 +196,7 @@ class Tfidf final : public Step {
     const Block& in = blocks[input_.step];
     out.ids = in.ids;
     for (std::size_t k = 0; k < in.values.size(); ++k) {
-      double value = sublinear_ ? std::log(in.values[k]) + 1.0 : in.values[k];
+      double value = sublinear_ ? natural_logarithm(in.values[k]) + 1.0 : in.values[k];
       if (!idf_.empty()) value *= idf_[static_cast<std::size_t>(in.ids[k])];
       out.values.push_back(value);
     }

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "unkernel/base/elementary.hpp"
 #include "unkernel/base/error.hpp"
 
 namespace unkernel::kernels {
@@ -196,7 +197,7 @@ void ChildPattern::match(std::span<const std::int32_t> left, std::span<const std
       const std::int32_t skipped_left = pairs_[k].left - pairs_[l].left - 1;
       const std::int32_t skipped_right = pairs_[k].right - pairs_[l].right - 1;
       const bool can_follow = skipped_left >= 0 && skipped_right >= 0;
-      follows_[k * most_pairs + l] = can_follow ? std::pow(gap, skipped_left + skipped_right) : 0.0;
+      follows_[k * most_pairs + l] = can_follow ? whole_power(gap, skipped_left + skipped_right) : 0.0;
     }
   }
 }

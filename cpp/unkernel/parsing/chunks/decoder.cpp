@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "unkernel/base/elementary.hpp"
+#include "unkernel/base/exponential.hpp"
 #include "unkernel/base/parallel.hpp"
 #include "unkernel/parsing/sequences/reader.hpp"
 
@@ -27,9 +29,12 @@ void to_log_probabilities(std::span<double> scores) {
   double sum = 0.0;
   for (double& score : scores) {
     score = sharpness * (score - largest);
-    sum += std::exp(score);
+    double share = score;
+    exponentials(1.0, &share, 1);
+    sum += share;
   }
-  for (double& score : scores) score -= std::log(sum);
+  const double log_sum = natural_logarithm(sum);
+  for (double& score : scores) score -= log_sum;
 }
 
 // Sums of huge weights may be no number, which could not be sorted.
