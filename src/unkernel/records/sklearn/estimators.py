@@ -14,7 +14,7 @@ _KERNEL = among(
     "rbf",
     "sigmoid",
     refused=["<function>", "precomputed"],
-    why="a model cannot hold the kernel",
+    why="the kernel cannot be stored in a model",
 )
 _VOTES = {
     "kernel": _KERNEL,

@@ -16,8 +16,8 @@ import numpy as np
 from unkernel.records.sklearn.plan_builder import class_names, is_nan, refuse
 from unkernel.records.text_analysis import TOKEN_PATTERNS
 
-FITTED = "any: what `fit` learned is read"
-UNUSED = "any: it does not change the answer"
+FITTED = "any: only the fitted attributes matter"
+UNUSED = "any: it does not affect predictions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "OrdinalEncoder": Supported(
         "sklearn.preprocessing",
-        "the number of the category",
+        "the index of the category",
         {
             "categories": _CATEGORIES,
             "dtype": _dtype(np.int64),
@@ -205,7 +205,7 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "StandardScaler": Supported(
         "sklearn.preprocessing",
-        "the number less its mean, divided by its standard deviation",
+        "the number minus its mean, divided by its standard deviation",
         {**_COPY, "with_mean": among(True, False), "with_std": among(True, False)},
     ),
     "MinMaxScaler": Supported(
@@ -215,12 +215,12 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "MaxAbsScaler": Supported(
         "sklearn.preprocessing",
-        "the number, divided by the largest size",
+        "the number, divided by the largest absolute value",
         {**_COPY, "clip": among(False, True)},
     ),
     "RobustScaler": Supported(
         "sklearn.preprocessing",
-        "the number less its median, divided by a range of quantiles",
+        "the number minus its median, divided by a quantile range",
         {
             "with_centering": among(True, False),
             "with_scaling": among(True, False),
@@ -239,8 +239,8 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "PolynomialFeatures": Supported(
         "sklearn.preprocessing",
-        "products of features; of 0/1 features before a linear classifier: conjunctions of the model, which "
-        "are never listed",
+        "products of features; of 0/1 features before a linear classifier: conjunctions of the model, "
+        "never expanded",
         {
             "degree": stated("any", 2, 3, (2, 2), (0, 2)),
             "interaction_only": among(True, False),
@@ -250,7 +250,7 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "FunctionTransformer": Supported(
         "sklearn.preprocessing",
-        "what it is given; functions are refused",
+        "its input, unchanged; functions are refused",
         {
             "func": among(None, refused=["<function>"], why=_CODE),
             "inverse_func": unused(None, "<function>"),
@@ -264,7 +264,7 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "SimpleImputer": Supported(
         "sklearn.impute",
-        "the number or string, or what stands for a missing one, and flags of missing numbers",
+        "the number or string, or the replacement of a missing one, and indicators of missing numbers",
         {
             "missing_values": stated(
                 "NaN or a number; for strings before an encoder also `None` or a string", float("nan"), 0, -1
@@ -393,7 +393,7 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "ColumnTransformer": Supported(
         "sklearn.compose",
-        "the features of its parts beside each other; columns by name, position, slice, mask or selector",
+        "the concatenated features of its parts; columns by name, position, slice, mask or selector",
         {
             "transformers": stated("any of the steps listed here, `'passthrough'` and `'drop'`", "<parts>"),
             "remainder": stated("any: as for transformers", "drop", "passthrough", "<StandardScaler>"),
@@ -407,7 +407,7 @@ TRANSFORMERS: dict[str, Supported] = {
     ),
     "FeatureUnion": Supported(
         "sklearn.pipeline",
-        "the features of its parts beside each other",
+        "the concatenated features of its parts",
         {
             "transformer_list": stated(
                 "any of the steps listed here, `'passthrough'` and `'drop'`", "<parts>"
