@@ -23,11 +23,12 @@ from unkernel.data.repr_html import HtmlRepr, Reportable
 from unkernel.errors import FormatError
 from unkernel.models import container, registry
 from unkernel.models.decision import Decision
+from unkernel.models.saved_object import SavedObject
 
 _TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
 
 
-class CompiledEstimator(Reportable, HtmlRepr):
+class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
     """Immutable model that predicts."""
 
     _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
@@ -47,20 +48,57 @@ class CompiledEstimator(Reportable, HtmlRepr):
         """The class labels, in the order of the model."""
         return self.decision.classes
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the class of each example.
+    def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Compute the decision function of each example.
 
         Parameters
         ----------
-        X : examples
-            The examples.
+        X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
+            Rows, records or trees, as the model takes them. Rows of models from files that do not store the
+            number of features may have any number of columns. For examples of a Dask collection, the result
+            is a lazy Dask array.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            One score per example for two classes; one per class; or, for models of LIBSVM with more than two
+            classes, one per pair of classes in LIBSVM's order. Models of scikit-learn's ``SVC`` follow its
+            ``decision_function_shape``.
+        """
+        raise NotImplementedError
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
+        """Predict the class of each example, or its value for regression models.
+
+        Engines of rows stop as soon as the remaining terms cannot change the class, so this can be faster
+        than :meth:`decision_function`; the result is the same.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame, list of dicts, dict of columns, list of trees, Forest}
+            Rows, records or trees, as the model takes them. For those of a Dask collection, the result is a
+            lazy Dask array.
+        n_jobs : int, default=None
+            Number of threads; None means 1 and -1 means all processors.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The predicted classes.
+            The predictions.
         """
         raise NotImplementedError
+
+    def to_model(self) -> Any:
+        """Return the model that this classifier was compiled from; of a pipeline, the model of rows.
+
+        Returns
+        -------
+        ConjunctionModel, KernelModel, LinearModel or TreeModel
+            The model.
+        """
+        return self.model
 
     @property
     def _estimator_type(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeVar
 
 from unkernel.engines import CompiledClassifier
-from unkernel.parsing.delegation import delegate
+from unkernel.engines.delegation import delegate
 from unkernel.parsing.model_estimator import ModelEstimator, Source
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.poly import PolyLogisticRegression, PolySVC

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.files import name_of
 from unkernel.data.threads import thread_count
+from unkernel.engines.delegation import delegate
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import parameters_to_json
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.saved_model import Arrays, SavedModel
 from unkernel.parsing.training_progress import OnStep, Reporter
 

@@ -11,9 +11,13 @@ from numpy.typing import NDArray
 
 from unkernel._core import RecordScorer
 from unkernel.engines.estimator import available_if
-from unkernel.engines.records.single_record import PartialRecordScorer, RecordCalls, check_not_shared
+from unkernel.engines.records.single_record import (
+    PartialRecordScorer,
+    RecordAnswers,
+    check_not_shared,
+    has_probabilities,
+)
 from unkernel.engines.rows.classifier import CompiledClassifier
-from unkernel.engines.single_answers import make_predict_one, make_predict_proba_one, make_score_one
 from unkernel.models import ConjunctionModel, Decision, KernelModel, LinearModel
 from unkernel.records.column_split import Part
 from unkernel.records.plan import Plan
@@ -34,7 +38,7 @@ class PlannedClassifier(Protocol):
     classifier: CompiledClassifier
 
     @property
-    def _record_scorer(self) -> RecordScorer:
+    def _scorer(self) -> RecordScorer:
         """The scorer of whole records."""
 
     @property
@@ -45,11 +49,7 @@ class PlannedClassifier(Protocol):
         """
 
 
-def _check_probabilities(self: BoundRecord) -> None:
-    _ = self.classifier.classifier.predict_proba  # raises an error that says why there are none
-
-
-class BoundRecord:
+class BoundRecord(RecordAnswers):
     """Some columns of a record that many records share, as ``RecordClassifier.bind`` returns it.
 
     Its methods take the other columns, and return what the classifier returns for all columns together,
@@ -96,7 +96,7 @@ class BoundRecord:
         self.classifier = classifier
         self.shared = dict(shared)
         self._check_shared()
-        self._decision: Decision = classifier.classifier.decision
+        self.decision: Decision = classifier.classifier.decision
         self._parts = classifier._split_plan(frozenset(self.shared))
         self.sums_once = "record" if self._parts is None else find_summable_part(classifier.classifier.model)
         _ = self._scorer
@@ -111,55 +111,22 @@ class BoundRecord:
         if unknown and not plan.ignores_unknown_keys:
             raise ValueError(f"the record has a column {unknown[0]!r} that the model does not know")
 
+    @property
+    def _row_classifier(self) -> CompiledClassifier:
+        return self.classifier.classifier
+
     # --- One record -----------------------------------------------------------------------------------
 
     @cached_property
     def _scorer(self) -> RecordScorer | PartialRecordScorer:
         if self._parts is None:
-            return PartialRecordScorer(self.classifier._record_scorer, self.shared)
+            return PartialRecordScorer(self.classifier._scorer, self.shared)
         shared, others = self._parts
         scorer = RecordScorer(others.plan.native, self.classifier.classifier._engine)
         ids, values = shared.plan.encode_one({name: self.shared[name] for name in shared.plan.columns})
         width = self.classifier.plan.n_features
         scorer.bind(shared.places[ids], values, others.places, width, self.sums_once)
         return scorer
-
-    @cached_property
-    def score_one(self) -> Callable[[Any], Any]:
-        """Compute the decision function of one record: ``score_one(others)``.
-
-        ``others`` is a dict of the columns that are not shared.
-        """
-        return make_score_one(RecordCalls(self._scorer), self._decision)
-
-    @cached_property
-    def predict_one(self) -> Callable[[Any], Any]:
-        """Predict the class of one record: ``predict_one(others)``.
-
-        ``others`` is a dict of the columns that are not shared.
-        """
-        return make_predict_one(RecordCalls(self._scorer), self._decision)
-
-    @available_if(_check_probabilities)
-    def predict_proba_one(self, others: Any) -> list[float]:
-        """Predict the probability of each class for one record.
-
-        Parameters
-        ----------
-        others : dict
-            The columns that are not shared.
-
-        Returns
-        -------
-        list of float
-            The probabilities, in the order of ``classes_``.
-        """
-        probabilities: list[float] = self._predict_proba(others)
-        return probabilities
-
-    @cached_property
-    def _predict_proba(self) -> Callable[[Any], Any]:
-        return make_predict_proba_one(RecordCalls(self._scorer), self._decision)
 
     # --- Many records ---------------------------------------------------------------------------------
 
@@ -176,7 +143,7 @@ class BoundRecord:
         ndarray of shape (n_records,) or (n_records, n_outputs)
             The scores.
         """
-        return self._decision.decide(self._raw_scores(X))
+        return self.decision.decide(self._raw_scores(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the class of each record, or its value for regression models.
@@ -191,9 +158,9 @@ class BoundRecord:
         ndarray of shape (n_records,)
             The predictions.
         """
-        return self._decision.choose(self._raw_scores(X))
+        return self.decision.choose(self._raw_scores(X))
 
-    @available_if(_check_probabilities)
+    @available_if(has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predict the probability of each class for each record.
 
@@ -207,7 +174,7 @@ class BoundRecord:
         ndarray of shape (n_records, n_classes)
             The probabilities, in the order of ``classes_``.
         """
-        return self._decision.probabilities(self._raw_scores(X))
+        return self.decision.probabilities(self._raw_scores(X))
 
     def _raw_scores(self, X: Any) -> NDArray[np.float64]:
         names = column_names(X)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -13,19 +12,18 @@ from numpy.typing import NDArray
 from unkernel._core import RecordScorer
 from unkernel.data.threads import thread_count
 from unkernel.engines.classifier_files import make_classifier
+from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
 from unkernel.engines.records.bound_records import BoundRecord
-from unkernel.engines.records.single_record import RecordCalls
-from unkernel.engines.rows.answer_cache import CacheInfo
+from unkernel.engines.records.single_record import RecordAnswers, has_probabilities
 from unkernel.engines.rows.classifier import CompiledClassifier, Model
-from unkernel.engines.single_answers import make_predict_one, make_predict_proba_one, make_score_one
 from unkernel.errors import FormatError
-from unkernel.models import Decision, container
+from unkernel.models import Decision
 from unkernel.records.column_split import Part, split
 from unkernel.records.plan import Plan
 
 if TYPE_CHECKING:
-    from unkernel.engines.explain.explanation import Explanation, Heavy
+    from unkernel.engines.explain.explanation import Explanation
 
 KIND = "records"  # in the metadata of files
 _PLAN = "plan."  # prefix of the plan's arrays in files
@@ -33,11 +31,7 @@ _ROWS = "rows."  # prefix of the classifier's arrays
 _MAX_KEPT_SPLITS = 16
 
 
-def _check_probabilities(self: RecordClassifier) -> None:
-    _ = self.classifier.predict_proba  # raises an error that says why there are none
-
-
-class RecordClassifier(CompiledEstimator):
+class RecordClassifier(RecordAnswers, CompiledEstimator):
     """Compiled pipeline: an immutable classifier of raw records.
 
     :func:`unkernel.compile` makes it from a fitted pipeline, and :func:`unkernel.load` reads it from a file.
@@ -80,17 +74,13 @@ class RecordClassifier(CompiledEstimator):
         self.plan = plan
         self.classifier = classifier
 
+    @property
+    def _row_classifier(self) -> CompiledClassifier:
+        return self.classifier
+
     # --- What it is -----------------------------------------------------------------------------------
 
-    @property
-    def decision(self) -> Decision:
-        """How scores become predictions."""
-        return self.classifier.decision
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The class labels."""
-        return self.classifier.classes_
+    decision: Decision = delegate_property("decision", "How scores become predictions.", to="classifier")
 
     @property
     def n_features_in_(self) -> int:
@@ -102,55 +92,20 @@ class RecordClassifier(CompiledEstimator):
         """Names of the columns of a record."""
         return np.array(list(self.plan.columns), dtype=object)
 
-    @property
-    def engine(self) -> str:
-        """Name of the engine that computes the scores."""
-        return self.classifier.engine
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the compiled tables in bytes."""
-        return self.classifier.nbytes
+    engine: str = delegate_property("engine", "Name of the engine that computes the scores.", to="classifier")
+    nbytes: int = delegate_property("nbytes", "Size of the compiled tables in bytes.", to="classifier")
 
     # --- Many records ---------------------------------------------------------------------------------
 
     @lazy_for_collections
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Compute the decision function of each record.
-
-        Parameters
-        ----------
-        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            The records. For those of a Dask data frame, the result is a lazy Dask array.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        ndarray of shape (n_records,) or (n_records, n_outputs)
-            The scores, as from :meth:`unkernel.CompiledClassifier.decision_function`.
-        """
         return self.classifier.decision_function(self._rows(X, n_jobs), n_jobs=n_jobs)
 
     @lazy_for_collections
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Predict the class of each record, or its value for regression models.
-
-        Parameters
-        ----------
-        X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            The records. For those of a Dask data frame, the result is a lazy Dask array.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        ndarray of shape (n_records,)
-            The predictions.
-        """
         return self.classifier.predict(self._rows(X, n_jobs), n_jobs=n_jobs)
 
-    @available_if(_check_probabilities)
+    @available_if(has_probabilities)
     @lazy_for_collections
     def predict_proba(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Predict the probability of each class, if the model has probabilities.
@@ -193,22 +148,8 @@ class RecordClassifier(CompiledEstimator):
     # --- One record -----------------------------------------------------------------------------------
 
     @cached_property
-    def _record_scorer(self) -> RecordScorer:
+    def _scorer(self) -> RecordScorer:
         return RecordScorer(self.plan.native, self.classifier._engine)
-
-    @cached_property
-    def score_one(self) -> Callable[[Any], Any]:
-        """Compute the decision function of one record: ``score_one(record)``.
-
-        A record is a dict, or a list of one value per column. Whether unknown columns are ignored or raise an
-        error depends on the parameter ``unknown_keys`` of :func:`unkernel.compile`.
-        """
-        return make_score_one(RecordCalls(self._record_scorer), self.decision)
-
-    @cached_property
-    def predict_one(self) -> Callable[[Any], Any]:
-        """Predict the class of one record: ``predict_one(record)``."""
-        return make_predict_one(RecordCalls(self._record_scorer), self.decision)
 
     def bind(self, shared: Mapping[str, Any]) -> BoundRecord:
         """Fix some columns, to score many records that share them faster.
@@ -254,45 +195,13 @@ class RecordClassifier(CompiledEstimator):
         """
         return RecordClassifier(self.plan, self.classifier.with_cache(rows))
 
-    def cache_info(self) -> CacheInfo:
-        """Return the numbers of cache hits and misses.
-
-        Returns
-        -------
-        CacheInfo
-            A named tuple of hits, misses, maxsize and currsize.
-        """
-        return self.classifier.cache_info()
-
-    def cache_clear(self) -> None:
-        """Empty the cache and reset its counters."""
-        self.classifier.cache_clear()
+    cache_info = delegate(CompiledClassifier.cache_info, to="classifier")
+    cache_clear = delegate(CompiledClassifier.cache_clear, to="classifier")
 
     @cached_property
     def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
         """The function that splits the plan by columns, with a cache: most requests bind the same ones."""
         return lru_cache(maxsize=_MAX_KEPT_SPLITS)(partial(split, self.plan))
-
-    @available_if(_check_probabilities)
-    def predict_proba_one(self, record: Any) -> list[float]:
-        """Predict the probability of each class for one record.
-
-        Parameters
-        ----------
-        record : dict, or list of one value per column
-            The record.
-
-        Returns
-        -------
-        list of float
-            The probabilities, in the order of ``classes_``.
-        """
-        probabilities: list[float] = self._predict_proba(record)
-        return probabilities
-
-    @cached_property
-    def _predict_proba(self) -> Callable[[Any], Any]:
-        return make_predict_proba_one(RecordCalls(self._record_scorer), self.decision)
 
     # --- Why ------------------------------------------------------------------------------------------
 
@@ -320,47 +229,11 @@ class RecordClassifier(CompiledEstimator):
 
     explain = explain_one
 
-    def heaviest(self, top: int = 10) -> list[Heavy]:
-        """List the features and conjunctions with the largest weights.
-
-        Parameters
-        ----------
-        top : int, default=10
-            How many to list, over all classes, largest absolute weight first.
-
-        Returns
-        -------
-        list of Heavy
-            Each with the names of its features, its weight and the class that it supports.
-        """
-        return self.classifier.heaviest(top)
+    heaviest = delegate(CompiledClassifier.heaviest, to="classifier")
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compiled pipeline to one ``.uk`` file.
-
-        The file is replaced in one step, or left unchanged if writing fails.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write the file.
-        """
-        container.write(path, *self.to_container())
-
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what a file holds.
-
-        Returns
-        -------
-        kind : str
-            Kind of the file.
-        arrays : dict of str to ndarray
-            The arrays of the plan, the model and its tables.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         arrays, plan = self.plan.to_container(_PLAN)
         kind, rows, settings = self.classifier.to_container()
         settings = _remove_feature_names(settings)
@@ -426,30 +299,8 @@ class RecordClassifier(CompiledEstimator):
         self.classifier.check_model(file)
         return self
 
-    def check_answers(self, file: str) -> None:
-        """Compare the scores of the engine with those of the model on some rows.
-
-        Parameters
-        ----------
-        file : str
-            Name of the file in error messages.
-
-        Raises
-        ------
-        FormatError
-            If the scores differ.
-        """
-        self.classifier.check_answers(file)
-
-    def to_model(self) -> Any:
-        """Return the model of rows that the classifier was compiled from.
-
-        Returns
-        -------
-        ConjunctionModel, KernelModel or LinearModel
-            The model.
-        """
-        return self.classifier.to_model()
+    check_answers = delegate(CompiledClassifier.check_answers, to="classifier")
+    to_model = delegate(CompiledClassifier.to_model, to="classifier")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.plan, self.classifier)

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from unkernel._core import RecordScorer
-from unkernel.engines.single_answers import AnswerOne, SingleCalls
+from unkernel.engines.estimator import available_if
+from unkernel.engines.single_answers import (
+    AnswerOne,
+    SingleCalls,
+    make_predict_one,
+    make_predict_proba_one,
+    make_score_one,
+)
+from unkernel.models import Decision
 
 
 class PartialRecordScorer:
@@ -75,6 +84,63 @@ class RecordCalls(SingleCalls):
     def convert(self, function: Callable[[Any], Any]) -> AnswerOne:
         call = self._scorer.score
         return lambda record: function(call(record))
+
+
+def has_probabilities(answers: RecordAnswers) -> None:
+    """Raise the error that says why there are no probabilities, if there are none."""
+    _ = answers._row_classifier.predict_proba
+
+
+class RecordAnswers:
+    """Answers to single records."""
+
+    decision: Decision
+
+    @property
+    def _row_classifier(self) -> Any:
+        """The compiled classifier of rows."""
+        raise NotImplementedError
+
+    @property
+    def _scorer(self) -> RecordScorer | PartialRecordScorer:
+        """The scorer of records."""
+        raise NotImplementedError
+
+    @cached_property
+    def score_one(self) -> AnswerOne:
+        """Compute the decision function of one record: ``score_one(record)``.
+
+        A record is a dict, or a list of one value per column; after ``bind``, it is a dict of the columns
+        that are not shared. Whether unknown columns are ignored or raise an error depends on the parameter
+        ``unknown_keys`` of :func:`unkernel.compile`.
+        """
+        return make_score_one(RecordCalls(self._scorer), self.decision)
+
+    @cached_property
+    def predict_one(self) -> AnswerOne:
+        """Predict the class of one record: ``predict_one(record)``."""
+        return make_predict_one(RecordCalls(self._scorer), self.decision)
+
+    @available_if(has_probabilities)
+    def predict_proba_one(self, record: Any) -> list[float]:
+        """Predict the probability of each class for one record.
+
+        Parameters
+        ----------
+        record : dict, or list of one value per column
+            The record; after ``bind``, the columns that are not shared.
+
+        Returns
+        -------
+        list of float
+            The probabilities, in the order of ``classes_``.
+        """
+        probabilities: list[float] = self._predict_proba(record)
+        return probabilities
+
+    @cached_property
+    def _predict_proba(self) -> AnswerOne:
+        return make_predict_proba_one(RecordCalls(self._scorer), self.decision)
 
 
 def check_not_shared(names: Any, shared: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -24,7 +23,7 @@ from unkernel.engines.single_answers import make_predict_one, make_score_one
 from unkernel.engines.tables.compiled_tables import INT16, Tables
 from unkernel.engines.tables.int16 import build_int16, find_int16_obstacle
 from unkernel.engines.tables.prefix_trie import PrefixTrie, export_trie, read_limit, remove_trie
-from unkernel.models import ConjunctionModel, KernelModel, LinearModel, container
+from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.model_files import COMPILED, model_part
 from unkernel.models.model_rows import check_width
 
@@ -259,44 +258,10 @@ class CompiledClassifier(ExplainableClassifier):
 
     @lazy_for_collections
     def decision_function(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Compute the decision function of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array, dask data frame} of shape (n_samples, n_features)
-            The rows. Models from files that do not store the number of features take any number of columns.
-            For rows of a Dask collection, the result is a lazy Dask array.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            One score per row for two classes; one per class; or, for models of LIBSVM with more than two
-            classes, one per pair of classes in LIBSVM's order. Models of scikit-learn's ``SVC`` follow its
-            ``decision_function_shape``.
-        """
         return self.decision.decide(self._raw_scores(X, n_jobs))
 
     @lazy_for_collections
     def predict(self, X: ArrayLike, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Predict the class of each row, or its value for regression models.
-
-        Engines stop as soon as the remaining terms cannot change the class, so this can be faster than
-        :meth:`decision_function`; the result is the same.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, dask array, dask data frame} of shape (n_samples, n_features)
-            The rows. For those of a Dask collection, the result is a lazy Dask array.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The predictions.
-        """
         if self.model.n_scores > _MANY_SCORES:
             return self._predict_in_batches(self._check_rows(X), n_jobs)
         return self.decision.choose(self._raw_scores(X, n_jobs, until_decided=self.decision.chooses_largest))
@@ -459,31 +424,7 @@ class CompiledClassifier(ExplainableClassifier):
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compiled classifier to a ``.uk`` file, which :func:`unkernel.load` maps into memory.
-
-        The file is replaced in one step, or left unchanged if writing fails. A classifier that was not made
-        by ``compile`` is written without tables.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write the file.
-        """
-        container.write(path, *self.to_container())
-
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what a file holds.
-
-        Returns
-        -------
-        kind : str
-            Kind of the file.
-        arrays : dict of str to ndarray
-            The arrays of the model and its tables.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
         arrays, settings = model_part(self._validated_model)
@@ -496,13 +437,6 @@ class CompiledClassifier(ExplainableClassifier):
         return COMPILED, arrays, settings
 
     def to_model(self) -> Model:
-        """Return the model that this classifier was compiled from.
-
-        Returns
-        -------
-        ConjunctionModel, KernelModel or LinearModel
-            The model.
-        """
         return self._validated_model
 
     def _add_trie(self, tables: Tables) -> Tables:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -110,37 +109,9 @@ class TreeClassifier(CompiledEstimator):
     # --- Many trees -----------------------------------------------------------------------------------
 
     def decision_function(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Compute the decision function of each tree.
-
-        Parameters
-        ----------
-        X : list of trees, or Forest
-            The trees.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors. The scores do not depend on it.
-
-        Returns
-        -------
-        ndarray of shape (n_trees,) or (n_trees, n_classes)
-            One score per tree for two classes, otherwise one per class.
-        """
         return self.decision.decide(self.raw_scores(X, n_jobs))
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> NDArray[Any]:
-        """Predict the class of each tree.
-
-        Parameters
-        ----------
-        X : list of trees, or Forest
-            The trees.
-        n_jobs : int, default=None
-            Number of threads; None means 1 and -1 means all processors.
-
-        Returns
-        -------
-        ndarray of shape (n_trees,)
-            The predicted classes.
-        """
         return self.decision.choose(self.raw_scores(X, n_jobs))
 
     def raw_scores(self, X: Any, n_jobs: int | None = None) -> NDArray[np.float64]:
@@ -303,27 +274,8 @@ class TreeClassifier(CompiledEstimator):
 
     # --- Files ----------------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a ``.uk`` file, which :func:`unkernel.load` reads.
-
-        The file is replaced in one step, or left unchanged if writing fails.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Where to write the file.
-        """
-        self.model.save(path)
-
-    def to_model(self) -> TreeModel:
-        """Return the model that this classifier was compiled from.
-
-        Returns
-        -------
-        TreeModel
-            The model.
-        """
-        return self.model
+    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        return self.model.kind, *self.model.to_container()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.model,)

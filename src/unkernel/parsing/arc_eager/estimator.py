@@ -13,6 +13,7 @@ from unkernel._core import ArcEagerSpec
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
+from unkernel.engines.delegation import delegate
 from unkernel.engines.search.options import ENGINES
 from unkernel.learners.parameters import COST
 from unkernel.parsing.arc_eager.classifier_training import Classifiers, OnlineLearner, RowLearner
@@ -26,7 +27,6 @@ from unkernel.parsing.arc_eager.model import (
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.beam_width import WIDEST_BEAM
 from unkernel.parsing.cluster_parameter import ClusterParameter
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters

@@ -15,13 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unkernel._core import bunsetsu_training
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource
 from unkernel.engines import CompiledClassifier, compile
+from unkernel.engines.delegation import delegate
 from unkernel.engines.model_sources import find_model
 from unkernel.engines.search.options import ENGINES, check_options, check_trie, parse_memory
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, read_nonempty
 from unkernel.parsing.bunsetsu.templates import template_names
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 

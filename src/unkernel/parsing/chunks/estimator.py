@@ -15,6 +15,7 @@ from unkernel._core import SequenceFeatures, recode_chunks
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
+from unkernel.engines.delegation import delegate
 from unkernel.learners.parameters import COST
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.beam_width import WIDEST_BEAM
@@ -30,7 +31,6 @@ from unkernel.parsing.chunks.model import (
     read_nonempty,
 )
 from unkernel.parsing.chunks.result import read_tags
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC

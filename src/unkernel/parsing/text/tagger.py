@@ -15,10 +15,10 @@ from sklearn.utils._param_validation import Interval
 from unkernel._core import SequenceFeatures, SequenceTrainer
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
+from unkernel.engines.delegation import delegate
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
 from unkernel.parsing.base import BaseParser
 from unkernel.parsing.cluster_parameter import ClusterParameter
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.online_weights import Weights, average_parts
 from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates

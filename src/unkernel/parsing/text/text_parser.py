@@ -11,10 +11,10 @@ from sklearn.utils._param_validation import Interval
 
 from unkernel._core import Progress
 from unkernel.data.text.conll import Treebank
+from unkernel.engines.delegation import delegate
 from unkernel.learners.parameters import parameters_to_json
 from unkernel.parsing.arc_eager.estimator import TEMPLATES, ArcEagerParser
 from unkernel.parsing.arc_eager.model import TreebankSource, read_gold_trees
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters

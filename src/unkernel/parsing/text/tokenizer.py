@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval
 from unkernel._core import Multiwords, TokenizerSpec, split_rows
 from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
+from unkernel.engines.delegation import delegate
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
-from unkernel.parsing.delegation import delegate
 from unkernel.parsing.model_estimator import ModelEstimator
 from unkernel.parsing.online_rows import LabelledRows, RowLearner, index_known_features
 from unkernel.parsing.text.characters import build_character_tables, lower

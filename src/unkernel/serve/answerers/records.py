@@ -31,7 +31,7 @@ class RecordAnswerer(ScoreAnswerer):
         self._plan = model.plan.with_none_as_nan()  # JSON has no NaN
         self._model = RecordClassifier(self._plan, model.classifier)
         self._format = AnswerFormat(model.decision)
-        self._scorer = self._model._record_scorer
+        self._scorer = self._model._scorer
         self._score = self._scorer.score
         self._n_scores = model.decision.n_scores
 

@@ -1,0 +1,44 @@
+"""Members of a class that are those of an object that it holds."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+_MODEL_JOBS = "None means 1 and -1 means all processors"
+_ESTIMATOR_JOBS = "None means that of the estimator"
+
+
+def delegate(
+    method: Callable[Concatenate[Any, _Arguments], _Result], to: str = "_fitted_model"
+) -> Callable[Concatenate[Any, _Arguments], _Result]:
+    """Return a method with the name, signature and documentation of a method of the attribute `to`.
+
+    ``n_jobs=None`` stands for the number of threads of the estimator that holds it.
+    """
+    name = method.__name__
+    has_jobs = "n_jobs" in inspect.signature(method).parameters
+
+    @functools.wraps(method)
+    def call_held(self: Any, /, *args: _Arguments.args, **options: _Arguments.kwargs) -> _Result:
+        if has_jobs and options.get("n_jobs") is None:
+            options["n_jobs"] = self.n_jobs
+        result: _Result = getattr(getattr(self, to), name)(*args, **options)
+        return result
+
+    vars(call_held).pop("__isabstractmethod__", None)
+    call_held.__doc__ = (inspect.getdoc(method) or "").replace(_MODEL_JOBS, _ESTIMATOR_JOBS)
+    return call_held
+
+
+def delegate_property(name: str, doc: str, to: str = "_fitted_model") -> Any:
+    """Return a property that is an attribute of the attribute `to`."""
+
+    def get_held(self: Any) -> Any:
+        return getattr(getattr(self, to), name)
+
+    return property(get_held, doc=doc)

@@ -1,0 +1,40 @@
+"""Objects that are saved as ``.uk`` files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from numpy.typing import NDArray
+
+from unkernel.models import container
+
+
+class SavedObject:
+    """Base class of objects that write ``.uk`` files."""
+
+    def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
+        """Return what a file holds.
+
+        Returns
+        -------
+        kind : str
+            Kind of the file.
+        arrays : dict of str to ndarray
+            The arrays of the model and, if there are any, of its tables.
+        settings : dict
+            Everything else, ready for JSON.
+        """
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a ``.uk`` file, which :func:`unkernel.load` reads.
+
+        The file is replaced in one step, or left unchanged if writing fails.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Where to write the file.
+        """
+        container.write(path, *self.to_container())
