@@ -188,7 +188,8 @@ def build() -> None:
         "CMAKE_SYSTEM_NAME": "Linux",
         "CMAKE_SYSTEM_PROCESSOR": OTHER.processor,
         "CMAKE_CXX_COMPILER": OTHER.compiler,
-        "CMAKE_CROSSCOMPILING_EMULATOR": f"{OTHER.emulator};-cpu;max;-L;{ROOT}",
+        # The emulator's own memory counts as the program's, so fuzz targets must not limit it.
+        "CMAKE_CROSSCOMPILING_EMULATOR": f"{OTHER.emulator};-cpu;max;-L;{ROOT};-E;UNKERNEL_MEMORY_LIMIT=0",
         "UNKERNEL_TESTS": "ON",
         "UNKERNEL_DEVELOPER": "ON",
         "UNKERNEL_UNITY": "ON",

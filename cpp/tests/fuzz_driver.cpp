@@ -64,10 +64,14 @@ void limit_time(int seconds) {
   (void)setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// The most memory that the process ever had. Sanitizers keep freed memory, so with them there is no limit.
+// Returns the largest memory that the process ever had, or 0 where it cannot be limited: sanitizers keep
+// freed memory, and under emulation (UNKERNEL_MEMORY_LIMIT=0) the emulator's memory is counted as well.
 std::size_t peak_bytes() {
+  static const char* const limit = std::getenv("UNKERNEL_MEMORY_LIMIT");
+  const bool is_limited = limit == nullptr || std::string_view(limit) != "0";
   rusage usage{};
-  if (__sanitizer_set_death_callback != nullptr || getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+  if (__sanitizer_set_death_callback != nullptr || !is_limited || getrusage(RUSAGE_SELF, &usage) != 0)
+    return 0;
 #ifdef __APPLE__
   return static_cast<std::size_t>(usage.ru_maxrss);
 #else
