@@ -133,6 +133,23 @@ class Model(HtmlRepr, ABC):
 class DecidedModel(Model):
     """A model that holds its decision, and so its classes."""
 
+    @abstractmethod
+    def scores(self, X: Any) -> NDArray[np.float64]:
+        """Compute the scores of examples as plain sums over the parts of the model.
+
+        This is the reference for compiled classifiers; with support vectors or trees, it is slow.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or Forest
+            The rows, of any number of columns unless ``fixed_width``, or the trees.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            The scores.
+        """
+
     @property
     def classes(self) -> NDArray[Any]:
         """The class labels; empty for regression."""

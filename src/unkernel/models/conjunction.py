@@ -155,15 +155,6 @@ class ConjunctionModel(Model):
             raise FormatError(file, 0, 0, "a weight is not finite")
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """Return the arrays and settings that a file holds.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            The arrays of the model.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         settings = {
             "degree": self.degree,
             "sets": self.sets,
@@ -202,7 +193,7 @@ class ConjunctionModel(Model):
         classes = classes_from_json(name, settings.get("classes")) if ranking is None else ranking.classes
         model = cls(
             degree=container.read_setting(name, settings, "degree", int, lambda v: 1 <= v <= 3),
-            sets=container.read_setting(name, settings, "sets", bool, lambda v: True),
+            sets=container.read_setting(name, settings, "sets", bool),
             feature_map=container.read_setting(
                 name, settings, "feature_map", str, lambda v: v in ("kernel", "plain")
             ),
@@ -214,7 +205,7 @@ class ConjunctionModel(Model):
             weights=arrays["weights"],
             intercept=arrays["constants"],
             classes=classes,
-            origin=container.read_setting(name, settings, "origin", dict, lambda v: True),
+            origin=container.read_setting(name, settings, "origin", dict),
             probability=_read_probability(name, settings),
             ranking=ranking,
             calibrated=_is_calibrated(name, settings),

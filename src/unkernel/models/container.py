@@ -404,7 +404,11 @@ def _array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
 
 
 def read_setting(
-    name: str, settings: Mapping[str, Any], key: str, kind: type, valid: Callable[[Any], bool]
+    name: str,
+    settings: Mapping[str, Any],
+    key: str,
+    kind: type,
+    valid: Callable[[Any], bool] = lambda _: True,
 ) -> Any:
     """Return a setting of the file `name`, after a check that it is of that kind and valid."""
     value = settings.get(key)
@@ -413,7 +417,9 @@ def read_setting(
     return value
 
 
-def read_number(name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool]) -> float:
+def read_number(
+    name: str, settings: Mapping[str, Any], key: str, valid: Callable[[float], bool] = lambda _: True
+) -> float:
     """Return a setting that is a finite number."""
     value = settings.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:

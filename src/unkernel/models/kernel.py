@@ -196,20 +196,6 @@ class KernelModel(DecidedModel):
         return f"{self.n_support} support vectors, {self.kernel.words()} kernel"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Compute the scores of rows as plain sums over all support vectors.
-
-        This is slow and serves as the reference for compiled classifiers.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_rows, n_features)
-            The rows; any number of columns unless ``fixed_width``.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_scores)
-            The scores.
-        """
         X = model_rows.check_model_rows(X, self.n_features, self.fixed_width)
         result = np.empty((X.shape[0], self.n_scores))
         step = max(1, _GRAM_NUMBERS // max(1, self.n_support))
@@ -219,15 +205,6 @@ class KernelModel(DecidedModel):
         return result
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """Return the arrays and settings that a file holds.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            The arrays of the model.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         vectors = self.vectors
         index_type = "<i4" if self.n_features <= np.iinfo(np.int32).max else "<i8"
         arrays = {
@@ -264,8 +241,8 @@ class KernelModel(DecidedModel):
             intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=Decision.from_json(name, settings.get("decision")),
             n_features=n_features,
-            fixed_width=container.read_setting(name, settings, "fixed_width", bool, lambda v: True),
-            origin=container.read_setting(name, settings, "origin", dict, lambda v: True),
+            fixed_width=container.read_setting(name, settings, "fixed_width", bool),
+            origin=container.read_setting(name, settings, "origin", dict),
         )
 
 
@@ -273,8 +250,8 @@ def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
     return Kernel(
         name=container.read_setting(name, settings, "kernel", str, lambda v: v in KERNELS),
         degree=container.read_setting(name, settings, "degree", int, lambda v: 0 <= v <= _LARGEST_DEGREE),
-        gamma=container.read_number(name, settings, "gamma", lambda v: True),
-        coef0=container.read_number(name, settings, "coef0", lambda v: True),
+        gamma=container.read_number(name, settings, "gamma"),
+        coef0=container.read_number(name, settings, "coef0"),
     )
 
 

@@ -71,33 +71,12 @@ class LinearModel(DecidedModel):
         return f"{self.n_features} features"
 
     def scores(self, X: Any) -> NDArray[np.float64]:
-        """Compute the scores of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_rows, n_features)
-            The rows; any number of columns unless ``fixed_width``.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_scores)
-            The scores.
-        """
         X = model_rows.check_model_rows(X, self.n_features, self.fixed_width)
         shared = min(X.shape[1], self.n_features)
         known = X.select_columns(np.arange(shared)) if X.shape[1] > shared else X
         return np.asarray(known.to_scipy() @ self.weights[:shared]) + self.intercept
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """Return the arrays and settings that a file holds.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            The arrays of the model.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         arrays = {
             "weights": self.weights.astype("<f8", copy=False),
             "intercepts": self.intercept.astype("<f8", copy=False),
@@ -117,8 +96,8 @@ class LinearModel(DecidedModel):
             intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=_decision_from(name, settings),
             n_features=container.read_setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63),
-            fixed_width=container.read_setting(name, settings, "fixed_width", bool, lambda v: True),
-            origin=container.read_setting(name, settings, "origin", dict, lambda v: True),
+            fixed_width=container.read_setting(name, settings, "fixed_width", bool),
+            origin=container.read_setting(name, settings, "origin", dict),
         )
 
 

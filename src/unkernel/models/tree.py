@@ -331,36 +331,13 @@ class TreeModel(DecidedModel):
     def _about(self) -> str:
         return f"{self.n_support} support trees, {self.kernel.words()}"
 
-    def scores(self, trees: Forest) -> NDArray[np.float64]:
-        """Compute the scores of trees, kernel value by kernel value.
-
-        This is slow and serves as the reference for compiled classifiers.
-
-        Parameters
-        ----------
-        trees : Forest
-            The trees.
-
-        Returns
-        -------
-        ndarray of shape (n_trees, n_scores)
-            The scores.
-        """
-        left = self.kernel.examples(trees, like=self.support)
+    def scores(self, X: Forest) -> NDArray[np.float64]:
+        left = self.kernel.examples(X, like=self.support)
         right = self.kernel.examples(self.support, indexed=True)
         values = kernel_matrix(self.kernel.core(), left, right, symmetric=False, threads=1, on_progress=None)
         return np.asarray(values) @ self.coefficients + self.intercept
 
     def to_container(self) -> tuple[Arrays, Settings]:
-        """Return the arrays and settings that a file holds.
-
-        Returns
-        -------
-        arrays : dict of str to ndarray
-            The arrays of the model.
-        settings : dict
-            Everything else, ready for JSON.
-        """
         support = self.support
         arrays: dict[str, NDArray[Any]] = {
             "coefficients": np.ascontiguousarray(self.coefficients),
@@ -397,7 +374,7 @@ class TreeModel(DecidedModel):
             coefficients=coefficients,
             intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=Decision.from_json(name, settings.get("decision")),
-            origin=container.read_setting(name, settings, "origin", dict, lambda _: True),
+            origin=container.read_setting(name, settings, "origin", dict),
         )
 
 

@@ -206,7 +206,7 @@ class SavedModel(HtmlRepr, SavedFile):
 
     @classmethod
     def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
-        parameters = container.read_setting(name, settings, _PARAMETERS, dict, lambda _: True)
+        parameters = container.read_setting(name, settings, _PARAMETERS, dict)
         current = {
             _RENAMED.get(key, key): value for key, value in parameters.items() if key not in _RUN_PARAMETERS
         }

@@ -302,7 +302,7 @@ class ArcEagerModel(ParserModel):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        templates = container.read_setting(name, settings, "templates", str, lambda _: True)
+        templates = container.read_setting(name, settings, "templates", str)
         clusters = _restore_clusters(name, arrays)
         spec = new_spec(templates, name, parameters["split"], clusters=clusters)
         spec.restore(_build_spec_table(name, arrays, settings))

@@ -201,7 +201,7 @@ class BunsetsuModel(ParserModel):
         if set(parts) != {_DECIDES} or parts[_DECIDES]._engine.scores != 1:
             raise FormatError(name, 0, 0, "a bunsetsu parser decides with one classifier of one score")
         features = BunsetsuFeatures(
-            container.read_setting(name, settings, "templates", list, lambda _: True),
+            container.read_setting(name, settings, "templates", list),
             arrays["feature_names"].astype(np.uint8, casting="no").tobytes(),
             arrays["feature_name_ends"].astype(np.int64, casting="no"),
             arrays["template_begins"].astype(np.int32, casting="no"),

@@ -291,7 +291,7 @@ class ChunkModel(ParserModel):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        templates = container.read_setting(name, settings, "templates", str, lambda _: True)
+        templates = container.read_setting(name, settings, "templates", str)
         count = container.read_setting(name, settings, "features", int, lambda number: 0 <= number < 2**31)
         own = {key: np.asarray(array) for key, array in select_arrays(arrays, _FEATURES).items()}
         engine = container.read_setting(name, settings, "engine", str, ENGINES.__contains__)

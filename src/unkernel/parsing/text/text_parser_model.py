@@ -314,7 +314,7 @@ class TextParserModel(SavedModel):
     def _restore(
         cls, name: str, arrays: Arrays, settings: Mapping[str, Any], parameters: dict[str, Any]
     ) -> Self:
-        sizes = container.read_setting(name, settings, "sizes", dict, lambda _: True)
+        sizes = container.read_setting(name, settings, "sizes", dict)
         context = copy_context()  # with the memory limit of loading
         models: dict[str, Any] = {}
         for part, model in _PARTS.items():
