@@ -20,7 +20,7 @@ from unkernel.models import container
 from unkernel.models.model_files import COMPILED
 from unkernel.parsing import ArcEagerParser, BunsetsuParser, Chunker, Step
 from unkernel.parsing.arc_eager.model import as_treebank
-from unkernel.parsing.input_texts import check_is_no_sentence
+from unkernel.parsing.input_checks import check_is_no_sentence
 from unkernel.parsing.score_figures import per_second, percentage
 from unkernel.parsing.template_files import read_templates
 

@@ -17,7 +17,7 @@ from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
 from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
 from unkernel.parsing.chunks.result import ChunkResult, read_tags
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import SavedModel
 from unkernel.parsing.text.result import TITLES, ComparedTrees, TextResult, compare_trees
 
 UAS, LAS = "UAS", "LAS"

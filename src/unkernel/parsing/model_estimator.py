@@ -1,26 +1,48 @@
-"""Base class of all estimators of this room: fitting, answering and files."""
+"""Base classes of all estimators of this room: fitting, answering and files."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from unkernel.data.files import name_of
 from unkernel.data.threads import thread_count
-from unkernel.engines.delegation import delegate
+from unkernel.engines import CompiledClassifier
+from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.errors import FormatError
 from unkernel.learners.parameters import parameters_to_json
-from unkernel.parsing.saved_model import Arrays, SavedModel
+from unkernel.parsing.parser_model import Arrays, ParserModel, SavedFile, SavedModel
 from unkernel.parsing.training_progress import OnStep, Reporter
+from unkernel.poly import PolyLogisticRegression, PolySVC
+
+_SUPPORT_VECTOR_ENGINES = ("inverted", "bitsliced", "split", "pruned")
+
+# The parameters that all estimators of words have, and those of online learners.
+RUN_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_jobs": [Integral, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
+ONLINE_CONSTRAINTS = RUN_CONSTRAINTS | {
+    "degree": [Interval(Integral, 1, 3, closed="both")],
+    "epochs": [Interval(Integral, 1, 10_000, closed="both")],
+    "runs": [Interval(Integral, 1, 1_000, closed="both")],
+    "min_count": [Interval(Integral, 1, 2**62, closed="both")],
+    "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
+}
 
 Source = TypeVar("Source")  # where sentences are read from
 Model = TypeVar("Model", bound=SavedModel)
+Parser = TypeVar("Parser", bound=ParserModel)
 
 
-class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[misc]
+class ModelEstimator(SavedFile, BaseEstimator, Generic[Source, Model]):  # type: ignore[misc]
     """Base class of estimators that fit a :class:`SavedModel`, ``model_``, and answer with it.
 
     Subclasses implement :meth:`_read_corpus` and :meth:`_learn`.
@@ -35,7 +57,7 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
     # --- Fitted attributes ----------------------------------------------------------------------------
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> str:  # type: ignore[override]  # models have it as an attribute of the class
         """Kind of the ``.uk`` files."""
         return self.model_class.kind
 
@@ -48,15 +70,8 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
         check_is_fitted(self, "model_")
         return self.model_
 
-    @property
-    def n_features_(self) -> int:
-        """Number of features of the fitted model."""
-        return self._fitted_model.n_features_
-
-    @property
-    def nbytes(self) -> int:
-        """Size of all compiled tables in bytes."""
-        return self._fitted_model.nbytes
+    n_features_: int = delegate_property("n_features_", "Number of features of the fitted model.")
+    nbytes: int = delegate_property("nbytes", "Size of all compiled tables in bytes.")
 
     evaluate = delegate(SavedModel.evaluate)
     report = delegate(SavedModel.report)  # type: ignore[arg-type]  # as it has **options
@@ -73,11 +88,10 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
         """
         return self._fitted_model
 
-    save = delegate(SavedModel.save)
     to_container = delegate(SavedModel.to_container)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, limit: float | str | None = None) -> Self:
         """Read a saved model as an estimator that can be fitted again.
 
         :func:`unkernel.load` reads files of any kind and returns the model alone.
@@ -86,6 +100,8 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
         ----------
         path : str or path-like
             The file.
+        limit : int or str, default=None
+            Largest amount of memory in bytes that the model may take, as for :func:`unkernel.load`.
 
         Returns
         -------
@@ -97,26 +113,10 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
         FormatError
             If the file is damaged or holds another kind of model.
         """
-        return cls._from_model(cls.model_class.load(path), name_of(path))
+        return cls._from_model(cls.model_class.load(path, limit=limit), name_of(path))
 
     @classmethod
-    def from_container(cls, name: str, arrays: Arrays, settings: dict[str, Any]) -> Self:
-        """Make an estimator from the arrays and settings of a file, and check them.
-
-        Parameters
-        ----------
-        name : str
-            Name of the file in error messages.
-        arrays : dict of str to ndarray
-            The arrays.
-        settings : dict
-            The settings.
-
-        Returns
-        -------
-        estimator
-            A fitted estimator of this class.
-        """
+    def from_container(cls, name: str, arrays: Arrays, settings: Mapping[str, Any]) -> Self:
         return cls._from_model(cls.model_class.from_container(name, arrays, settings), name)
 
     @classmethod
@@ -222,3 +222,74 @@ class ModelEstimator(BaseEstimator, Generic[Source, Model]):  # type: ignore[mis
 
     def _new_reporter(self, on_progress: OnStep | None) -> Reporter:
         return Reporter(type(self).__name__, self.verbose, on_progress)
+
+
+class BaseParser(ModelEstimator[Source, Parser]):
+    """Base class of estimators that fit a :class:`ParserModel`, ``model_``, and answer with it."""
+
+    model_class: ClassVar[type[ParserModel]]
+
+    degree: int
+    C: float | None
+    learner: str
+    engine: str
+    min_count: int
+    tol: float
+    random_state: Any
+
+    # --- Fitted attributes ----------------------------------------------------------------------------
+
+    parts_: dict[str, CompiledClassifier] = delegate_property(
+        "parts_", "The classifiers that make the decisions, by name."
+    )
+
+    class_names = delegate(ParserModel.class_names)
+    feature_names = delegate(ParserModel.feature_names)
+    explain = delegate(ParserModel.explain)
+    heaviest = delegate(ParserModel.heaviest)
+
+    # --- For training ---------------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.engine in _SUPPORT_VECTOR_ENGINES and (self.learner != "svm" or self.degree == 1):
+            raise ValueError(
+                f"engine={self.engine!r} sums over support vectors, which learner={self.learner!r} of degree "
+                f"{self.degree} does not have: use engine='auto'"
+            )
+
+    def _check_min_count(self, corpus: Any, features: int) -> None:
+        """Raise ValueError if `min_count` has left no feature; some templates give none at all."""
+        if self.min_count > 1 and not features:
+            raise ValueError(
+                f"{corpus.name}: no feature occurs {self.min_count} times in {len(corpus):,} "
+                f"sentence{'s' * (len(corpus) != 1)}: give more sentences, or lower min_count"
+            )
+
+    def _new_row_learner(self, **others: Any) -> PolySVC | PolyLogisticRegression:
+        """Return an estimator of rows with the parser's parameters and `others`."""
+        if self.engine in _SUPPORT_VECTOR_ENGINES:
+            others = {"storage": "split"} | others  # support vectors instead of weights
+        chosen = {
+            "degree": self.degree,
+            "C": self.C,
+            "tol": self.tol,
+            "n_jobs": self.n_jobs,
+            "random_state": self.random_state,
+        } | others
+        return PolyLogisticRegression(**chosen) if self.learner == "logistic" else PolySVC(**chosen)
+
+
+class ClusterParameter:
+    """Mixin for estimators with the parameter `clusters`, which models store themselves.
+
+    A file does not depend on where its clusters came from, and a loaded estimator has them again.
+    """
+
+    def _export_parameters(self) -> dict[str, Any]:
+        plain: dict[str, Any] = super()._export_parameters()  # type: ignore[misc]
+        return {name: value for name, value in plain.items() if name != "clusters"}
+
+    @classmethod
+    def _new_unfitted(cls, model: Any) -> Self:
+        return cls(**(model.parameters | {"clusters": model.clusters}))

@@ -6,12 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def check_not_empty(name: str, count: int) -> None:
-    """Raise ``ValueError`` if a corpus has no sentences."""
-    if not count:
-        raise ValueError(f"{name}: there are no sentences")
-
-
 def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float:
     """Return a share in percent; `of_none` if the whole is empty.
 

@@ -25,8 +25,7 @@ from unkernel.parsing.arc_eager.model import ArcEagerModel
 from unkernel.parsing.bunsetsu.model import BunsetsuModel
 from unkernel.parsing.chunks.model import ChunkModel, mark_tag_column
 from unkernel.parsing.parsed_blocks import Corpus, Parsed
-from unkernel.parsing.parser_model import ParserModel
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import ParserModel, SavedModel
 from unkernel.parsing.tag_check import StreamCheck
 from unkernel.parsing.text.tagger_model import TaggerModel
 from unkernel.parsing.text.text_parser_model import Given, TextParserModel, check_given
@@ -34,7 +33,7 @@ from unkernel.parsing.text.text_stream import parse_text_stream
 from unkernel.parsing.text.tokenizer_model import TokenizerModel
 
 if TYPE_CHECKING:
-    from unkernel.parsing.base import BaseParser
+    from unkernel.parsing.model_estimator import BaseParser
     from unkernel.parsing.text.text_parser import TextParser
     from unkernel.parsing.text.tokenizer import Tokenizer
 

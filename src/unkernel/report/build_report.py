@@ -17,7 +17,7 @@ from unkernel.measures.intervals import Studied
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.predictions import Answered, Classifier, Examples, ask_model
 from unkernel.measures.value_measures import ValueMeasures
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import SavedModel
 from unkernel.report.linear_baseline import LinearBaseline
 from unkernel.report.options import Choices, Costs
 from unkernel.report.page import Report, Section

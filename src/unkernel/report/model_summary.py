@@ -9,7 +9,7 @@ from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifie
 from unkernel.measures.number_format import labels, many, number, size
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.models.base import Model
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import SavedModel
 
 _ANSWERS = {"regression": "a value", "one_class": "whether it is like the training data: 1 or -1"}
 

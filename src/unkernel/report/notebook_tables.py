@@ -9,7 +9,7 @@ from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifie
 from unkernel.engines.explain.explanation import Explanation
 from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.models.base import Model
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import SavedModel
 from unkernel.report.explanation_tables import explanation_table
 from unkernel.report.markup import Html, element, facts
 from unkernel.report.model_summary import classifier_facts, describe_training, model_facts, parser_facts

@@ -27,7 +27,7 @@ from unkernel.parsing import (
 from unkernel.parsing.arc_eager.model import read_comparable_trees, read_gold_trees, read_nonempty
 from unkernel.parsing.bunsetsu.model import read_nonempty as bunsetsu_of
 from unkernel.parsing.chunks.model import read_nonempty as chunks_of
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import SavedModel
 from unkernel.report.options import Choices
 from unkernel.report.page import Report, Section
 from unkernel.report.parser_summary import summarize_parser

@@ -16,8 +16,7 @@ from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel
 from unkernel.parsing import ArcEagerModel, ChunkModel, TextParserModel
-from unkernel.parsing.parser_model import ParserModel
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import ParserModel, SavedModel
 from unkernel.parsing.text.result import TITLES, TextResult
 
 _LIFTED = "↑"  # marks the relations of lifted arcs, which never appear in results

@@ -25,7 +25,7 @@ from unkernel.data import read_bunsetsu, read_chunks, read_conllu, read_conllx
 from unkernel.parsing import TextParserModel
 
 if TYPE_CHECKING:
-    from unkernel.parsing.base import BaseParser
+    from unkernel.parsing.model_estimator import BaseParser
 
 _TASKS_BY_CONTENT = {"dependency trees": "trees"}  # others have the name of the content
 _CONLLU_SUFFIX = ".conllu"  # or .conllu.gz

@@ -29,7 +29,7 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.errors import FormatError
 from unkernel.parsing import ArcEagerParser, TextParser
-from unkernel.parsing.base import BaseParser
+from unkernel.parsing.model_estimator import BaseParser
 
 _TREE_PARSER_OPTIONS = ("templates", "beam", "epochs", "runs")  # of ArcEagerParser, for TextParser, too
 _NO_TOLERANCE = 1.0  # for learners that do not converge

@@ -16,7 +16,7 @@ from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier, compile
 from unkernel.models import ConjunctionModel
 from unkernel.parsing.arc_eager.result import score_trees
-from unkernel.parsing.online_weights import Weights, average_parts
+from unkernel.parsing.averaged_perceptron import Weights, average_parts
 from unkernel.parsing.training_progress import Reporter
 
 Classifiers = list[CompiledClassifier | None]

@@ -13,7 +13,7 @@ from unkernel._core import ArcEagerSpec
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.delegation import delegate
+from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.engines.search.options import ENGINES
 from unkernel.learners.parameters import COST
 from unkernel.parsing.arc_eager.classifier_training import Classifiers, OnlineLearner, RowLearner
@@ -24,9 +24,8 @@ from unkernel.parsing.arc_eager.model import (
     new_spec,
     read_gold_trees,
 )
-from unkernel.parsing.base import BaseParser
-from unkernel.parsing.beam_width import WIDEST_BEAM
-from unkernel.parsing.cluster_parameter import ClusterParameter
+from unkernel.parsing.input_checks import WIDEST_BEAM
+from unkernel.parsing.model_estimator import ONLINE_CONSTRAINTS, BaseParser, ClusterParameter
 from unkernel.parsing.parser_model import ParserModel
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
@@ -141,24 +140,16 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
     """
 
     model_class = ArcEagerModel
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, 3, closed="both")],
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ONLINE_CONSTRAINTS | {
         "learner": [StrOptions({"online", "svm", "logistic"})],
         "templates": [str, os.PathLike],
         "beam": [Interval(Integral, 1, WIDEST_BEAM, closed="both")],
-        "epochs": [Interval(Integral, 1, 10_000, closed="both")],
-        "runs": [Interval(Integral, 1, 1_000, closed="both")],
         "exploration": [Interval(Real, 0, 1, closed="both")],
-        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
-        "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
         "clusters": [WordClusters, str, os.PathLike, None],
         "split": [StrOptions(set(SPLITS))],
         "C": [COST],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "engine": [StrOptions(set(ENGINES) - {"pruned", "int16"})],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -269,20 +260,13 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
 
     # --- Fitted attributes ----------------------------------------------------------------------------
 
-    @property
-    def labels_(self) -> list[str]:
-        """The dependency relations that the parser can assign."""
-        return self._fitted_model.labels_
-
-    @property
-    def move_classifiers_(self) -> list[CompiledClassifier | None]:
-        """The classifiers of moves, one per part; None for parts with a single class."""
-        return self._fitted_model.move_classifiers_
-
-    @property
-    def label_classifiers_(self) -> list[CompiledClassifier | None]:
-        """The classifiers of labels, one per part; None for parts with a single class."""
-        return self._fitted_model.label_classifiers_
+    labels_: list[str] = delegate_property("labels_", "The dependency relations that the parser can assign.")
+    move_classifiers_: list[CompiledClassifier | None] = delegate_property(
+        "move_classifiers_", "The classifiers of moves, one per part; None for parts with a single class."
+    )
+    label_classifiers_: list[CompiledClassifier | None] = delegate_property(
+        "label_classifiers_", "The classifiers of labels, one per part; None for parts with a single class."
+    )
 
     # --- Answers --------------------------------------------------------------------------------------
 

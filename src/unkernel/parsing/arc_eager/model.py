@@ -20,11 +20,9 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.result import TreeResult, score_trees
-from unkernel.parsing.beam_width import check_beam, read_beam
 from unkernel.parsing.feature_names import ArcFeatureNames
-from unkernel.parsing.input_texts import check_is_no_sentence
+from unkernel.parsing.input_checks import check_beam, check_is_no_sentence, check_not_empty, read_beam
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import (
     pack_strings,
     restore_classifiers,

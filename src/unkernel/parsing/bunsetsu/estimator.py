@@ -15,13 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from unkernel._core import bunsetsu_training
 from unkernel.data.text.bunsetsu import BunsetsuCorpus, BunsetsuSource
 from unkernel.engines import CompiledClassifier, compile
-from unkernel.engines.delegation import delegate
+from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.engines.model_sources import find_model
 from unkernel.engines.search.options import ENGINES, check_options, check_trie, parse_memory
 from unkernel.learners.parameters import COST
-from unkernel.parsing.base import BaseParser
 from unkernel.parsing.bunsetsu.model import BunsetsuModel, DecisionRows, read_nonempty
 from unkernel.parsing.bunsetsu.templates import template_names
+from unkernel.parsing.model_estimator import RUN_CONSTRAINTS, BaseParser
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
 
@@ -120,7 +120,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
     """
 
     model_class = BunsetsuModel
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = RUN_CONSTRAINTS | {
         "degree": [Interval(Integral, 1, 4, closed="both")],
         "C": [COST, None],
         "learner": [StrOptions({"svm", "logistic"})],
@@ -133,9 +133,6 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         "templates": ["array-like", tuple, str, os.PathLike, None],
         "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -242,15 +239,10 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
 
     # --- Fitted attributes ----------------------------------------------------------------------------
 
-    @property
-    def classifier_(self) -> CompiledClassifier:
-        """The classifier; positive scores mean that the left bunsetsu depends on the right one."""
-        return self._fitted_model.classifier_
-
-    @property
-    def n_decisions_(self) -> int:
-        """Number of decisions in the training set."""
-        return self._fitted_model.n_decisions_
+    classifier_: CompiledClassifier = delegate_property(
+        "classifier_", "The classifier; positive scores mean that the left bunsetsu depends on the right one."
+    )
+    n_decisions_: int = delegate_property("n_decisions_", "Number of decisions in the training set.")
 
     feature_name = delegate(BunsetsuModel.feature_name)
 

@@ -17,9 +17,8 @@ from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.bunsetsu.result import BunsetsuResult, score_heads
-from unkernel.parsing.input_texts import check_is_no_sentence
+from unkernel.parsing.input_checks import check_is_no_sentence, check_not_empty
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.tag_check import MAX_UNKNOWN_SHARE, TagFault, format_examples
 

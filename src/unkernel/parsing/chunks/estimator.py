@@ -15,10 +15,8 @@ from unkernel._core import SequenceFeatures, recode_chunks
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
-from unkernel.engines.delegation import delegate
+from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.learners.parameters import COST
-from unkernel.parsing.base import BaseParser
-from unkernel.parsing.beam_width import WIDEST_BEAM
 from unkernel.parsing.chunks.model import (
     DIRECTIONS,
     ENGINES,
@@ -31,6 +29,8 @@ from unkernel.parsing.chunks.model import (
     read_nonempty,
 )
 from unkernel.parsing.chunks.result import read_tags
+from unkernel.parsing.input_checks import WIDEST_BEAM
+from unkernel.parsing.model_estimator import RUN_CONSTRAINTS, BaseParser
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.training_progress import Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -116,7 +116,7 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
     """
 
     model_class = ChunkModel
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = RUN_CONSTRAINTS | {
         "degree": [Interval(Integral, 1, 3, closed="both")],
         "C": [COST],
         "gamma": [Interval(Real, 0, None, closed="neither"), None],
@@ -128,9 +128,6 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         "min_count": [Interval(Integral, 1, 2**62, closed="both")],
         "engine": [StrOptions(set(ENGINES))],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -232,20 +229,11 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
 
     # --- Fitted attributes ----------------------------------------------------------------------------
 
-    @property
-    def classes_(self) -> NDArray[np.str_]:
-        """The tags, in the scheme that is used internally."""
-        return self._fitted_model.classes_
-
-    @property
-    def types_(self) -> list[str]:
-        """The types of chunks."""
-        return self._fitted_model.types_
-
-    @property
-    def classifier_(self) -> CompiledClassifier:
-        """The classifier of tags."""
-        return self._fitted_model.classifier_
+    classes_: NDArray[np.str_] = delegate_property(
+        "classes_", "The tags, in the scheme that is used internally."
+    )
+    types_: list[str] = delegate_property("types_", "The types of chunks.")
+    classifier_: CompiledClassifier = delegate_property("classifier_", "The classifier of tags.")
 
     # --- Answers --------------------------------------------------------------------------------------
 

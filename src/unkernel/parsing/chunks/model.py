@@ -28,12 +28,10 @@ from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.errors import FormatError
 from unkernel.models import KernelModel, TreeModel, container
 from unkernel.models.model_files import COMPILED, model_from, model_part
-from unkernel.parsing.beam_width import check_beam, read_beam
 from unkernel.parsing.chunks.result import ChunkResult, score_tags
 from unkernel.parsing.feature_names import ChunkFeatureNames
-from unkernel.parsing.input_texts import check_is_no_sentence
+from unkernel.parsing.input_checks import check_beam, check_is_no_sentence, check_not_empty, read_beam
 from unkernel.parsing.parser_model import Arrays, ParserModel
-from unkernel.parsing.score_figures import check_not_empty
 from unkernel.parsing.stored_classifiers import select_arrays
 from unkernel.parsing.tag_check import TagFault, find_tag_fault
 

@@ -21,8 +21,8 @@ from unkernel.data.text.columns import number_names
 from unkernel.data.text.conll import Treebank, read_conllu
 from unkernel.errors import FormatError
 from unkernel.models import container
-from unkernel.parsing.saved_model import Arrays, SavedFile
-from unkernel.parsing.score_figures import check_not_empty
+from unkernel.parsing.input_checks import check_not_empty
+from unkernel.parsing.parser_model import Arrays, SavedFile
 from unkernel.parsing.stored_classifiers import pack_strings, unpack_strings
 
 Lexicon = tuple[list[str], list[str]]  # words and their values

@@ -16,7 +16,7 @@ from unkernel.data.text.conll import Treebank
 from unkernel.data.text.conll_sentence import COLUMNS
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
-from unkernel.parsing.saved_model import Arrays
+from unkernel.parsing.parser_model import Arrays
 from unkernel.parsing.stored_classifiers import pack_strings, select_arrays, unpack_strings
 from unkernel.parsing.text.clusters import Lexicon
 

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
 from unkernel.parsing.arc_eager.model import TreebankSource, as_treebank
-from unkernel.parsing.score_figures import check_not_empty, per_second, percentage
+from unkernel.parsing.input_checks import check_not_empty
+from unkernel.parsing.score_figures import per_second, percentage
 from unkernel.parsing.text.aligned_words import AlignedTexts, AlignedWord, Span
 from unkernel.parsing.text.learned_column import find_tagged_columns
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from unkernel._core import SequenceFeatures, SequenceTrainer
 from unkernel.data.text.conll import Treebank
 from unkernel.data.threads import thread_count
-from unkernel.engines.delegation import delegate
+from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
-from unkernel.parsing.base import BaseParser
-from unkernel.parsing.cluster_parameter import ClusterParameter
-from unkernel.parsing.online_weights import Weights, average_parts
+from unkernel.parsing.averaged_perceptron import Weights, average_parts
+from unkernel.parsing.model_estimator import ONLINE_CONSTRAINTS, BaseParser, ClusterParameter
 from unkernel.parsing.score_figures import percentage
 from unkernel.parsing.template_files import read_templates
 from unkernel.parsing.text.clusters import WordClusters, get_clusters
@@ -108,17 +105,9 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
     """
 
     model_class = TaggerModel
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ONLINE_CONSTRAINTS | {
         "columns": ["array-like", None],
-        "degree": [Interval(Integral, 1, 3, closed="both")],
-        "epochs": [Interval(Integral, 1, 10_000, closed="both")],
-        "runs": [Interval(Integral, 1, 1_000, closed="both")],
-        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
-        "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
         "clusters": [WordClusters, str, os.PathLike, None],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -175,10 +164,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
 
     # --- Answers --------------------------------------------------------------------------------------
 
-    @property
-    def columns_(self) -> list[str]:
-        """The columns that the tagger fills."""
-        return self._fitted_model.columns_
+    columns_: list[str] = delegate_property("columns_", "The columns that the tagger fills.")
 
     tag = delegate(TaggerModel.tag)
     evaluate = delegate(TaggerModel.evaluate)

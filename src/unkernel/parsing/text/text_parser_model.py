@@ -21,7 +21,7 @@ from unkernel.errors import FormatError
 from unkernel.models import container
 from unkernel.parsing.arc_eager.model import ArcEagerModel, TreebankSource, read_comparable_trees
 from unkernel.parsing.ordered_work import map_in_order
-from unkernel.parsing.saved_model import Arrays, SavedModel
+from unkernel.parsing.parser_model import Arrays, SavedModel
 from unkernel.parsing.tag_check import TagFault
 from unkernel.parsing.text.document import Document
 from unkernel.parsing.text.gold_text import plain_text

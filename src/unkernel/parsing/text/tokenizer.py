@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 
 from unkernel._core import Multiwords, TokenizerSpec, split_rows
 from unkernel.data.text.conll import Treebank
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.delegation import delegate
 from unkernel.parsing.arc_eager.model import TreebankSource, read_nonempty
-from unkernel.parsing.model_estimator import ModelEstimator
-from unkernel.parsing.online_rows import LabelledRows, RowLearner, index_known_features
+from unkernel.parsing.averaged_perceptron import LabelledRows, RowLearner, index_known_features
+from unkernel.parsing.model_estimator import ONLINE_CONSTRAINTS, ModelEstimator
 from unkernel.parsing.text.characters import build_character_tables, lower
 from unkernel.parsing.text.gold_text import GoldText, build_gold_text, check_tells_blanks, read_gold_sentences
 from unkernel.parsing.text.splits import Splits, learn_splits
@@ -81,16 +79,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
     """
 
     model_class = TokenizerModel
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, 3, closed="both")],
-        "epochs": [Interval(Integral, 1, 10_000, closed="both")],
-        "runs": [Interval(Integral, 1, 1_000, closed="both")],
-        "min_count": [Interval(Integral, 1, 2**62, closed="both")],
-        "min_updates": [Interval(Integral, 1, 2**31, closed="left")],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = ONLINE_CONSTRAINTS
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines.rows.classifier import CompiledClassifier
 from unkernel.models import container
 from unkernel.parsing.arc_eager.model import read_nonempty
-from unkernel.parsing.saved_model import Arrays, SavedModel
+from unkernel.parsing.parser_model import Arrays, SavedModel
 from unkernel.parsing.stored_classifiers import restore_classifiers, store_classifiers
 from unkernel.parsing.text.gold_text import plain_text
 from unkernel.parsing.text.result import SPLITTING, TextResult, compare_text

@@ -12,8 +12,7 @@ from unkernel.data.text.chunks import ChunkSentence
 from unkernel.data.text.conll_sentence import Sentence
 from unkernel.data.text.sentence_json import sentence_to_json
 from unkernel.parsing import ChunkModel, Parsed, TextParserModel, TokenizerModel, parse_stream
-from unkernel.parsing.parser_model import ParserModel
-from unkernel.parsing.saved_model import SavedModel
+from unkernel.parsing.parser_model import ParserModel, SavedModel
 from unkernel.serve.answerers.base import Answerer, FieldError, Json, Tensor, check_characters
 
 _EXAMPLES = {
