@@ -33,7 +33,12 @@ def build(arguments: Sequence[str]) -> typer.Typer:
 
     def load(name: str) -> None:
         module = importlib.import_module(f"unkernel.cli.commands.{name}")
-        module.register(app, arguments[list(arguments).index(name) + 1 :])
+        if hasattr(module, "register"):
+            module.register(app, arguments[list(arguments).index(name) + 1 :])
+            return
+        command = getattr(module, name)
+        settings = getattr(module, "CONTEXT_SETTINGS", None)
+        app.command(help=reflow(command.__doc__), context_settings=settings)(command)
 
     add_commands(app, COMMANDS, arguments, load)
     return app

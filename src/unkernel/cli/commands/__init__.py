@@ -1,6 +1,7 @@
 """The commands, one file each, which is imported when its command is asked for."""
 
-# Each module has a function with the name of the command, or ``register(app, arguments)``.
+# Each module has a function with the name of the command or, for commands of several kinds,
+# ``register(app, arguments)``.
 COMMANDS = {
     "train": "Train a model, or a parser of text, on a file.",
     "tune": "Choose parameters of a model by cross-validation.",

@@ -6,12 +6,10 @@ import contextlib
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from unkernel.cli.inputs.labelled_files import match_width
 from unkernel.cli.inputs.model_kinds import ROWS_NOT_RECORDS, is_records, refuse_options
@@ -24,7 +22,6 @@ from unkernel.cli.inputs.records import (
 )
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.render.speed import print_speed
 from unkernel.cli.terminal.console import print_json, rate
 from unkernel.cli.terminal.progress import Display
@@ -37,11 +34,6 @@ _MIN_BATCH_ROWS = 4096  # fewer rows are repeated, so that the start of threads 
 _MAX_SINGLE_ROWS = 2000
 _MAX_RECORDS = 1 << 16
 _LOADS = 3
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(bench.__doc__))(bench)
 
 
 def bench(

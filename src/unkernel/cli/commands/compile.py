@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from unkernel.cli.inputs.model_kinds import is_records
 from unkernel.cli.inputs.models import (
     Opened,
@@ -23,7 +21,6 @@ from unkernel.cli.inputs.models import (
 from unkernel.cli.inputs.question_rows import expect_rows
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_different, check_model_output, check_output, require_output
 from unkernel.cli.records.compilation import adapt_plan, encode_file
 from unkernel.cli.records.explanation import open_as_rows
@@ -40,11 +37,6 @@ from unkernel.report import search_plot
 _DEFAULT: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(compile_model).parameters.items()
 }
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(compile.__doc__))(compile)
 
 
 def compile(

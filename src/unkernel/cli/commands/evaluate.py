@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import typer
 
 from unkernel.cli.inputs.model_kinds import (
     PARSERS_ONLY,
@@ -17,15 +14,9 @@ from unkernel.cli.inputs.model_kinds import (
 )
 from unkernel.cli.options import parse_options as own
 from unkernel.cli.options import shared_options, train_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.scoring import Request, score_file
 from unkernel.cli.terminal.console import print_facts, print_json
 from unkernel.cli.terminal.progress import Display
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(evaluate.__doc__))(evaluate)
 
 
 def evaluate(

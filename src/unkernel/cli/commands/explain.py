@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from unkernel.cli.explanations import describe_explanation
 from unkernel.cli.inputs.feature_names import read_names
@@ -33,7 +32,6 @@ from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import check_no_records
 from unkernel.cli.inputs.trees import check_rows_only, read_for_model
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.render.explanation import print_explanation
 from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
@@ -45,11 +43,6 @@ from unkernel.models import ConjunctionModel, KernelModel, TreeModel
 
 _TOP, _TOP_PER_DECISION = 10, 3
 Numbers = float | list[float]
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(explain.__doc__))(explain)
 
 
 def explain(

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from unkernel.cli.inputs.feature_names import name_columns, read_names
 from unkernel.cli.inputs.model_kinds import (
@@ -30,7 +27,6 @@ from unkernel.cli.inputs.models import (
     stored_feature_names,
 )
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.render.inspection import print_model
 from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
@@ -38,11 +34,6 @@ from unkernel.engines import CompiledClassifier, compile
 from unkernel.engines.tables.builders import LARGEST_EXPANDED_DEGREE
 from unkernel.engines.tables.compiled_tables import CONJUNCTIONS
 from unkernel.models import KernelModel, container
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(inspect.__doc__))(inspect)
 
 
 def inspect(

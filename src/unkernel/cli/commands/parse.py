@@ -12,8 +12,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
-
 from unkernel.cli.batch_files import (
     Cluster,
     Journal,
@@ -29,7 +27,6 @@ from unkernel.cli.inputs.parsers import Parser, open_parser
 from unkernel.cli.inputs.sentences import Task, check_input, choose_reader, find_task, parse_given
 from unkernel.cli.options import parse_options as own
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_different, check_output
 from unkernel.cli.render.stream_outputs import (
     Sink,
@@ -52,11 +49,6 @@ _COLUMNS = (own.ShownName.conllu, own.ShownName.conllx)
 _TEXT_TASKS = ("text", "tokens")  # they write CoNLL-U, but do not read it
 _MAX_WARNINGS_PER_FILE = 20
 _WRITERS = {own.ShownName.json: write_objects, own.ShownName.svg: write_page}
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(parse.__doc__))(parse)
 
 
 def parse(

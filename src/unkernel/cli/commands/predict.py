@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from unkernel.cli.batch_files import (
 from unkernel.cli.inputs.model_kinds import is_records
 from unkernel.cli.inputs.models import open_model
 from unkernel.cli.options import shared_options, train_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_output
 from unkernel.cli.records.answer_writers import Answers, open_answers
 from unkernel.cli.render.predictions import prediction_facts
@@ -36,14 +34,10 @@ from unkernel.cli.terminal.progress import Display
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.records.files.formats import format_of
 
+# A pattern without quotes, which the shell expands, gets an error of its own.
+CONTEXT_SETTINGS = {"allow_extra_args": True}
+
 _ROWS_PER_WRITE = 1 << 16
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    # A pattern without quotes, which the shell expands, gets an error of its own.
-    settings = {"allow_extra_args": True}
-    app.command(help=reflow(predict.__doc__), context_settings=settings)(predict)
 
 
 def predict(

@@ -8,13 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from unkernel.cli.inputs.report_inputs import Question, report_on
 from unkernel.cli.options import parse_options as own
 from unkernel.cli.options import report_options, shared_options, train_options
 from unkernel.cli.options.error_wording import name_options_in_errors
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.output_files import check_output
 from unkernel.cli.terminal.console import note, print_facts, print_json
 from unkernel.cli.terminal.progress import Display
@@ -25,11 +22,6 @@ from unkernel.report.options import Choices, Costs
 from unkernel.report.search_plot import check_matplotlib
 
 _DEFAULT = Choices()
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(report.__doc__))(report)
 
 
 def report(

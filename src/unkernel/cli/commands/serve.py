@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.terminal.console import note
 from unkernel.data.memory import parse_bytes
 from unkernel.serve.server import serve as run
@@ -71,11 +69,6 @@ MaxRequests = Annotated[
     int, _limit(min=1, help="Largest number of requests that a worker answers at the same time.")
 ]
 MaxConnections = Annotated[int, _limit(min=1, help="Largest number of open connections of a worker.")]
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(serve.__doc__))(serve)
 
 
 def serve(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,6 @@ from unkernel import load
 from unkernel._loading import check_loaded
 from unkernel.cli.exit_codes import BAD_INPUT, DAMAGED_MODEL
 from unkernel.cli.options import shared_options
-from unkernel.cli.options.help_text import reflow
 from unkernel.cli.terminal.console import flatten, print_json, results
 from unkernel.cli.terminal.progress import Display
 from unkernel.errors import FormatError
@@ -29,11 +27,6 @@ PublicKey = Annotated[
         show_default="none",
     ),
 ]
-
-
-def register(app: typer.Typer, _: Sequence[str]) -> None:
-    """Add the command."""
-    app.command(help=reflow(verify.__doc__))(verify)
 
 
 def verify(
