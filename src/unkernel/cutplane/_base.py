@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,21 +73,6 @@ class LinearLearner(RowLearner):
             checkpoint=self.checkpoint,
         )
 
-    def _copy_preparation(self, other: LinearLearner) -> Self:
-        """Copy the attributes that another estimator set for the same training set."""
-        for name in (
-            "n_features_in_",
-            "feature_names_in_",
-            "classes_",
-            "solver_",
-            "ranks_",
-            "gamma_",
-            "_has_groups",
-        ):
-            if hasattr(other, name):
-                setattr(self, name, getattr(other, name))
-        return self
-
     def _find_start(
         self, rows: TrainingRows, classes: NDArray[Any], problem: int, intercept: float
     ) -> Weights | None:
@@ -107,7 +92,7 @@ class LinearLearner(RowLearner):
         intercepts: list[float],
         decision: Decision,
         facts: dict[str, Any],
-    ) -> Self:
+    ) -> None:
         """Set the fitted attributes from one weight vector per score."""
         weights = read_only_view(np.column_stack(columns))
 
@@ -123,7 +108,6 @@ class LinearLearner(RowLearner):
 
         self._finish_fit(solutions, model, facts=facts)
         self._remove_checkpoints(solutions, any_weights=bool(weights.any()))
-        return self
 
     def _remove_checkpoints(self, solutions: list[Solution], *, any_weights: bool) -> None:
         """Remove the checkpoints of a run that converged; warn if nothing was learned."""

@@ -31,7 +31,6 @@ from unkernel.cutplane.rankings import (
 )
 from unkernel.cutplane.solver_run import (
     LocalMinimiser,
-    Minimiser,
     Solution,
     TrainingRows,
     compute_checksum,
@@ -41,6 +40,7 @@ from unkernel.cutplane.solver_run import (
 )
 from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
+from unkernel.learners.prepared_classifier import check_no_checkpoint
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import ConjunctionModel, Decision, KernelModel
@@ -263,14 +263,10 @@ class RankSVM(RankPredictor):
         RankSVM
             The fitted estimator itself.
         """
-        rows, ranking = self._prepare_rows(
+        minimiser, ranking = self._prepare(
             X, y, qid, sample_weight, on_reading=on_reading, zero_based=zero_based
         )
-        if isinstance(rows, MappedMinimiser):
-            start = rows.start(self._find_former_coefficients(rows), thread_count(self.n_jobs))
-            self._fit_mapped(rows, ranking, on_progress, start=start)
-        else:
-            self._fit_rows(rows, LocalMinimiser(rows, 0.0), ranking, on_progress)
+        self._train_on(minimiser, ranking, on_progress)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -305,42 +301,34 @@ class RankSVM(RankPredictor):
         list of RankSVM
             One fitted copy of this estimator for each C.
         """
-        if self.checkpoint is not None:
-            raise ValueError("path keeps no checkpoint: leave it out")
+        check_no_checkpoint(self)
         prepared = clone(self)
-        rows, ranking = prepared._prepare_rows(X, y, qid, sample_weight)
-        minimiser = rows if isinstance(rows, MappedMinimiser) else LocalMinimiser(rows, 0.0)
+        minimiser, ranking = prepared._prepare(X, y, qid, sample_weight)
         bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
         fitted = []
-        for copy in self._copy_with_each(Cs):
-            copy._copy_preparation(prepared)
-            if isinstance(rows, MappedMinimiser):
-                solution = copy._fit_mapped(rows, ranking, None, bundle=bundle, start=start)
-            else:
-                solution = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start)
-            start = solution.weights
+        for copy in self._copy_with_each(Cs, prepared):
+            start = copy._train_on(minimiser, ranking, None, bundle=bundle, start=start).weights
             fitted.append(copy)
         return fitted
 
-    def _prepare_rows(
+    def _prepare(
         self,
         X: Any,
-        y: ArrayLike | None,
-        qid: ArrayLike | None,
-        sample_weight: ArrayLike | None,
+        y: Any,
+        qid: Any,
+        sample_weight: Any,
         *,
         on_reading: Any = None,
         zero_based: Any = "auto",
-    ) -> tuple[TrainingRows | MappedMinimiser, dict[str, Any]]:
-        """Return the rows in the solver's form, and their ranking."""
+    ) -> tuple[Any, Any]:
+        """Return the solver of the rows, and their ranking."""
         matrix, labels, groups = self._read_rows(X, y, qid, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         ranking = encode_ranking(labels, groups, weights, self.pair_weight)
         self._note_ranking(labels, groups, weights)
-        if isinstance(matrix, TrainingRows):
-            return matrix, ranking
         if self.degree == 1:
-            return self._pack_rows(matrix), ranking
+            rows = matrix if isinstance(matrix, TrainingRows) else self._pack_rows(matrix)
+            return LocalMinimiser(rows, 0.0), ranking
         wanted = PolynomialMap(int(self.degree), self.gamma, float(self.coef0))
         identify = self.checkpoint is not None
         mapped = MappedMinimiser.of(matrix, weights, wanted, thread_count(self.n_jobs), identify=identify)
@@ -357,45 +345,29 @@ class RankSVM(RankPredictor):
             if hasattr(self, name):
                 delattr(self, name)
 
-    def _fit_rows(
+    def _train_on(
         self,
-        rows: TrainingRows,
-        minimiser: Minimiser,
-        ranking: dict[str, Any],
+        minimiser: Any,
+        ranking: Any,
         on_progress: OnProgress | None,
         *,
         bundle: Bundle | None = None,
         start: NDArray[np.float64] | None = None,
     ) -> Solution:
-        options = self._make_solver_options(on_progress, 0.0)
+        options, oracle = self._make_solver_options(on_progress, 0.0), self._make_oracle(ranking)
         if start is None:
-            start = self._find_start(rows, np.empty(0), 0, 0.0)
-        solution = solve_by_cuts(
-            minimiser,
-            self._make_oracle(ranking),
-            options,
-            identity=self._describe_run(rows.identity, ranking),
-            bundle=bundle,
-            start=start,
-        )
-        columns = [rows.to_columns(solution.weights)]
-        self._finish_linear_fit([solution], columns, [0.0], _BY_SCORE, self._training_facts())
-        return solution
+            start = self._find_warm_start(minimiser)
+        identity = self._describe_run(minimiser.identity, ranking)
+        found = solve_by_cuts(minimiser, oracle, options, identity=identity, bundle=bundle, start=start)
+        if isinstance(minimiser, MappedMinimiser):
+            solution = minimiser.recompute_objective(found, oracle, options)
+            self._keep_mapped(minimiser, solution)
+            return solution
+        columns = [minimiser.rows.to_columns(found.weights)]
+        self._finish_linear_fit([found], columns, [0.0], _BY_SCORE, self._training_facts())
+        return found
 
-    def _fit_mapped(
-        self,
-        rows: MappedMinimiser,
-        ranking: dict[str, Any],
-        on_progress: OnProgress | None,
-        *,
-        bundle: Bundle | None = None,
-        start: NDArray[np.float64] | None = None,
-    ) -> Solution:
-        options = self._make_solver_options(on_progress, 0.0)
-        oracle = self._make_oracle(ranking)
-        identity = self._describe_run(rows.identity, ranking)
-        found = solve_by_cuts(rows, oracle, options, identity=identity, bundle=bundle, start=start)
-        solution = rows.recompute_objective(found, oracle, options)
+    def _keep_mapped(self, rows: MappedMinimiser, solution: Solution) -> None:
         threads = thread_count(self.n_jobs)
         self._finish_fit(
             [solution],
@@ -406,7 +378,12 @@ class RankSVM(RankPredictor):
         self._remove_checkpoints([solution], any_weights=bool(solution.weights.any()))
         if self.warm_start:
             self._coefficients = rows.row_coefficients(solution.weights)
-        return solution
+
+    def _find_warm_start(self, minimiser: Any) -> NDArray[np.float64] | None:
+        if isinstance(minimiser, MappedMinimiser):
+            former = self._find_former_coefficients(minimiser)
+            return minimiser.start(former, thread_count(self.n_jobs))
+        return self._find_start(minimiser.rows, np.empty(0), 0, 0.0)
 
     def _find_former_coefficients(self, rows: MappedMinimiser) -> RowCoefficients | None:
         """Return the coefficients for a warm start, if the last fit used the same map."""

@@ -208,6 +208,10 @@ class Minimiser(Protocol):
     """Runs the one-slack loop on its rows, on this machine or on others."""
 
     @property
+    def rows(self) -> TrainingRows:
+        """The rows, or facts of them."""
+
+    @property
     def dimension(self) -> int:
         """The number of weights."""
 
@@ -229,6 +233,11 @@ class LocalMinimiser:
 
     rows: TrainingRows
     intercept: float
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Identifies the rows in checkpoints."""
+        return self.rows.identity
 
     @property
     def dimension(self) -> int:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -32,18 +30,19 @@ from unkernel.cutplane.solver_run import (
 from unkernel.cutplane.targets import OneVsRestTargets, to_whole_labels
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
+from unkernel.learners.prepared_classifier import PreparedClassifier
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import Decision
 
-Starts = list[NDArray[np.float64] | None]  # weights, one vector per problem
+ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the weights to start from
 
 OBJECTIVES = ("error_rate", "f1", "break_even", "precision_at_k", "roc_area")
 # Fewer rows take milliseconds anyway, and cuts do not depend on the order of rows.
 _ROWS_FOR_DUAL = 1000
 
 
-class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
+class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
     r"""Linear support vector classification for large data sets, in memory or in files.
 
     With a constant ``intercept_scaling`` appended to each row, the estimator solves
@@ -226,42 +225,19 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         CuttingPlaneSVC
             The fitted estimator itself.
         """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        *,
-        on_progress: OnProgress | None,
-        on_reading: Any = None,
-        zero_based: Any = "auto",
-    ) -> Self:
-        """Fit the model and report progress while reading and training.
+    def _clone_for_path(self) -> Self:
+        copy = super()._clone_for_path()
+        if hasattr(copy, "solver"):  # estimators on a cluster have one solver only
+            copy.solver = "cutting_plane"
+        return copy
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
-            Training rows, as in :meth:`fit`.
-        y : array-like of shape (n_samples,) or None
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows.
-        on_progress : callable or None
-            Called with the state of the solver about twenty times per second.
-        on_reading : callable, default=None
-            Called with the state of reading files.
-        zero_based : bool or "auto", default="auto"
-            Whether feature numbers in files start at 0.
-
-        Returns
-        -------
-        CuttingPlaneSVC
-            The fitted estimator itself.
-        """
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
+    ) -> Any:
+        """Return the rows in the solver's form, and the class and the cost of each."""
         found, labels = self._read_rows(X, y, on_reading, zero_based)
         weights = None if sample_weight is None else check_weights(sample_weight, labels)
         codes = self._check_targets(labels, weights)
@@ -273,16 +249,36 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
                 order, codes, weights = merge_equal_rows(found, codes, weights)
             rows = self._pack_rows(found, order)
         self.solver_ = self._choose_solver(rows)
+        return rows, codes, self._compute_costs(codes, weights)
+
+    def _train_on(
+        self, examples: Any, start: list[ProblemStart] | None, on_progress: OnProgress | None
+    ) -> list[ProblemStart]:
+        rows, codes, costs = examples
         options = self._make_solver_options(on_progress, self._get_intercept_feature())
-        costs = self._compute_costs(codes, weights)
         minimiser = LocalMinimiser(rows, options.intercept)
+        start = start or self._start_problems(minimiser)
+        solutions, shifts = self._solve_problems(minimiser, options, codes, costs, start)
+        self._keep_solutions(rows, solutions, shifts)
+        return follow_start(start, solutions)
+
+    def _start_problems(self, minimiser: Minimiser) -> list[ProblemStart]:
+        return [(minimiser.new_bundle(int(self.max_cuts)), None) for _ in self._list_problems()]
+
+    def _solve_problems(
+        self,
+        minimiser: Minimiser,
+        options: SolverOptions,
+        codes: NDArray[np.int32],
+        costs: NDArray[np.float64] | None,
+        start: list[ProblemStart],
+    ) -> tuple[list[Solution], list[float]]:
+        """Return the solutions of all problems, and the shifts of their scores."""
         solutions = [
-            self._solve(rows, minimiser, options, OneVsRestTargets(codes, costs, place))
-            for place in self._list_problems()
+            self._solve(minimiser, options, OneVsRestTargets(codes, costs, place), bundle, weights)
+            for place, (bundle, weights) in zip(self._list_problems(), start, strict=True)
         ]
-        return self._keep_solutions(
-            rows, solutions, self._compute_shifts(minimiser, options, codes, solutions)
-        )
+        return solutions, self._compute_shifts(minimiser, options, codes, solutions)
 
     def _compute_shifts(
         self,
@@ -373,15 +369,13 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
 
     def _solve(
         self,
-        rows: TrainingRows,
         minimiser: Minimiser,
         options: SolverOptions,
         targets: OneVsRestTargets,
-        *,
-        bundle: Bundle | None = None,
-        start: NDArray[np.float64] | None = None,
+        bundle: Bundle,
+        start: NDArray[np.float64] | None,
     ) -> Solution:
-        signed_costs = targets.signed_costs()
+        rows, signed_costs = minimiser.rows, targets.signed_costs()
         if self.solver_ == "dual":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             squared = self.loss == "squared_hinge"
@@ -419,18 +413,16 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
             case _:
                 return margin_oracle(signed_costs, squared=self.loss == "squared_hinge")
 
-    def _keep_solutions(
-        self, rows: TrainingRows, solutions: list[Solution], shifts: list[float] | None = None
-    ) -> Self:
+    def _keep_solutions(self, rows: TrainingRows, solutions: list[Solution], shifts: list[float]) -> None:
         constant = self._get_intercept_feature()
         columns = [rows.to_columns(solution.weights) for solution in solutions]
         intercepts = [
             (float(solution.weights[-1]) * constant if constant else 0.0) + shift
-            for solution, shift in zip(solutions, shifts or [0.0] * len(solutions), strict=True)
+            for solution, shift in zip(solutions, shifts, strict=True)
         ]
         decision = Decision("binary" if len(solutions) == 1 else "one_vs_rest", self.classes_)
         facts = {"objective_name": self.objective, "loss": self.loss, "solver": self.solver_}
-        return self._finish_linear_fit(solutions, columns, intercepts, decision, facts)
+        self._finish_linear_fit(solutions, columns, intercepts, decision, facts)
 
     def _restore(self, model: Any) -> None:
         super()._restore(model)
@@ -442,69 +434,7 @@ class CuttingPlaneSVC(ClassifierMixin, LinearLearner):  # type: ignore[misc]
         told = {"objective": model.origin.get("objective_name"), "loss": model.origin.get("loss")}
         return super()._infer_parameters(model) | {k: v for k, v in told.items() if v is not None}
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(
-        self, X: Any, y: ArrayLike | None, Cs: Iterable[float], sample_weight: ArrayLike | None = None
-    ) -> list[Self]:
-        """Fit one model for each of several values of C.
 
-        Cuts are valid for every C, so each fit starts from the cuts of the previous one, and the path takes
-        little longer than its most difficult value. The solver is always ``"cutting_plane"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features), or path
-            Training rows, as in :meth:`fit`.
-        y : array-like of shape (n_samples,) or None
-            Class labels; None for files.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        list of CuttingPlaneSVC
-            One fitted copy of this estimator for each C.
-        """
-        if self.checkpoint is not None:
-            raise ValueError("path keeps no checkpoint: leave it out")
-        prepared = clone(self)
-        found, labels = prepared._read_rows(X, y, None, "auto")
-        rows = found if isinstance(found, TrainingRows) else prepared._pack_rows(found)
-        weights = None if sample_weight is None else check_weights(sample_weight, labels)
-        codes = prepared._check_targets(labels, weights)
-        prepared.solver_ = "cutting_plane"
-        costs = prepared._compute_costs(codes, weights)
-        minimiser = LocalMinimiser(rows, self._get_intercept_feature())
-
-        def solve(copy: Self, bundles: list[Bundle], starts: Starts) -> tuple[list[Solution], list[float]]:
-            options = copy._make_solver_options(None, copy._get_intercept_feature())
-            solutions = [
-                copy._solve(
-                    rows,
-                    minimiser,
-                    options,
-                    OneVsRestTargets(codes, costs, place),
-                    bundle=bundle,
-                    start=start,
-                )
-                for place, bundle, start in zip(copy._list_problems(), bundles, starts, strict=True)
-            ]
-            return solutions, copy._compute_shifts(minimiser, options, codes, solutions)
-
-        return self._fit_path(prepared, rows, minimiser.dimension, Cs, solve)
-
-    def _fit_path(
-        self, prepared: Self, rows: TrainingRows, dimension: int, Cs: Iterable[float], solve: Any
-    ) -> list[Self]:
-        """Return one fitted copy per C; all share the cuts, and each starts from the weights before it."""
-        problems = len(prepared._list_problems())
-        bundles = [Bundle(dimension, int(self.max_cuts), of_rows=False) for _ in range(problems)]
-        starts: Starts = [None] * problems
-        fitted = []
-        for copy in self._copy_with_each(Cs):
-            solutions, shifts = solve(copy._copy_preparation(prepared), bundles, starts)
-            starts = [solution.weights for solution in solutions]
-            fitted.append(copy._keep_solutions(rows, solutions, shifts))
-        return fitted
+def follow_start(start: list[ProblemStart], solutions: list[Solution]) -> list[ProblemStart]:
+    """Return the start of the next training on the same rows: all cuts, and the last weights."""
+    return [(bundle, solution.weights) for (bundle, _), solution in zip(start, solutions, strict=True)]

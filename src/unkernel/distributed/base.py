@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from dask.distributed import Client, default_client
-from sklearn.base import _fit_context, clone
+from sklearn.base import clone
 
 from unkernel.cutplane.solver_run import TrainingRows
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, gather_blocks
 from unkernel.distributed.cluster.row_sources import Sources, open_sources
 from unkernel.distributed.cluster.workers import wait_for_worker
-from unkernel.learners.progress import OnProgress
 
 
 def cluster_constraints(local: Any, *dropped: str) -> dict[str, list[Any]]:
@@ -32,11 +29,33 @@ class _Columns:
 
 
 class OnCluster:
-    """Finds the client, and has the workers pack their rows into parts."""
+    """Finds the client, and has the workers pack their rows into parts.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
+    client : distributed.Client, default=None
+        The Dask client; None uses the most recent client.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        Bytes sent during training, by purpose, summed over the workers.
+    n_parts_ : int
+        Number of parts of the rows, one per worker.
+    n_recoveries_ : int
+        Number of times that a question was repeated because a worker was lost.
+    """
 
     # Several parts per worker can be shared with workers that join later. One is better for learners to which
     # a part costs more than its rows.
     _max_parts_per_worker: ClassVar[int] = 1
+
+    def _set_parameters(self, given: dict[str, Any]) -> None:
+        """Set all parameters, given the local variables of ``__init__``."""
+        for name in self._get_param_names():  # type: ignore[attr-defined]
+            setattr(self, name, given[name])
 
     def _get_client(self) -> Client:
         given: Client | None = self.client  # type: ignore[attr-defined]
@@ -94,87 +113,3 @@ class OnCluster:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the client, which belongs to this process."""
         return super().__getstate__() | {"client": None}  # type: ignore[operator,no-any-return]
-
-
-class ClassifierOnCluster(OnCluster):
-    """Distributes the examples once, and trains on them with one C or several."""
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        on_progress: OnProgress | None,
-        *,
-        on_reading: Any = None,
-        zero_based: Any = "auto",
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : any source of examples
-            Training examples, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        sample_weight : dask array or array of shape (n_samples,) or None
-            Weights of the examples.
-        on_progress : callable or None
-            Called with the state of the solver during training.
-        on_reading : ignored, default=None
-            Not used.
-        zero_based : bool or "auto", default="auto"
-            Whether feature numbers in svmlight files start at 0.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
-        self._solve_on(self._distribute(X, y, sample_weight, zero_based), None, on_progress)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The examples are sent to the workers and prepared once. Each fit starts from the solution of the
-        previous one, except for trees. ``traffic_`` of a fitted copy counts what was sent until it was
-        fitted.
-
-        Parameters
-        ----------
-        X : any source of examples
-            Training examples, as in :meth:`fit`.
-        y : dask array or array of shape (n_samples,) or None
-            Class labels.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the examples.
-
-        Returns
-        -------
-        list of estimators
-            One fitted copy of this estimator for each C.
-        """
-        if getattr(self, "checkpoint", None) is not None:
-            raise ValueError("path keeps no checkpoint: leave it out")
-        prepared = clone(self)
-        examples = prepared._distribute(X, y, sample_weight, "auto")
-        fitted, start = [], None
-        for copy in self._copy_with_each(Cs):  # type: ignore[attr-defined]
-            for name, value in vars(prepared).items():  # beside the parameters, facts of the examples
-                vars(copy).setdefault(name, value)
-            start = copy._solve_on(examples, start, None)
-            fitted.append(copy)
-        return fitted
-
-    @abstractmethod
-    def _distribute(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> Any:
-        """Return the examples, prepared on the workers."""
-
-    @abstractmethod
-    def _solve_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
-        """Train and keep the model; return where the next training may start."""

@@ -150,11 +150,13 @@ class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
         self.model_ = model
         self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), made)
 
-    def _copy_with_each(self, Cs: Iterable[float]) -> Iterator[Self]:
-        """Yield one unfitted copy for each C, with checked parameters."""
+    def _copy_with_each(self, Cs: Iterable[float], prepared: Self) -> Iterator[Self]:
+        """Yield one unfitted copy for each C, with checked parameters and the facts of prepared examples."""
         for C in Cs:
             copy = clone(self).set_params(C=C)
             copy._validate_params()
+            for name, value in vars(prepared).items():
+                vars(copy).setdefault(name, value)
             yield copy
 
     # --- Answering ------------------------------------------------------------------------------------

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
@@ -22,6 +20,7 @@ from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, read_only_view
 from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
+from unkernel.learners.prepared_classifier import PreparedClassifier
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
@@ -54,7 +53,7 @@ class TrainingSet:
     factors: list[float]
 
 
-class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
+class PolyLearner(PreparedClassifier, RowLearner):
     """Classifiers whose model has one weight per conjunction."""
 
     _probability: Softmax | None = None  # of models
@@ -79,74 +78,10 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         estimator
             The fitted estimator itself.
         """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None
-            Weights of the rows.
-        on_progress : callable or None
-            Called with the state of the solver about twenty times per second.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
-        training_set = self._prepare_rows(X, y, sample_weight)
-        start = self._choose_start() if self.warm_start else Start()
-        self._train_and_keep(training_set, start, on_progress)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(
-        self, X: ArrayLike, y: ArrayLike, Cs: Iterable[float], sample_weight: ArrayLike | None = None
-    ) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The rows are prepared once, and each fit starts from the previous solution. Every model reaches the
-        same certified duality gap as a separate ``fit``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        list of estimators
-            One fitted copy of this estimator for each C.
-        """
-        prepared = clone(self)
-        training_set = prepared._prepare_rows(X, y, sample_weight)
-        fitted: list[Self] = []
-        start = Start()
-        for copy in self._copy_with_each(Cs):
-            for name in ("n_features_in_", "feature_names_in_", "classes_", "gamma_"):
-                if hasattr(prepared, name):
-                    setattr(copy, name, getattr(prepared, name))
-            start = copy._train_and_keep(training_set, start, None)
-            fitted.append(copy)
-        return fitted
-
-    def _prepare_rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingSet:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> TrainingSet:
         self._check_parameters()
         check_inputs(X, y, sample_weight)
         rows, labels = validate_data(
@@ -159,12 +94,11 @@ class PolyLearner(ClassifierMixin, RowLearner):  # type: ignore[misc]
         self.gamma_ = compute_gamma(self.gamma, distinct, int(self.n_features_in_))
         return TrainingSet(distinct, compute_class_weights(self.class_weight, self.classes_, codes, weights))
 
-    def _train_and_keep(
-        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
-    ) -> Start:
-        """Train, keep the model, and return the start of the next training."""
-        rows = training_set.rows
-        trained = self._train(training_set, start, on_progress)
+    def _train_on(self, examples: TrainingSet, start: Start | None, on_progress: OnProgress | None) -> Start:
+        rows = examples.rows
+        if start is None:
+            start = self._choose_start() if self.warm_start else Start()
+        trained = self._train(examples, start, on_progress)
         outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
         about = f"{rows.rows} distinct rows, storage={trained['storage']}, {trained['dimension']} weights; "
         make_model = partial(self._make_model, rows, trained)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -20,6 +18,7 @@ from unkernel.engines.explain.fragments import TreeExplanation
 from unkernel.engines.trees.classifier import TreeClassifier
 from unkernel.learners.base import Learner, Outcome, read_only_view
 from unkernel.learners.parameters import COST
+from unkernel.learners.prepared_classifier import PreparedClassifier
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights
 from unkernel.models import Decision, ExampleKernel, Kernel, TreeModel
@@ -32,7 +31,7 @@ _MOST_SQUARE_BYTES = 1 << 30  # for the kernel matrix of the examples that are w
 _MEMORY_SHARE = 0.25  # of the free memory
 
 
-class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
+class TreeSVC(PreparedClassifier, Learner):
     r"""Support vector classification with tree kernels, at about the speed of a linear SVM.
 
     With :math:`\phi` the (very many) fragments of a tree that the kernel counts, the estimator solves
@@ -250,69 +249,10 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         TreeSVC
             The fitted estimator itself.
         """
-        fitted: Self = self.fit_reporting(X, y, sample_weight, on_progress=None)
+        fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, on_progress: OnProgress | None
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : list of trees, or Forest
-            Training trees.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,) or None
-            Factors of C for each tree.
-        on_progress : callable or None
-            Called with the state of the solver about twenty times per second.
-
-        Returns
-        -------
-        TreeSVC
-            The fitted estimator itself.
-        """
-        trees = self._prepare_trees(X, y, sample_weight)
-        self._train_and_keep(trees, on_progress)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(
-        self, X: Any, y: ArrayLike, Cs: Iterable[float], sample_weight: ArrayLike | None = None
-    ) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The trees are parsed, counted and indexed once. Every C is then solved from the beginning, so each
-        result equals that of a single fit.
-
-        Parameters
-        ----------
-        X : list of trees, or Forest
-            Training trees.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        Cs : iterable of float
-            Values of C.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors of C for each tree.
-
-        Returns
-        -------
-        list of TreeSVC
-            One fitted copy of this estimator for each C.
-        """
-        prepared = clone(self)
-        trees = prepared._prepare_trees(X, y, sample_weight)
-        fitted = []
-        for copy in self._copy_with_each(Cs):
-            copy._train_and_keep(trees, None)
-            fitted.append(copy)
-        return fitted
-
-    def _prepare_trees(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> LocalTrees:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> LocalTrees:
         kept: ReusableTrees | None = getattr(self, "_kept", None) if self.warm_start else None
         forest = as_forest(X) if kept is None else kept.find_forest(X)
         labels = column_or_1d(y, warn=True)
@@ -330,14 +270,14 @@ class TreeSVC(ClassifierMixin, Learner):  # type: ignore[misc]
         """Return the state without the trees kept for the next fit, which are larger than the model."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
-    def _train_and_keep(self, trees: TrainingTrees, on_progress: OnProgress | None) -> None:
-        self.classes_ = trees.targets.classes
-        solver = self._choose_solver(len(trees))
+    def _train_on(self, examples: TrainingTrees, start: Any, on_progress: OnProgress | None) -> None:
+        self.classes_ = examples.targets.classes
+        solver = self._choose_solver(len(examples))
         report = self._choose_reporter(on_progress, "examples" if solver == "exact" else "cuts")
         train = self._train_exact if solver == "exact" else self._train_sampled
-        solutions = train(trees, report)
+        solutions = train(examples, report)
         self.solver_ = solver
-        self._keep_solutions(trees, solutions)
+        self._keep_solutions(examples, solutions)
 
     def _make_kernel(self, *, with_trees: bool, with_vectors: bool) -> ExampleKernel:
         combine = self.combine

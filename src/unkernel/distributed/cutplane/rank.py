@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from dask.distributed import Client
-from sklearn.base import _fit_context, clone
 
 from unkernel.cutplane import RankSVM
 from unkernel.cutplane.rankings import check_numbers, encode_ranking, weigh_rank_pairs
-from unkernel.cutplane.solver_run import TrainingRows, pair_accuracy
+from unkernel.cutplane.solver_run import Solution, pair_accuracy
 from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import merge_labels
@@ -22,12 +20,13 @@ from unkernel.distributed.cluster.row_blocks import concatenate_known
 from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import GroupedRows, RankedRows
 from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays, scale_of_pairs
+from unkernel.distributed.shared_docs import complete_docs
 from unkernel.errors import warn_caller
-from unkernel.learners.progress import OnProgress
 
 _MAX_COUNTED_RANKS = 1024  # beyond which scores are gathered instead of counts
 
 
+@complete_docs(RankSVM, OnCluster, without=("intercept_", "gamma_", "classes_", "feature_names_in_"))
 class DaskRankSVM(OnCluster, RankSVM):
     """Support vector machine for learning to rank on a Dask cluster.
 
@@ -40,51 +39,15 @@ class DaskRankSVM(OnCluster, RankSVM):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the pairs that are in the wrong order, scaled as if each row had one loss.
-    pair_weight : {"uniform", "ndcg"} or dict, default="uniform"
-        Weights of pairs, as for :class:`~unkernel.RankSVM`.
-    tol : float, default=1e-3
-        Relative gap at which training stops.
-    max_iter : int, default=1000
-        Largest number of passes over the training set.
-    max_cuts : int, default=200
-        Largest number of cuts that are kept.
-    warm_start : bool, default=False
-        Whether the next ``fit`` starts from the weights of the previous one.
     checkpoint : path, default=None
         Folder on the client's machine that keeps the cuts during training.
-    n_jobs : int or None, default=None
-        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
-    verbose : int, default=0
-        1 prints how training ended; 2 adds one line per second.
-    client : distributed.Client, default=None
-        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the features.
-    ranks_ : ndarray of shape (n_ranks,)
-        The labels, in ascending order.
-    thresholds_ : ndarray of shape (n_ranks - 1,)
-        Scores that separate the labels; only after :meth:`fit_thresholds`.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    objective_ : float
-        Primal objective.
-    gap_ : float
-        Certified relative duality gap.
-    n_iter_ : int
-        Passes over the training set.
-    model_ : LinearModel
-        The fitted model.
-    traffic_ : dict
-        Bytes sent during training, by purpose, summed over the workers.
     n_parts_ : int
         Number of parts of the rows, up to four per worker.
-    n_recoveries_ : int
-        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -120,16 +83,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         verbose: int = 0,
         client: Client | None = None,
     ) -> None:
-        self.C = C
-        self.pair_weight = pair_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_cuts = max_cuts
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.client = client
+        self._set_parameters(locals())
 
     def fit(self, X: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to rows on the workers, so that larger labels have larger scores.
@@ -154,92 +108,17 @@ class DaskRankSVM(OnCluster, RankSVM):
         fitted: Self = self.fit_reporting(X, y, qid, sample_weight, on_progress=None)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit_reporting(
+    def _prepare(
         self,
         X: Any,
         y: Any,
         qid: Any,
         sample_weight: Any,
         *,
-        on_progress: OnProgress | None,
         on_reading: Any = None,
         zero_based: Any = "auto",
-    ) -> Self:
-        """Fit the model and report progress while training.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of numbers of shape (n_samples,) or None
-            Labels.
-        qid : dask array or array of shape (n_samples,) or None
-            Groups.
-        sample_weight : dask array or array of shape (n_samples,) or None
-            Weights of the rows.
-        on_progress : callable or None
-            Called with the state of the solver about twenty times per second.
-        on_reading : ignored, default=None
-            Not used.
-        zero_based : bool or "auto", default="auto"
-            Whether feature numbers in files start at 0.
-
-        Returns
-        -------
-        DaskRankSVM
-            The fitted estimator itself.
-        """
-        rows, cluster, ranking = self._distribute(X, y, qid, sample_weight, zero_based)
-        self._fit_rows(rows, ClusterMinimiser(cluster, rows.n_features), ranking, on_progress)
-        self._note_traffic(cluster)
-        return self
-
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def path(
-        self, X: Any, y: Any, Cs: Iterable[float], qid: Any = None, sample_weight: Any = None
-    ) -> list[Self]:
-        """Fit one model for each of several values of C.
-
-        The rows are sent to the workers and packed once, and each fit starts from the cuts of the previous
-        one.
-
-        Parameters
-        ----------
-        X : dask array, bag, list of delayed or futures, path, array or sparse matrix
-            Training rows, as in :meth:`fit`.
-        y : dask array or array of numbers of shape (n_samples,) or None
-            Labels.
-        Cs : iterable of float
-            Values of C; training is fastest if they ascend.
-        qid : dask array or array of shape (n_samples,), default=None
-            Groups.
-        sample_weight : dask array or array of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        list of DaskRankSVM
-            One fitted copy of this estimator for each C.
-        """
-        if self.checkpoint is not None:
-            raise ValueError("path keeps no checkpoint: leave it out")
-        prepared = clone(self)
-        rows, cluster, ranking = prepared._distribute(X, y, qid, sample_weight, "auto")
-        minimiser = ClusterMinimiser(cluster, rows.n_features)
-        bundle, start = minimiser.new_bundle(int(self.max_cuts)), None
-        fitted = []
-        for copy in self._copy_with_each(Cs):
-            copy._copy_preparation(prepared)
-            start = copy._fit_rows(rows, minimiser, ranking, None, bundle=bundle, start=start).weights
-            copy._note_traffic(cluster)
-            fitted.append(copy)
-        return fitted
-
-    def _distribute(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any, zero_based: Any
-    ) -> tuple[TrainingRows, Cluster, Any]:
-        """Pack the rows on the workers, and return the facts of them and the ranking."""
+    ) -> tuple[ClusterMinimiser, Any]:
+        """Pack the rows on the workers, and return the solver of them and the ranking."""
         beside = {"y": y, "qid": qid, "sample_weight": sample_weight}
         _, found = self._gather_blocks(X, beside, zero_based, identify=self.checkpoint is not None)
         if len({(seen.has_qid, seen.has_weights) for seen in found.surveys}) > 1:
@@ -250,16 +129,22 @@ class DaskRankSVM(OnCluster, RankSVM):
         rows = self._describe_rows(found)
         cluster = self._pack_parts(gather_groups(found) if has_groups else found, 0.0)
         del found  # the blocks, which are packed now
+        minimiser = ClusterMinimiser(cluster, rows)
         accuracy = pair_accuracy(self.tol)
         if has_groups:
             scale = scale_of_pairs(cluster, self.pair_weight)
-            return rows, cluster, GroupedRows("", self.pair_weight, scale, accuracy)
+            return minimiser, GroupedRows("", self.pair_weight, scale, accuracy)
         if not counting_pays(cluster) or len(numbers) > _MAX_COUNTED_RANKS:
             self._warn_of_gathering(cluster, len(numbers))
-            return rows, cluster, self._gather_ranking(cluster)
+            return minimiser, self._gather_ranking(cluster)
         pair_weights = weigh_rank_pairs(numbers, totals, counts, self.pair_weight)
         ranks = np.arange(len(numbers), dtype=np.int32)
-        return rows, cluster, RankedRows("", numbers, ranks, pair_weights, accuracy)
+        return minimiser, RankedRows("", numbers, ranks, pair_weights, accuracy)
+
+    def _train_on(self, minimiser: Any, ranking: Any, *given: Any, **options: Any) -> Solution:
+        solution = super()._train_on(minimiser, ranking, *given, **options)
+        self._note_traffic(minimiser.cluster)
+        return solution
 
     @staticmethod
     def _warn_of_gathering(cluster: Cluster, ranks: int) -> None:

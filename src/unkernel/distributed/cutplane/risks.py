@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from unkernel._core import Bundle, Oracle, minimise_distant
 from unkernel.cutplane.options import LoopOptions
 from unkernel.cutplane.rankings import NO_PAIR, PairWeight
+from unkernel.cutplane.solver_run import TrainingRows
 from unkernel.distributed.cluster.coordinator import Broadcast, Cluster
 from unkernel.distributed.cluster.interruption import run_interruptibly
 from unkernel.distributed.cluster.packed_vectors import Answer, Vector, pack_vector
@@ -372,7 +373,18 @@ class ClusterMinimiser:
     """The one-slack loop on the rows of a cluster. Oracles run on the workers or on the client."""
 
     cluster: Cluster
-    dimension: int
+    rows: TrainingRows
+    intercept: float = 0.0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Identifies the rows in checkpoints."""
+        return self.rows.identity
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights."""
+        return self.rows.n_features + (self.intercept != 0)
 
     def new_bundle(self, most_cuts: int) -> Bundle:
         """Return a bundle without cuts."""

@@ -11,12 +11,12 @@ from dask.distributed import Client
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from unkernel._core import Bundle
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
-from unkernel.cutplane.targets import OneVsRestTargets, to_whole_labels
-from unkernel.distributed.base import ClassifierOnCluster, cluster_constraints
+from unkernel.cutplane.svc import ProblemStart, follow_start
+from unkernel.cutplane.targets import to_whole_labels
+from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
 from unkernel.distributed.cluster.row_parts import get_targets
@@ -24,13 +24,13 @@ from unkernel.distributed.cutplane.ranking_tasks import RankedRows
 from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays
 from unkernel.distributed.cutplane.round_tasks import PartProblem, Problem
 from unkernel.distributed.cutplane.score_quantile import find_score_quantile
+from unkernel.distributed.shared_docs import complete_docs
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import compute_class_weights
 
-ProblemStart = tuple[Bundle, NDArray[np.float64] | None]  # the cuts so far, and the weights to start from
 
-
-class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
+@complete_docs(CuttingPlaneSVC, OnCluster, without=("feature_names_in_",))
+class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
     """Linear support vector classification on a Dask cluster.
 
     This is :class:`~unkernel.CuttingPlaneSVC` with the rows on the workers. Each pass sends the weights to
@@ -41,63 +41,15 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
 
     Parameters
     ----------
-    C : float, default=1.0
-        Weight of the loss; larger values fit the training set more closely.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        Loss of a row that violates the margin, for ``objective="error_rate"``.
-    objective : str, default="error_rate"
-        Measure to optimise: "error_rate", "roc_area", "f1", "break_even" or "precision_at_k".
-    k : int, default=None
-        Number of highest-scoring rows that count, for ``objective="precision_at_k"``.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept.
-    intercept_scaling : float, default=1.0
-        Value of the constant feature; the larger it is, the less the intercept is regularised.
-    tol : float, default=1e-3
-        Relative gap at which training stops.
-    max_iter : int, default=1000
-        Largest number of passes over the training set.
-    max_cuts : int, default=200
-        Largest number of cuts that are kept.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight.
-    warm_start : bool, default=False
-        Whether the next ``fit`` starts from the weights of the previous one.
     checkpoint : path, default=None
         Folder on the client's machine that keeps the cuts during training.
-    n_jobs : int or None, default=None
-        Number of threads that a worker uses for a task; None means as many as it has.
-    verbose : int, default=0
-        1 prints how training ended; 2 adds one line per second.
-    client : distributed.Client, default=None
-        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Intercepts.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    objective_ : float
-        Primal objective, summed over the one-versus-rest problems.
-    gap_ : float
-        Certified relative duality gap, the largest over all problems.
-    n_iter_ : int
-        Passes over the training set, the largest number over all problems.
     solver_ : str
         The solver that was used, always "cutting_plane".
-    model_ : LinearModel
-        The fitted model.
-    traffic_ : dict
-        Bytes sent during training, by purpose, summed over the workers.
     n_parts_ : int
         Number of parts of the rows, up to four per worker.
-    n_recoveries_ : int
-        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -138,21 +90,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         verbose: int = 0,
         client: Client | None = None,
     ) -> None:
-        self.C = C
-        self.loss = loss
-        self.objective = objective
-        self.k = k
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_cuts = max_cuts
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.client = client
+        self._set_parameters(locals())
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model to rows on the workers.
@@ -177,8 +115,8 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    def _distribute(
-        self, X: Any, y: Any, sample_weight: Any, zero_based: Any
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> tuple[TrainingRows, Cluster, _Classes]:
         """Pack the rows on the workers, and return the facts of them and of the classes."""
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}
@@ -188,7 +126,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         self.solver_ = "cutting_plane"
         return rows, self._pack_parts(found, self._get_intercept_feature()), classes
 
-    def _solve_on(
+    def _train_on(
         self,
         examples: tuple[TrainingRows, Cluster, _Classes],
         start: list[ProblemStart] | None,
@@ -197,33 +135,21 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         """Solve the problems one after the other."""
         rows, cluster, classes = examples
         options = self._make_solver_options(on_progress, self._get_intercept_feature())
-        minimiser = ClusterMinimiser(cluster, rows.n_features + (options.intercept != 0))
-        problems = self._list_problems()
-        start = start or [(minimiser.new_bundle(options.most_cuts), None) for _ in problems]
+        minimiser = ClusterMinimiser(cluster, rows, options.intercept)
+        start = start or self._start_problems(minimiser)
         if self.objective == "error_rate" or (self.objective == "roc_area" and counting_pays(cluster)):
             solutions = [
-                self._solve_on_workers(rows, minimiser, options, classes, place=place, begin=begin)
-                for place, begin in zip(problems, start, strict=True)
+                self._solve_on_workers(minimiser, options, classes, place=place, begin=begin)
+                for place, begin in zip(self._list_problems(), start, strict=True)
             ]
             shifts = self._shifts_by_counts(cluster, classes, solutions)
         else:
             labels = np.concatenate([part[0] for part in cluster.ask(get_targets, lambda _: ())])
             codes = np.searchsorted(self.classes_, labels).astype(np.int32)
-            solutions = [
-                self._solve(
-                    rows,
-                    minimiser,
-                    options,
-                    OneVsRestTargets(codes, None, place),
-                    bundle=bundle,
-                    start=weights,
-                )
-                for place, (bundle, weights) in zip(problems, start, strict=True)
-            ]
-            shifts = self._compute_shifts(minimiser, options, codes, solutions)
+            solutions, shifts = self._solve_problems(minimiser, options, codes, None, start)
         self._note_traffic(cluster)
         self._keep_solutions(rows, solutions, shifts)
-        return [(bundle, found.weights) for (bundle, _), found in zip(start, solutions, strict=True)]
+        return follow_start(start, solutions)
 
     def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> _Classes:
         """Find the classes, their factors of C, and the weights of their rows."""
@@ -238,7 +164,6 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
 
     def _solve_on_workers(
         self,
-        rows: TrainingRows,
         minimiser: ClusterMinimiser,
         options: SolverOptions,
         classes: _Classes,
@@ -247,7 +172,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
         begin: ProblemStart,
     ) -> Solution:
         """Solve a problem whose losses the workers compute or count."""
-        identity = rows.identity | {
+        identity = minimiser.identity | {
             "objective": self.objective,
             "loss": self.loss,
             "intercept": options.intercept,
@@ -261,7 +186,7 @@ class DaskCuttingPlaneSVC(ClassifierOnCluster, CuttingPlaneSVC):
             problem = Problem(uuid.uuid4().hex, self.classes_, _positive(place), classes.factors, squared)
         bundle, start = begin
         if start is None:
-            start = self._find_start(rows, self.classes_, place[0], options.intercept)
+            start = self._find_start(minimiser.rows, self.classes_, place[0], options.intercept)
         return solve_by_cuts(
             minimiser, problem, options, identity=identity, place=place, bundle=bundle, start=start
         )

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel.cutplane.targets import to_whole_labels
-from unkernel.distributed.base import ClassifierOnCluster
+from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
 from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, get_moments
@@ -43,7 +43,7 @@ class DistributedRows:
     threads: int | None  # of a task; None is as many as the worker has
 
 
-class PolyOnCluster(ClassifierOnCluster, PolyLearner):
+class PolyOnCluster(OnCluster, PolyLearner):
     """Learners on conjunctions whose rows are on the workers."""
 
     n_rounds_: int
@@ -69,7 +69,9 @@ class PolyOnCluster(ClassifierOnCluster, PolyLearner):
         fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    def _distribute(self, X: Any, y: Any, sample_weight: Any, zero_based: Any) -> DistributedRows:
+    def _prepare(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
+    ) -> DistributedRows:
         """Have the workers merge equal rows."""
         self._check_parameters()
         beside = {"y": y, "qid": None, "sample_weight": sample_weight}

@@ -6,15 +6,16 @@ from typing import Any, ClassVar
 
 from dask.distributed import Client
 
-from unkernel.distributed.base import cluster_constraints
-from unkernel.distributed.poly.base import DistributedRows
+from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.poly.sparse import SparseOnCluster
 from unkernel.distributed.poly.sparse_tasks import SparsePolyPart
 from unkernel.distributed.poly.svc_tasks import PolyPart
+from unkernel.distributed.shared_docs import complete_docs
 from unkernel.learners.progress import OnProgress
 from unkernel.poly import PolyLogisticRegression
 
 
+@complete_docs(PolyLogisticRegression, OnCluster, without=("feature_names_in_",))
 class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
     """Logistic regression on all conjunctions of at most ``degree`` features on a Dask cluster.
 
@@ -28,63 +29,25 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
 
     Parameters
     ----------
-    degree : {1, 2, 3}, default=2
-        Largest number of features in a conjunction.
-    C : float, default=1.0
-        Weight of the loss; larger values fit the training set more closely and give less sparse models.
     penalty : {"l1", "l2", "elasticnet"}, default="l1"
         Norm of the weights that is penalised. "l2" gives every conjunction a weight, and all weights are
         sent several times in each step.
-    l1_ratio : float in (0, 1], default=0.5
-        Share of the l1 term in "elasticnet": ``l1_ratio * |w|_1 + (1 - l1_ratio) / 2 * |w|^2``.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
-    coef0 : float, default=1.0
-        Constant of the kernel, not negative.
-    feature_map : {"kernel", "plain"}, default="kernel"
-        Coefficients of the conjunctions: those of the kernel, or 1.
-    tol : float, default=1e-3
-        Relative duality gap at which training stops.
     max_iter : int, default=1000
         Largest number of steps.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight.
-    n_jobs : int or None, default=None
-        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
-    random_state : int, RandomState or None, default=None
-        Seed of the order in which weights are visited.
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per round.
-    client : distributed.Client, default=None
-        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    objective_ : float
-        Primal objective of all rows.
-    gap_ : float
-        Certified relative duality gap.
     n_iter_ : int
         Number of steps.
     history_ : History
         Objective and lower bound of the optimum, round by round.
-    gamma_ : float
-        The value of gamma that was used.
-    model_ : ConjunctionModel
-        The fitted model.
     n_rounds_ : int
         Number of rounds: searches among all conjunctions.
     traffic_ : dict
         Bytes sent during training, by purpose, summed over the workers: "numbering" of features,
         "search" for conjunctions, and "weights" with their gradients.
-    n_parts_ : int
-        Number of parts of the rows.
-    n_recoveries_ : int
-        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -134,23 +97,10 @@ class DaskPolyLogisticRegression(SparseOnCluster, PolyLogisticRegression):
         verbose: int = 0,
         client: Client | None = None,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.feature_map = feature_map
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.client = client
+        self._set_parameters(locals())
 
     def _part_kind(self) -> type[PolyPart]:
         return SparsePolyPart
 
-    def _solve_on(self, examples: DistributedRows, start: Any, on_progress: OnProgress | None) -> Any:
+    def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
         return self._solve_sparsely(examples, start, on_progress, loss="logistic", l1=self._l1_share())

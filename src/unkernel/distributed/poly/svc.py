@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from dask.distributed import Client
 
-from unkernel.distributed.base import cluster_constraints
+from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.poly.base import DistributedRows, RoundProgress
 from unkernel.distributed.poly.cascade import (
     Certified,
@@ -20,10 +20,12 @@ from unkernel.distributed.poly.cascade import (
 from unkernel.distributed.poly.sparse import SparseOnCluster
 from unkernel.distributed.poly.sparse_tasks import SparsePolyPart
 from unkernel.distributed.poly.svc_tasks import PolyPart, PolyProblem
+from unkernel.distributed.shared_docs import complete_docs
 from unkernel.learners.progress import OnProgress
 from unkernel.poly import PolySVC
 
 
+@complete_docs(PolySVC, OnCluster, without=("feature_names_in_",))
 class DaskPolySVC(SparseOnCluster, PolySVC):
     """Support vector classification with a polynomial kernel on a Dask cluster.
 
@@ -36,68 +38,28 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
 
     Parameters
     ----------
-    degree : {1, 2, 3}, default=2
-        Largest number of features in a conjunction.
-    C : float, default=1.0
-        Weight of the loss; larger values fit the training set more closely.
-    gamma : {"scale", "auto"} or float, default="scale"
-        Factor of the inner product: ``1 / (n_features * X.var())``, ``1 / n_features`` or a value.
-    coef0 : float, default=1.0
-        Constant of the kernel, not negative.
     penalty : {"l2", "l1"}, default="l2"
         Norm of the weights that is penalised. "l1" makes most weights exactly 0; it requires
         ``loss="squared_hinge"``, and training is that of :class:`DaskPolyLogisticRegression`.
-    loss : {"hinge", "squared_hinge"}, default="hinge"
-        Loss of a row that violates the margin.
-    feature_map : {"kernel", "plain"}, default="kernel"
-        Coefficients of the conjunctions: those of the kernel, or 1.
     storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
         How conjunctions are represented during training, as for :class:`~unkernel.PolySVC`.
-    tol : float, default=1e-3
-        Relative duality gap at which training stops.
     max_iter : int, default=1000
         Largest number of passes over the rows that may be support vectors, in all rounds together; steps for
         ``penalty="l1"``.
-    class_weight : dict, "balanced" or None, default=None
-        Factors of C for each class; "balanced" gives all classes the same total weight.
-    n_jobs : int or None, default=None
-        Number of threads that a worker uses for a task; None means as many as it has, and 1 for the client.
-    random_state : int, RandomState or None, default=None
-        Seed of the order in which rows are visited.
     verbose : int, default=0
         1 prints how training ended; 2 adds one line per round.
-    client : distributed.Client, default=None
-        The Dask client; None uses the most recent client.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    objective_ : float
-        Primal objective of all rows, summed over the one-versus-rest problems.
-    gap_ : float
-        Certified relative duality gap, the largest over all problems.
     n_iter_ : int
         Passes over the rows that may be support vectors, in all rounds together.
     history_ : History
         Objective and lower bound of the optimum, round by round.
-    gamma_ : float
-        The value of gamma that was used.
-    storage_ : str
-        The storage that was used.
-    model_ : ConjunctionModel or KernelModel
-        The fitted model.
     n_rounds_ : int
         Number of rounds.
     traffic_ : dict
         Bytes sent during training, by purpose, summed over the parts: "rows", "model", "places" of
         rows in their parts, and "duals"; for ``penalty="l1"`` those of :class:`DaskPolyLogisticRegression`.
-    n_parts_ : int
-        Number of parts of the rows, one per worker.
-    n_recoveries_ : int
-        Number of times that a question was repeated because a worker was lost.
 
     See Also
     --------
@@ -139,21 +101,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         verbose: int = 0,
         client: Client | None = None,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.penalty = penalty
-        self.loss = loss
-        self.feature_map = feature_map
-        self.storage = storage
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.client = client
+        self._set_parameters(locals())
 
     def _part_kind(self) -> type[PolyPart]:
         return SparsePolyPart if self.penalty == "l1" else PolyPart
@@ -164,7 +112,7 @@ class DaskPolySVC(SparseOnCluster, PolySVC):
         given = {name: getattr(self, name) for name in names}
         return PolySVC(**given | {"random_state": self._draw_seed(), "verbose": 0})
 
-    def _solve_on(self, examples: DistributedRows, start: Any, on_progress: OnProgress | None) -> Any:
+    def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
         if self.penalty == "l1":
             self.storage_ = "on_the_fly"
             return self._solve_sparsely(examples, start, on_progress, loss=self.loss, l1=1.0)

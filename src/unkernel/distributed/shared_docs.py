@@ -1,0 +1,51 @@
+"""Docstrings of estimators on a cluster: each states its differences, and is completed from other classes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Estimator = TypeVar("_Estimator", bound=type)
+_TITLE = re.compile(r"^(\w[\w ]*)\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(?=\S)", re.MULTILINE)  # descriptions are indented
+
+
+def complete_docs(*others: type, without: tuple[str, ...] = ()) -> Callable[[_Estimator], _Estimator]:
+    """Return a decorator that completes the parameters and attributes in the docstring of a class.
+
+    Parameters are listed in the order of the signature, and attributes in the order of the other classes.
+    `without` names attributes of the other classes that this one does not have.
+    """
+
+    def complete(estimator: _Estimator) -> _Estimator:
+        if estimator.__doc__ is None:  # python -OO
+            return estimator
+        own = _read_sections(estimator)
+        for title in ("Parameters", "Attributes"):
+            entries: dict[str, str] = {}
+            for owner in others:
+                entries |= _read_entries(_read_sections(owner).get(title, ""))
+            entries = {name: entry for name, entry in entries.items() if name not in without}
+            entries |= _read_entries(own.get(title, ""))
+            if title == "Parameters":
+                entries = {name: entries[name] for name in inspect.signature(estimator).parameters}
+            own[title] = "".join(entries.values()) + "\n"
+        summary = own.pop("")
+        text = [f"{title}\n{'-' * len(title)}\n{body}" for title, body in own.items()]
+        estimator.__doc__ = (summary + "".join(text)).rstrip() + "\n"
+        return estimator
+
+    return complete
+
+
+def _read_sections(owner: Any) -> dict[str, str]:
+    """Return the sections of a docstring by title; the text before them has an empty one."""
+    first, *others = _TITLE.split(inspect.cleandoc(owner.__doc__) + "\n")
+    return {"": first} | dict(zip(others[::2], others[1::2], strict=True))
+
+
+def _read_entries(section: str) -> dict[str, str]:
+    entries = [entry.rstrip() + "\n" for entry in _ENTRY.split(section) if entry.strip()]
+    return {entry.partition(" :")[0]: entry for entry in entries}

@@ -1,0 +1,107 @@
+"""Classifiers that prepare their examples once, and train on them with one C or several."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, Self
+
+from sklearn.base import ClassifierMixin, _fit_context, clone
+
+from unkernel.learners.progress import OnProgress
+
+
+class PreparedClassifier(ClassifierMixin):  # type: ignore[misc]
+    """Base of all classifiers: training with progress reports, and along a path of C."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit_reporting(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        on_progress: OnProgress | None,
+        *,
+        on_reading: Any = None,
+        zero_based: Any = "auto",
+    ) -> Self:
+        """Fit the model and report progress while reading and training.
+
+        Parameters
+        ----------
+        X : any source of examples
+            Training examples, as in :meth:`fit`.
+        y : array-like of shape (n_samples,) or None
+            Class labels; None if the examples come with labels.
+        sample_weight : array-like of shape (n_samples,) or None
+            Weights of the examples.
+        on_progress : callable or None
+            Called with the state of the solver about twenty times per second.
+        on_reading : callable, default=None
+            Called with the state of reading files, on one machine.
+        zero_based : bool or "auto", default="auto"
+            Whether feature numbers in files start at 0.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
+        examples = self._prepare(X, y, sample_weight, on_reading=on_reading, zero_based=zero_based)
+        self._train_on(examples, None, on_progress)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def path(self, X: Any, y: Any, Cs: Iterable[float], sample_weight: Any = None) -> list[Self]:
+        """Fit one model for each of several values of C.
+
+        The examples are prepared once. Each fit starts from the solution of the previous one, except for
+        trees, and reaches the same certified gap as a separate ``fit``. :class:`~unkernel.CuttingPlaneSVC`
+        always uses the solver ``"cutting_plane"``, whose cuts are valid for every C. On a cluster,
+        ``traffic_`` of a fitted copy counts what was sent until it was fitted.
+
+        Parameters
+        ----------
+        X : any source of examples
+            Training examples, as in :meth:`fit`.
+        y : array-like of shape (n_samples,) or None
+            Class labels; None if the examples come with labels.
+        Cs : iterable of float
+            Values of C; training is fastest if they ascend.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the examples.
+
+        Returns
+        -------
+        list of estimators
+            One fitted copy of this estimator for each C.
+        """
+        check_no_checkpoint(self)
+        prepared = self._clone_for_path()
+        examples = prepared._prepare(X, y, sample_weight)
+        fitted, start = [], None
+        for copy in self._copy_with_each(Cs, prepared):
+            start = copy._train_on(examples, start, None)
+            fitted.append(copy)
+        return fitted
+
+    def _clone_for_path(self) -> Self:
+        """Return the unfitted copy that prepares the examples of a path."""
+        copy: Self = clone(self)
+        return copy
+
+    @abstractmethod
+    def _prepare(
+        self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
+    ) -> Any:
+        """Return the examples in the solver's form, and set the attributes that follow from them."""
+
+    @abstractmethod
+    def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
+        """Train and keep the model; return where the next training may start."""
+
+
+def check_no_checkpoint(learner: Any) -> None:
+    """Raise a ``ValueError`` if a learner with a checkpoint is to fit a path."""
+    if getattr(learner, "checkpoint", None) is not None:
+        raise ValueError("path keeps no checkpoint: leave it out")
