@@ -1,44 +1,68 @@
-"""What all measures of a model's answers have in common: a name, values, and intervals by the bootstrap."""
+"""The base of all measures: a name, values, and intervals by the bootstrap."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
+
+import numpy as np
 
 from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
 from unkernel.measures.predictions import Scored
 
 
-@dataclass(frozen=True, eq=False)
-class Measured(ABC):
-    """All measures of the answers of one model."""
+class Studied(ABC):
+    """All measures of the answers of one model or parser, with their intervals."""
 
-    words: ClassVar[Mapping[str, str]]  # what each measure says
-
-    answers: Scored
-
-    @property
-    def name(self) -> str:
-        return self.answers.name
+    words: ClassVar[Mapping[str, str]]  # the meaning of each measure
+    not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
+    name: str  # of the model
+    drawn: str  # the unit that the bootstrap draws: "records", say
 
     @property
-    def drawn(self) -> str:
-        """What the bootstrap draws."""
-        return f"{self.answers.examples.unit}s"
+    @abstractmethod
+    def n_drawn(self) -> int:
+        """The number of units that the bootstrap draws from; 0 for none."""
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """The measures, where what is drawn counts so often."""
+        """Return the measures if each unit counts as often as `counts` says, or once."""
+
+    @property
+    def counted(self) -> dict[str, tuple[float, float]]:
+        """The part and the whole of measures that are shares of units."""
+        return {}
 
     @cached_property
     def samples(self) -> dict[str, Numbers]:
-        """The measures of resampled examples."""
-        return bootstrap(self.values, len(self.answers.examples))
+        """The measures of resampled units, in the same draws for each model; NaN without units to draw."""
+        if not self.n_drawn:
+            return {name: np.array([np.nan]) for name in self.values()}
+        return bootstrap(self.values, self.n_drawn)
 
     @cached_property
     def measures(self) -> list[Measure]:
         """The measures with their intervals."""
-        return with_intervals(self.values(), self.samples)
+        return with_intervals(self.values(), self.samples, counted=self.counted, numbers=self.not_shares)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(Studied):
+    """All measures of the answers of one model."""
+
+    answers: Scored
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.answers.name
+
+    @property
+    def drawn(self) -> str:  # type: ignore[override]
+        return f"{self.answers.examples.unit}s"
+
+    @property
+    def n_drawn(self) -> int:
+        return len(self.answers.examples)

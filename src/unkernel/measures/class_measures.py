@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.measures.base import Measured
-from unkernel.measures.intervals import Counts, Measure, Numbers, with_intervals
+from unkernel.measures.intervals import Counts, Numbers
 
 ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
     "accuracy",
@@ -21,8 +21,6 @@ ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
 PRECISION, RECALL, F1 = "precision", "recall", "F1"
 ROC_AREA, AVERAGE_PRECISION = "ROC area", "average precision"
 LOG_LOSS, BRIER = "log loss", "Brier score"
-NOT_SHARES = (CORRELATION, LOG_LOSS, BRIER)
-LOSSES = (LOG_LOSS, BRIER)  # where less is better
 _LEAST_PROBABILITY = 1e-15  # scikit-learn's log_loss has no smaller ones either
 
 WORDS = {
@@ -44,6 +42,7 @@ class ClassMeasures(Measured):
     """All measures of the answers of one model."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
+    not_shares: ClassVar[Sequence[str]] = (CORRELATION, LOG_LOSS, BRIER)
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
@@ -94,19 +93,14 @@ class ClassMeasures(Measured):
             found[F1] = _share(2 * hits[place], right[place] + given[place])
         return found | {CORRELATION: _correlation(confusion)}
 
+    @property
     def counted(self) -> dict[str, tuple[float, float]]:
-        """The part and the whole of measures that are shares of examples."""
         hits, confusion = np.diag(self.confusion), self.confusion
         found = {ACCURACY: (float(hits.sum()), float(confusion.sum()))}
         if (place := self.answers.positive) is not None:
             found[PRECISION] = (float(hits[place]), float(confusion[:, place].sum()))
             found[RECALL] = (float(hits[place]), float(confusion[place].sum()))
         return found
-
-    @cached_property
-    def measures(self) -> list[Measure]:
-        """The measures with their intervals."""
-        return with_intervals(self.values(), self.samples, counted=self.counted(), numbers=NOT_SHARES)
 
 
 def _share(part: float, whole: float) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,28 +57,6 @@ class Measure:
     high: float
     method: str
     is_share: bool = True
-
-
-class Studied(Protocol):
-    """What was measured of a model, and how sure that is."""
-
-    words: ClassVar[Mapping[str, str]]  # what a measure means
-
-    @property
-    def name(self) -> str:
-        """Of the model."""
-
-    @property
-    def drawn(self) -> str:
-        """What the bootstrap draws: ``"records"``, say."""
-
-    @property
-    def measures(self) -> list[Measure]:
-        """With their intervals."""
-
-    @property
-    def samples(self) -> Mapping[str, Numbers]:
-        """The measures of what was drawn, in the same draws for each model."""
 
 
 def wilson(part: float, whole: float) -> tuple[float, float]:

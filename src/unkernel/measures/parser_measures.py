@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,8 @@ from unkernel._core import count_chunks
 from unkernel.data.text.bunsetsu import BunsetsuCorpus
 from unkernel.data.text.chunks import ChunkCorpus
 from unkernel.data.text.conll import Treebank
-from unkernel.measures.intervals import Counts, Measure, Numbers, bootstrap, with_intervals
+from unkernel.measures.base import Studied
+from unkernel.measures.intervals import Counts, Numbers
 from unkernel.parsing.chunks.result import ChunkResult, read_tags
 from unkernel.parsing.parser_model import SavedModel
 from unkernel.parsing.text.result import TITLES, ComparedTrees, TextResult, compare_trees
@@ -27,7 +28,7 @@ F1, PRECISION, RECALL = "F1", "precision", "recall"
 
 
 @dataclass(frozen=True, eq=False)
-class ParserMeasures(ABC):
+class ParserMeasures(Studied):
     """All measures of the answers of one parser.
 
     Attributes
@@ -41,8 +42,7 @@ class ParserMeasures(ABC):
         Of the parser's ``evaluate``.
     """
 
-    words: ClassVar[Mapping[str, str]]
-    drawn: ClassVar[str] = "sentences"
+    drawn = "sentences"
 
     name: str
     parser: SavedModel
@@ -75,44 +75,30 @@ class ParserMeasures(ABC):
         weights = np.ones(len(self.per_sentence)) if counts is None else counts
         return self.of_sums(np.tensordot(weights, self.per_sentence, axes=1))
 
-    @cached_property
-    def samples(self) -> dict[str, Numbers]:
-        """The measures of resampled sentences."""
-        return bootstrap(self.values, len(self.per_sentence))
-
     @property
-    def counted(self) -> dict[str, tuple[float, float]]:
-        """The part and the whole of measures that are shares of sentences."""
-        return {}
-
-    @cached_property
-    def measures(self) -> list[Measure]:
-        """The measures with their intervals."""
-        return with_intervals(self.values(), self.samples, counted=self.counted)
+    def n_drawn(self) -> int:
+        return len(self.per_sentence)
 
 
 class HeadMeasures(ParserMeasures):
-    """Of parsers that find heads."""
+    """Measures of parsers that find heads.
 
-    @property
-    @abstractmethod
-    def offsets(self) -> NDArray[Any]:
-        """Where each sentence begins."""
+    Attributes
+    ----------
+    offsets : (sentences + 1,) int
+        The first word of each sentence.
+    right_heads : (words,) bool
+        Whether the head of each word is right.
+    lengths : (words,) int
+        The distance of each word to its head; 0 where there is no dependency.
+    right : (words,) bool
+        Whether head and relation of each word are right.
+    """
 
-    @property
-    @abstractmethod
-    def right_heads(self) -> NDArray[np.bool_]:
-        """Which heads are right."""
-
-    @property
-    @abstractmethod
-    def lengths(self) -> NDArray[Any]:
-        """From each word to its head; 0 for what is no dependency."""
-
-    @property
-    @abstractmethod
-    def right(self) -> NDArray[np.bool_]:
-        """Which answers are right in everything."""
+    offsets: Any
+    right_heads: Any
+    lengths: Any
+    right: Any
 
     @cached_property
     def mistakes(self) -> NDArray[Any]:
@@ -290,7 +276,7 @@ class TextMeasures(ParserMeasures):
     """
 
     words: ClassVar[Mapping[str, str]] = {}
-    drawn: ClassVar[str] = "words"
+    drawn = "words"
     result: TextResult
 
     @property
@@ -304,11 +290,6 @@ class TextMeasures(ParserMeasures):
     def values(self, counts: Counts | None = None) -> dict[str, float]:
         """The measures of the text as it is."""
         return self.of_sums(None)
-
-    @cached_property
-    def samples(self) -> dict[str, Numbers]:
-        """There are none."""
-        return {name: np.array([np.nan]) for name in self.values()}
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:

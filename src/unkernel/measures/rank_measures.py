@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from unkernel._core import count_pairs
 from unkernel.cutplane.rankings import compute_group_ndcg, encode_ranking
 from unkernel.measures.base import Measured
-from unkernel.measures.intervals import Counts, Numbers, bootstrap
+from unkernel.measures.intervals import Counts, Numbers
 
 ORDERED = "ordered pairs"
 DEPTHS = (1, 3, 5, 10, 20)
@@ -31,11 +31,12 @@ class RankMeasures(Measured):
     """All measures of the order that one model gives."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
+    drawn = "queries"
 
     @property
-    def drawn(self) -> str:
-        """What the bootstrap draws."""
-        return "queries"
+    def n_drawn(self) -> int:
+        """The number of queries; 0 for a single one, of which there is nothing to draw."""
+        return len(self.queries) if len(self.queries) > 1 else 0
 
     @property
     def scores(self) -> Numbers:
@@ -98,14 +99,6 @@ class RankMeasures(Measured):
             if depth in self.ndcg:
                 found[f"NDCG@{depth}"] = _mean(self.ndcg[depth], weights)
         return found
-
-    @cached_property
-    def samples(self) -> dict[str, Numbers]:
-        """The measures of resampled queries; of a single query there is nothing to draw."""
-        count = len(self.queries)
-        if count == 1:
-            return {name: np.array([np.nan]) for name in self.values()}
-        return bootstrap(self.values, count)
 
 
 def _mean(values: Numbers, weights: NDArray[Any]) -> float:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from unkernel.measures.base import Measured
-from unkernel.measures.intervals import Counts, Measure, Numbers, with_intervals
+from unkernel.measures.intervals import Counts, Numbers
 
 R_SQUARED, ROOT_SQUARED, ABSOLUTE = "R squared", "root mean squared error", "mean absolute error"
 WORDS = {
@@ -23,6 +23,7 @@ class ValueMeasures(Measured):
     """All measures of the values that one model gives."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
+    not_shares: ClassVar[Sequence[str]] = tuple(WORDS)
 
     @cached_property
     def right(self) -> Numbers:
@@ -47,8 +48,3 @@ class ValueMeasures(Measured):
             ROOT_SQUARED: float(np.sqrt(squared)),
             ABSOLUTE: float(np.average(np.abs(self.errors), weights=counts)),
         }
-
-    @cached_property
-    def measures(self) -> list[Measure]:
-        """The measures with their intervals."""
-        return with_intervals(self.values(), self.samples, numbers=tuple(WORDS))

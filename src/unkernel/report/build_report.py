@@ -12,8 +12,8 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.data.threads import thread_count
 from unkernel.data.trees.forest import Forest, as_forest
 from unkernel.engines import CompiledClassifier, RecordClassifier, TreeClassifier
+from unkernel.measures.base import Studied
 from unkernel.measures.class_measures import ClassMeasures
-from unkernel.measures.intervals import Studied
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.predictions import Answered, Classifier, Examples, ask_model
 from unkernel.measures.value_measures import ValueMeasures

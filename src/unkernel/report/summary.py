@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from unkernel.data.rows.csr import CsrRows
 from unkernel.engines import RecordClassifier
+from unkernel.measures.base import Studied
 from unkernel.measures.class_measures import ACCURACY, ROC_AREA, ClassMeasures
-from unkernel.measures.intervals import Measure, Studied, middle, resamples, wilson
+from unkernel.measures.intervals import Measure, middle, resamples, wilson
 from unkernel.measures.number_format import format_percent, number
 from unkernel.measures.predictions import Answered
 from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasures

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from unkernel.measures.intervals import REPETITIONS, Measure, Studied, middle
+from unkernel.measures.base import Studied
+from unkernel.measures.intervals import REPETITIONS, Measure, middle
 from unkernel.measures.number_format import format_percent, number
 from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.page import Section
