@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from unkernel._core import BunsetsuText, whole_bunsetsu_sentences
-from unkernel.data.files import Source, name_of, open_writer, read_blocks
-from unkernel.data.repr_html import corpus_html
-from unkernel.data.text.columns import LONGEST_SENTENCE, check_on_error
+from unkernel.data.files import Source, name_of, read_blocks
+from unkernel.data.text.columns import LONGEST_SENTENCE, Corpus, DrawnSentence, check_on_error
 from unkernel.errors import FormatError
 
 
@@ -66,7 +65,7 @@ class SkippedSentence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BunsetsuSentence:
+class BunsetsuSentence(DrawnSentence):
     """A Japanese sentence, segmented into bunsetsu, with its dependencies.
 
     Attributes
@@ -135,23 +134,12 @@ class BunsetsuSentence:
         return draw_text(self.surfaces, self.heads, base=0, width=width)
 
     def to_svg(self) -> str:
-        """Draw the dependency tree as arcs over the bunsetsu.
-
-        Returns
-        -------
-        str
-            A complete SVG image.
-        """
         from unkernel.data.text.drawing import draw_svg
 
         return draw_svg(self.surfaces, self.heads, base=0)
 
-    def _repr_html_(self) -> str:
-        """Give notebooks the picture."""
-        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
-
-class BunsetsuCorpus(Sequence[BunsetsuSentence]):
+class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     r"""Japanese sentences segmented into bunsetsu, with their dependencies.
 
     A corpus is a sequence of :class:`BunsetsuSentence`: use ``len(corpus)`` and ``corpus[3]``. Slices and
@@ -209,10 +197,6 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
 
     def __repr__(self) -> str:
         return f"<BunsetsuCorpus of {len(self)} sentences, {self.n_bunsetsu} bunsetsu>"
-
-    def _repr_html_(self) -> str:
-        """Give notebooks the first sentences."""
-        return corpus_html(self)
 
     @overload
     def __getitem__(self, index: int) -> BunsetsuSentence: ...
@@ -280,26 +264,7 @@ class BunsetsuCorpus(Sequence[BunsetsuSentence]):
         return BunsetsuCorpus(self._text, own, letters, self.name)
 
     def to_bytes(self) -> bytes:
-        """Return the text of the corpus.
-
-        Returns
-        -------
-        bytes
-            The bytes that were read; only heads and types can differ.
-        """
         return self._text.with_heads(self.heads, self.types)
-
-    def write(self, target: Source) -> None:
-        """Write the text of the corpus to a file.
-
-        Parameters
-        ----------
-        target : path, or open binary or text file
-            Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
-            replaced in one step, or left unchanged if writing fails.
-        """
-        with open_writer(target) as write:
-            write(self.to_bytes())
 
     def _lines(self, number: int) -> bytes:
         lines = self._text.sentence_with_heads(number, self.heads, self.types)

@@ -22,6 +22,7 @@ from unkernel.data.text.columns import (
     parse_again,
     parse_text,
     read_columns,
+    sentence_lengths,
 )
 from unkernel.errors import FormatError
 
@@ -240,11 +241,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         >>> ChunkCorpus.from_words([["He", "saw"]], [["PRP", "VBD"]])
         <ChunkCorpus <memory>: 1 sentences, 2 words>
         """
-        if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
-            raise TypeError("words are lists of words, one list per sentence: [['They', 'saw', 'it']]")
-        lengths = [len(sentence) for sentence in words]
-        if 0 in lengths:
-            raise ValueError(f"sentence {lengths.index(0)} has no words")
+        lengths = sentence_lengths(words)
         all_columns = (words, *columns) if tags is None else (words, *columns, tags)
         for number, column in enumerate(all_columns[1:], start=1):
             check_lengths([len(own) for own in column], lengths, f"entries of column {number}")

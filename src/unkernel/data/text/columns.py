@@ -122,6 +122,59 @@ def split_blocks(
         yield ColumnText(held, name, format, columns, "none", skip, line)
 
 
+class DrawnSentence:
+    """A sentence with a dependency tree, which notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def to_svg(self) -> str:
+        """Draw the dependency tree as arcs over the words or bunsetsu.
+
+        Returns
+        -------
+        str
+            A complete SVG image.
+        """
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the picture."""
+        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
+
+
+_Sentence = TypeVar("_Sentence")
+
+
+class Corpus(Sequence[_Sentence], Generic[_Sentence]):
+    """An immutable sequence of sentences that files hold."""
+
+    def to_bytes(self) -> bytes:
+        """Return the text of the corpus.
+
+        Returns
+        -------
+        bytes
+            The bytes that were read; only columns, heads and types that you replaced differ.
+        """
+        raise NotImplementedError
+
+    def write(self, target: Source) -> None:
+        """Write the text of the corpus to a file.
+
+        Parameters
+        ----------
+        target : path, or open binary or text file
+            Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst. A file is
+            replaced in one step, or left unchanged if writing fails.
+        """
+        with open_writer(target) as write:
+            write(self.to_bytes())
+
+    def _repr_html_(self) -> str:
+        """Give notebooks the first sentences."""
+        return corpus_html(self)
+
+
 class ColumnSentence:
     """An immutable sentence of a text in columns."""
 
@@ -165,10 +218,7 @@ class ColumnSentence:
         return hash(self._content)
 
 
-_Sentence = TypeVar("_Sentence")
-
-
-class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
+class ColumnCorpus(Corpus[_Sentence]):
     """An immutable sequence of the sentences of a text in columns."""
 
     _text: ColumnText
@@ -227,10 +277,6 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}: {len(self)} sentences, {self.n_words} words>"
 
-    def _repr_html_(self) -> str:
-        """Give notebooks the first sentences."""
-        return corpus_html(self)
-
     # --- Properties ----------------------------------------------------------------------------------
 
     @property
@@ -260,25 +306,7 @@ class ColumnCorpus(Sequence[_Sentence], Generic[_Sentence]):
     # --- Writing --------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """Return the text of the corpus.
-
-        Returns
-        -------
-        bytes
-            The bytes that were read; only columns that you replaced differ.
-        """
         return self._text.text
-
-    def write(self, target: Source) -> None:
-        """Write the text of the corpus to a file.
-
-        Parameters
-        ----------
-        target : path, or open binary or text file
-            Where to write. The suffix of a path chooses the compression: .gz, .xz, .bz2 or .zst.
-        """
-        with open_writer(target) as write:
-            write(self.to_bytes())
 
 
 # --- Values from Python -------------------------------------------------------------------------------
@@ -292,6 +320,16 @@ def flatten_values(values: Any, lengths: NDArray[np.int64], what: str) -> Any:
     if len(values) != lengths.sum():
         raise ValueError(f"{len(values)} {what} for {lengths.sum()} words")
     return values
+
+
+def sentence_lengths(words: Any) -> list[int]:
+    """Return the lengths of lists of words; check that they are lists, and that none is empty."""
+    if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
+        raise TypeError("words are lists of words, one list per sentence: [['They', 'saw', 'it']]")
+    lengths = [len(sentence) for sentence in words]
+    if 0 in lengths:
+        raise ValueError(f"sentence {lengths.index(0)} has no words")
+    return lengths
 
 
 def check_lengths(found: list[int], expected: list[int], what: str) -> None:

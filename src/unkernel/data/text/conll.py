@@ -22,6 +22,7 @@ from unkernel.data.text.columns import (
     parse_text,
     read_column_blocks,
     read_columns,
+    sentence_lengths,
 )
 from unkernel.data.text.conll_sentence import COLUMN_NUMBERS, COLUMNS, Sentence
 
@@ -174,11 +175,7 @@ class Treebank(ColumnCorpus[Sentence]):
         >>> bank[1].upos
         ['INTJ']
         """
-        if isinstance(words, str) or any(isinstance(sentence, str) for sentence in words):
-            raise TypeError("words are lists of words, one list per sentence: [['They', 'saw', 'it']]")
-        lengths = [len(sentence) for sentence in words]
-        if 0 in lengths:
-            raise ValueError(f"sentence {lengths.index(0)} has no words")
+        lengths = sentence_lengths(words)
         given = {"tags": tags, "xpos": xpos, "lemmas": lemmas, "heads": heads, "deprels": deprels}
         for what, values in given.items():
             if values is not None:

@@ -8,10 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unkernel._core import ColumnText
-from unkernel.data.text.columns import ColumnSentence
+from unkernel.data.text.columns import ColumnSentence, DrawnSentence
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 COLUMN_NUMBERS = {name: number for number, name in enumerate(COLUMNS)}
+
+
+def _column_property(name: str, doc: str) -> Any:
+    """Return a property of sentences: a column, one string per word."""
+
+    def get_column(self: Sentence) -> list[str]:
+        return self._column(COLUMN_NUMBERS[name])
+
+    return property(get_column, doc=doc)
 
 
 class Word(NamedTuple):
@@ -61,7 +70,7 @@ class Word(NamedTuple):
     misc: str = "_"
 
 
-class Sentence(ColumnSentence):
+class Sentence(ColumnSentence, DrawnSentence):
     """A sentence of a treebank, one list per column.
 
     Sentences are immutable. Multiword tokens (``1-2``) and empty nodes (``1.1``) are not among the words, but
@@ -91,33 +100,11 @@ class Sentence(ColumnSentence):
 
     __slots__ = ()
 
-    def _named_column(self, column: str) -> list[str]:
-        return self._column(COLUMN_NUMBERS[column])
-
-    @property
-    def forms(self) -> list[str]:
-        """The words as they are written."""
-        return self._named_column("form")
-
-    @property
-    def lemmas(self) -> list[str]:
-        """The dictionary forms."""
-        return self._named_column("lemma")
-
-    @property
-    def upos(self) -> list[str]:
-        """The universal parts of speech (CPOSTAG in CoNLL-X)."""
-        return self._named_column("upos")
-
-    @property
-    def xpos(self) -> list[str]:
-        """The treebank's own parts of speech (POSTAG in CoNLL-X)."""
-        return self._named_column("xpos")
-
-    @property
-    def feats(self) -> list[str]:
-        """The morphological features."""
-        return self._named_column("feats")
+    forms: list[str] = _column_property("form", "The words as they are written.")
+    lemmas: list[str] = _column_property("lemma", "The dictionary forms.")
+    upos: list[str] = _column_property("upos", "The universal parts of speech (CPOSTAG in CoNLL-X).")
+    xpos: list[str] = _column_property("xpos", "The treebank's own parts of speech (POSTAG in CoNLL-X).")
+    feats: list[str] = _column_property("feats", "The morphological features.")
 
     @property
     def heads(self) -> list[int]:
@@ -126,20 +113,9 @@ class Sentence(ColumnSentence):
         heads: list[int] = np.asarray(self._source.heads)[begin:end].tolist()
         return heads
 
-    @property
-    def deprels(self) -> list[str]:
-        """The dependency relations to the heads."""
-        return self._named_column("deprel")
-
-    @property
-    def deps(self) -> list[str]:
-        """The enhanced dependencies (PHEAD in CoNLL-X)."""
-        return self._named_column("deps")
-
-    @property
-    def misc(self) -> list[str]:
-        """The last column (PDEPREL in CoNLL-X)."""
-        return self._named_column("misc")
+    deprels: list[str] = _column_property("deprel", "The dependency relations to the heads.")
+    deps: list[str] = _column_property("deps", "The enhanced dependencies (PHEAD in CoNLL-X).")
+    misc: list[str] = _column_property("misc", "The last column (PDEPREL in CoNLL-X).")
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -196,20 +172,9 @@ class Sentence(ColumnSentence):
         return draw_text(self, width=width)
 
     def to_svg(self) -> str:
-        """Draw the dependency tree as arcs over the words.
-
-        Returns
-        -------
-        str
-            A complete SVG image.
-        """
         from unkernel.data.text.drawing import draw_svg
 
         return draw_svg(self)
-
-    def _repr_html_(self) -> str:
-        """Give notebooks the picture."""
-        return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
     def __iter__(self) -> Iterator[Word]:
         return iter(self.words)
