@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,18 +14,21 @@ from unkernel._core import Engine
 from unkernel.data.rows.csr import CsrRows
 from unkernel.data.rows.row_checks import check_rows
 from unkernel.data.threads import thread_count
-from unkernel.engines.estimator import available_if, lazy_for_collections
+from unkernel.engines.estimator import CompiledEstimator, available_if, lazy_for_collections
+from unkernel.engines.explain.linear_weights import LinearWeights
 from unkernel.engines.rows.answer_cache import CacheInfo, check_cache, get_cache_info
-from unkernel.engines.rows.explainable import ExplainableClassifier
 from unkernel.engines.rows.single_row import OneRowScorer, RowCalls
 from unkernel.engines.search.candidates import Candidate
 from unkernel.engines.single_answers import make_predict_one, make_score_one
-from unkernel.engines.tables.compiled_tables import INT16, Tables
+from unkernel.engines.tables.compiled_tables import CONJUNCTIONS, INT16, Tables
 from unkernel.engines.tables.int16 import build_int16, find_int16_obstacle
 from unkernel.engines.tables.prefix_trie import PrefixTrie, export_trie, read_limit, remove_trie
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 from unkernel.models.model_files import COMPILED, model_part
 from unkernel.models.model_rows import check_width
+
+if TYPE_CHECKING:
+    from unkernel.engines.explain.explanation import Explanation, Heavy
 
 Model = KernelModel | LinearModel | ConjunctionModel
 _Made = TypeVar("_Made")
@@ -43,7 +46,7 @@ def _check_probabilities(self: CompiledClassifier) -> None:
         )
 
 
-class CompiledClassifier(ExplainableClassifier):
+class CompiledClassifier(LinearWeights, CompiledEstimator):
     """Compiled classifier of rows: immutable and safe to use from many threads.
 
     :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. They have the methods of a
@@ -383,6 +386,85 @@ class CompiledClassifier(ExplainableClassifier):
             The scorer.
         """
         return OneRowScorer(self._engine, self.decision)
+
+    # --- Why --------------------------------------------------------------------------------------
+
+    def _get_linear_model(self) -> Any:
+        return self._validated_model
+
+    def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
+        """Explain the score of one row by its features and conjunctions.
+
+        Parameters
+        ----------
+        row : list of int, dict of int to float, or array or sparse matrix of shape (1, n_features)
+            The row. A list of integers names the columns that are 1, a dict maps columns to values.
+        top : int or None, default=10
+            How many contributions to list, largest first; None lists all.
+        of : label, default=None
+            The class whose score to explain. None explains the score of ``classes_[1]`` if there are two
+            classes, and compares the predicted class with the runner-up if there are more.
+        names : sequence or mapping, default=None
+            Names of the columns; by default those that the model holds.
+
+        Returns
+        -------
+        Explanation
+            The contributions; with ``rest`` and ``intercept`` they add up to the score.
+
+        Raises
+        ------
+        ValueError
+            If the engine is ``"pruned"``, whose scores are approximate.
+        """
+        if not self.exact:
+            raise ValueError(
+                "a pruned classifier answers approximately, so its contributions would not add up; explain "
+                "with the exact model: unkernel.compile(fast.model)"
+            )
+        from unkernel.engines.explain.explanation import explain
+
+        self._check_names(row)
+        return explain(self._validated_model, row, top, of=of, names=names)
+
+    def heaviest(self, top: int = 10) -> list[Heavy]:
+        """List the features and conjunctions with the largest weights.
+
+        Parameters
+        ----------
+        top : int, default=10
+            How many to list, over all classes, largest absolute weight first.
+
+        Returns
+        -------
+        list of Heavy
+            Each with the names of its features, its weight and the class that it supports. For models of
+            support vectors, conjunctions that are not in the tables (those of rare features for ``"split"``,
+            those with small weights for ``"pruned"``) are not listed.
+        """
+        from unkernel.engines.explain.explanation import list_heaviest
+
+        from_tables = isinstance(self.model, KernelModel) or not self.exact
+        return list_heaviest(self._validated_model, self.tables if from_tables else None, top)
+
+    def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
+        """Return the conjunctions with the largest weights in the tables, as arrays.
+
+        Engines without conjunctions return none; rare features that were not expanded are left out.
+
+        Parameters
+        ----------
+        top : int
+            How many to return.
+
+        Returns
+        -------
+        dict
+            ``counts`` of conjunctions by size, and ``columns`` and ``weights`` of the largest.
+        """
+        if self._tables.layout != CONJUNCTIONS:
+            return {"counts": [0] * 5, "columns": np.empty((0, 4), np.int64), "weights": np.empty((0, 1))}
+        return self._tables.heaviest_conjunctions(top)
 
     # --- The cache of scores --------------------------------------------------------------------------
 
