@@ -13,7 +13,7 @@ from typing import Any
 
 
 def lazy_names(
-    package: str, names: Mapping[str, str]
+    package: str, modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
 
@@ -21,22 +21,23 @@ def lazy_names(
     ----------
     package : str
         The package's ``__name__``.
-    names : mapping of str to str
-        For each public name, the module that defines it. A name that is the last part of its module's name
-        is the module itself.
+    modules : mapping of str to str
+        For each module, the public names that it defines, separated by spaces; without any, the module
+        itself is public.
     """
+    places = {name: module for module, names in modules.items() for name in names.split()}
+    places |= {module.rpartition(".")[2]: module for module, names in modules.items() if not names}
 
     def get(name: str) -> Any:
-        source = names.get(name)
-        if source is None:
+        if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(source)
-        value = module if source.endswith(f".{name}") else getattr(module, name)
+        module = importlib.import_module(places[name])
+        value = getattr(module, name) if modules[places[name]] else module
         setattr(sys.modules[package], name, value)  # not looked up here again
         return value
 
     def list_names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *names})
+        return sorted({*vars(sys.modules[package]), *places})
 
     return get, list_names
 

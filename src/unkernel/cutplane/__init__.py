@@ -12,10 +12,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "CuttingPlaneSVC": "unkernel.cutplane.svc",
-            "RankSVM": "unkernel.cutplane.rank",
-            "ndcg_score": "unkernel.cutplane.rankings",
-            "ordered_pairs": "unkernel.cutplane.rankings",
+            "unkernel.cutplane.rank": "RankSVM",
+            "unkernel.cutplane.rankings": "ndcg_score ordered_pairs",
+            "unkernel.cutplane.svc": "CuttingPlaneSVC",
         },
     )
 

@@ -17,18 +17,14 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "ConjunctionModel": "unkernel.models.conjunction",
-            "Decision": "unkernel.models.decision",
-            "ExampleKernel": "unkernel.models.tree",
-            "Kernel": "unkernel.models.kernel",
-            "KernelModel": "unkernel.models.kernel",
-            "LinearModel": "unkernel.models.linear",
-            "Platt": "unkernel.models.decision",
-            "TreeModel": "unkernel.models.tree",
-            "from_estimator": "unkernel.models.sklearn",
-            "load_model": "unkernel.models.model_files",
-            "read_model": "unkernel.models.formats",
-            "write_model": "unkernel.models.formats",
+            "unkernel.models.conjunction": "ConjunctionModel",
+            "unkernel.models.decision": "Decision Platt",
+            "unkernel.models.formats": "read_model write_model",
+            "unkernel.models.kernel": "Kernel KernelModel",
+            "unkernel.models.linear": "LinearModel",
+            "unkernel.models.model_files": "load_model",
+            "unkernel.models.sklearn": "from_estimator",
+            "unkernel.models.tree": "ExampleKernel TreeModel",
         },
     )
 

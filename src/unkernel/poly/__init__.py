@@ -11,8 +11,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "PolyLogisticRegression": "unkernel.poly.logistic",
-            "PolySVC": "unkernel.poly.svc",
+            "unkernel.poly.logistic": "PolyLogisticRegression",
+            "unkernel.poly.svc": "PolySVC",
         },
     )
 

@@ -12,9 +12,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Plan": "unkernel.records.plan",
-            "PlanStep": "unkernel.records.plan_step",
-            "RecordEncoder": "unkernel.records.encoder",
+            "unkernel.records.encoder": "RecordEncoder",
+            "unkernel.records.plan": "Plan",
+            "unkernel.records.plan_step": "PlanStep",
         },
     )
 

@@ -12,9 +12,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Measure": "unkernel.measures.intervals",
-            "Report": "unkernel.report.page",
-            "report": "unkernel.report.build_report",
+            "unkernel.measures.intervals": "Measure",
+            "unkernel.report.build_report": "report",
+            "unkernel.report.page": "Report",
         },
     )
 

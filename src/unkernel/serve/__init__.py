@@ -11,9 +11,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "Limits": "unkernel.serve.settings",
-            "Settings": "unkernel.serve.settings",
-            "serve": "unkernel.serve.server",
+            "unkernel.serve.server": "serve",
+            "unkernel.serve.settings": "Limits Settings",
         },
     )
 

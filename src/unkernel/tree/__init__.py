@@ -10,7 +10,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "TreeSVC": "unkernel.tree.svc",
+            "unkernel.tree.svc": "TreeSVC",
         },
     )
 
