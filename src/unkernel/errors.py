@@ -7,20 +7,9 @@ import warnings
 
 
 class FormatError(ValueError):
-    r"""Error in the contents of a file.
+    r"""Error in the contents of a file. Its parameters are attributes, too.
 
     Parameters
-    ----------
-    file : str
-        Name of the file; ``"<stream>"`` if it has none.
-    line : int
-        Line of the error, counted from 1; 0 if it concerns the whole file.
-    column : int
-        Column of the error, counted from 1; 0 if it concerns the whole line.
-    reason : str
-        What is wrong and, where it helps, what would be right.
-
-    Attributes
     ----------
     file : str
         Name of the file; ``"<stream>"`` if it has none.

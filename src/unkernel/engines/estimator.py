@@ -232,16 +232,6 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         return copy.copy(self)  # which shares model and tables: they do not change
 
 
-class available_if:  # noqa: N801 (a decorator)
-    """A method that ``hasattr`` finds only where `check` raises no ``AttributeError``, as scikit-learn's."""
-
-    def __init__(self, check: Callable[[Any], None]) -> None:
-        self._check = check
-
-    def __call__(self, method: Callable[..., Any]) -> Any:
-        return _Conditional(method, self._check)
-
-
 class _Conditional:
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], None]) -> None:
         self._method = method
@@ -253,6 +243,11 @@ class _Conditional:
             return self._method
         self._check(instance)
         return MethodType(self._method, instance)
+
+
+def available_if(check: Callable[[Any], None]) -> Callable[[Callable[..., Any]], Any]:
+    """Hide a method from ``hasattr`` where `check` raises an ``AttributeError``, as scikit-learn's does."""
+    return lambda method: _Conditional(method, check)
 
 
 _Answering = TypeVar("_Answering", bound=Callable[..., Any])

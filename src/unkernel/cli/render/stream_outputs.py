@@ -19,8 +19,7 @@ from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.atomic_write import replace_file
 from unkernel.data.files import name_of, open_writer
 from unkernel.data.text.chunks import ChunkSentence
-from unkernel.data.text.conll_sentence import Sentence
-from unkernel.data.text.sentence_json import sentence_to_json
+from unkernel.data.text.conll_sentence import Sentence, sentence_to_json
 from unkernel.parsing import Parsed
 
 Sink = Callable[[Parsed], object]

@@ -125,32 +125,27 @@ class Search:
 
     def heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
         """Return the fragments with the largest weights, and whether that is certain."""
-        found: list[Fragment] = []
-        complete = True
-        for number, channel in enumerate(self.channels):
-            rows, proven = heaviest_fragments(self.machine, number, top, MAX_FRAGMENTS_EXAMINED, score)
-            complete = complete and proven
-            found += [
-                Fragment(text, self.factor * weight, self.factor * weight, 0.0, channel)
-                for text, weight, *_ in rows
-            ]
-        return _choose_largest(found, top), complete
+        found = [
+            heaviest_fragments(self.machine, number, top, MAX_FRAGMENTS_EXAMINED, score)
+            for number in range(len(self.channels))
+        ]
+        parts = [[(text, weight, weight, 0.0) for text, weight, *_ in rows] for rows, _ in found]
+        return self._choose_largest(parts, top), all(proven for _, proven in found)
 
     def decisive(self, examples: ExampleSet, top: int, score: int) -> tuple[list[Fragment], bool]:
         """Return the fragments that contribute most to the first example, and whether that is certain."""
-        found: list[Fragment] = []
-        complete = True
-        for number, channel in enumerate(self.channels):
-            rows, proven = decisive_fragments(
-                self.machine, examples, 0, number, top, MAX_FRAGMENTS_EXAMINED, score
-            )
-            complete = complete and proven
-            found += [
-                Fragment(text, self.factor * part, self.factor * weight, occurrences, channel)
-                for text, weight, occurrences, part, _ in rows
-            ]
-        return _choose_largest(found, top), complete
+        found = [
+            decisive_fragments(self.machine, examples, 0, number, top, MAX_FRAGMENTS_EXAMINED, score)
+            for number in range(len(self.channels))
+        ]
+        parts = [[(text, part, weight, times) for text, weight, times, part, _ in rows] for rows, _ in found]
+        return self._choose_largest(parts, top), all(proven for _, proven in found)
 
-
-def _choose_largest(fragments: list[Fragment], top: int) -> list[Fragment]:
-    return sorted(fragments, key=lambda fragment: -abs(fragment.value))[:top]
+    def _choose_largest(self, parts: list[list[tuple[str, float, float, float]]], top: int) -> list[Fragment]:
+        """Return the fragments with the largest values: text, value, weight and occurrences by channel."""
+        fragments = [
+            Fragment(text, self.factor * value, self.factor * weight, occurrences, channel)
+            for channel, rows in zip(self.channels, parts, strict=True)
+            for text, value, weight, occurrences in rows
+        ]
+        return sorted(fragments, key=lambda fragment: -abs(fragment.value))[:top]

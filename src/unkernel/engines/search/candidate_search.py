@@ -340,9 +340,5 @@ def _try_trie_sizes(tables: Tables, base: Candidate, rows: Any, bench: Bench) ->
     for size in [limit] if options.trie_nodes else smaller or [limit]:
         engine.prune_trie(most_nodes=size, saving="counted")
         candidate = replace(base, trie_nodes=int(engine.trie_nodes))
-        grown = replace(tables, arrays=remove_trie(tables.arrays) | export_trie(engine, size))
-        yield bench.try_candidate(candidate, partial(_itself, grown))
-
-
-def _itself(tables: Tables) -> Tables:
-    return tables
+        arrays = remove_trie(tables.arrays) | export_trie(engine, size)
+        yield bench.try_candidate(candidate, partial(replace, tables, arrays=arrays))

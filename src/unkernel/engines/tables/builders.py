@@ -20,6 +20,7 @@ from unkernel.engines.tables.compiled_tables import (
     PAIRS,
     ConjunctionWeights,
     Tables,
+    describe_map,
     make_map_arguments,
 )
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
@@ -220,13 +221,7 @@ def build_expanded(
     sets = machine.sets if sets is None else sets
     dense = replace(head, nbytes=min(head.nbytes, most_bytes))
     layout = _make_head_layout(dense, kernel.degree, sets, model.n_scores, len(machine.used))
-    parameters = {
-        "sets": sets,
-        "degree": kernel.degree,
-        "map": "kernel",
-        "gamma": float(kernel.gamma),
-        "coef0": float(kernel.coef0),
-    }
+    parameters = describe_map(sets, kernel.degree, "kernel", kernel.gamma, kernel.coef0)
     built = expand(
         CsrRows.of(machine.offsets, machine.columns, model.vectors.data, len(machine.used)),
         coefficients=np.ascontiguousarray(model.coefficients).reshape(-1),
@@ -391,7 +386,7 @@ def build_linear(model: LinearModel) -> Tables:
     used = np.flatnonzero(model.weights.any(axis=1))
     # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
     return _arrange(
-        {"sets": True, "degree": 1, "map": "kernel", "gamma": 1.0, "coef0": 0.0},
+        describe_map(True, 1, "kernel", 1.0, 0.0),
         ConjunctionWeights.of(
             used.astype(np.int64),
             np.arange(1, len(used) + 1, dtype=np.uint64),
@@ -408,22 +403,12 @@ def build_conjunctions(
 ) -> Tables:
     """Build tables of a trained model's weights; features are grouped by the rows of the sample."""
     return _arrange(
-        _parameters(model),
+        describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
         head=head,
         sample=sample,
         threads=threads,
     )
-
-
-def _parameters(model: ConjunctionModel) -> dict[str, Any]:
-    return {
-        "sets": model.sets,
-        "degree": model.degree,
-        "map": model.feature_map,
-        "gamma": float(model.gamma),
-        "coef0": float(model.coef0),
-    }
 
 
 def default_head(model: ConjunctionModel) -> Head:

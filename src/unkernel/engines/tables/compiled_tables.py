@@ -61,6 +61,11 @@ class ConjunctionWeights:
         return cls(columns, keys, np.ascontiguousarray(weights).reshape(-1), intercept, int(n_features))
 
 
+def describe_map(sets: bool, degree: int, name: str, gamma: float, coef0: float) -> dict[str, Any]:
+    """Return the parameters of conjunction engines, as files hold them."""
+    return {"sets": sets, "degree": degree, "map": name, "gamma": float(gamma), "coef0": float(coef0)}
+
+
 def make_map_arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Make the arguments of conjunction engines from the parameters in a file."""
     feature_map = FeatureMap(

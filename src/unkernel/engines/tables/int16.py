@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from unkernel._core import fits_int16
-from unkernel.engines.tables.compiled_tables import INT16, Tables
+from unkernel.engines.tables.compiled_tables import INT16, Tables, describe_map
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 
@@ -38,13 +38,7 @@ def build_int16(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bo
     if obstacle is not None:
         raise ValueError(f"engine='int16' needs {obstacle}; use engine='auto'")
     assert isinstance(model, ConjunctionModel)
-    parameters = {
-        "sets": model.sets,
-        "degree": model.degree,
-        "map": model.feature_map,
-        "gamma": float(model.gamma),
-        "coef0": float(model.coef0),
-    }
+    parameters = describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0)
     arrays = {
         "features": np.array([model.n_features], np.int64),
         "columns": model.columns,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unkernel.models.formats._text import TextLines, quote, read_numbers, word_at
+from unkernel.models.formats._text import TextLines, quote, read_numbers
 
 _LARGEST_COUNT = 2**53
 
@@ -28,10 +28,7 @@ class CommentedHeader:
         value = self.words(about)
         values, bad = read_numbers(self._text.name, value)
         if bad is not None:
-            word = word_at(value, bad)
-            raise self._text.error(
-                f"{quote(word.text)} is not a finite number, as the {about} is", column=word.column
-            )
+            raise self._text.word_error(value, bad, f"is not a finite number, as the {about} is")
         if not least <= len(values) <= most:
             raise self._text.error(f"the {about} is one number, got {quote(value)}")
         return [float(number) for number in values]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from unkernel.models.formats._text import TextLines, quote, read_numbers, word_at
+from unkernel.errors import FormatError
+from unkernel.models.formats._text import TextLines, quote, read_numbers
 
 LARGEST_COUNT = 2**53  # up to here every integer is a double
 
@@ -77,7 +78,7 @@ class KeyedHeader:
         entry = self._entry(key)
         values, bad = read_numbers(self._text.name, entry.value)
         if bad is not None:
-            self._check_word(entry, bad, "is not a finite number")
+            raise self._word_error(entry, bad, "is not a finite number")
         if len(values) != count:
             raise self._text.error(
                 f"{quote(key)} has {len(values)} numbers, and {count} are needed{why}", line=entry.line
@@ -91,7 +92,7 @@ class KeyedHeader:
             (values != np.floor(values)) | (values < least) | (np.abs(values) > LARGEST_COUNT)
         )
         if len(wrong):
-            self._check_word(self._entry(key), int(wrong[0]), f"is not an integer of at least {least}")
+            raise self._word_error(self._entry(key), int(wrong[0]), f"is not an integer of at least {least}")
         return values.astype(np.int64)
 
     def real(self, key: bytes) -> float:
@@ -110,8 +111,5 @@ class KeyedHeader:
             )
         return entry
 
-    def _check_word(self, entry: _Entry, number: int, reason: str) -> None:
-        word = word_at(entry.value, number)
-        raise self._text.error(
-            f"{quote(word.text)} {reason}", line=entry.line, column=entry.key_width + word.column
-        )
+    def _word_error(self, entry: _Entry, number: int, reason: str) -> FormatError:
+        return self._text.word_error(entry.value, number, reason, line=entry.line, before=entry.key_width)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from types import TracebackType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,14 @@ class TextLines:
     def error(self, reason: str, *, line: int | None = None, column: int = 0) -> FormatError:
         """Return an error in the given line, or in the one that was read last."""
         return FormatError(self.name, self.line if line is None else line, column, reason)
+
+    def word_error(
+        self, text: bytes, number: int, reason: str, *, line: int | None = None, before: int = 0
+    ) -> FormatError:
+        """Return an error at a word of `text`, counted from 0; `before` characters of its line precede it."""
+        found = next(islice(re.finditer(rb"\S+", text), number, None), None)
+        word, column = (b"", len(text) + 1) if found is None else (found[0], found.start() + 1)
+        return self.error(f"{quote(word)} {reason}", line=line, column=before + column)
 
     def peek(self) -> bytes:
         """Return the next bytes, at least 64 if there are as many."""
@@ -116,41 +124,22 @@ class TextLines:
         return True
 
 
-class Numbers(NamedTuple):
-    """Numbers read from a text, or which of its words is the first that is not one."""
+def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | None]:
+    """Return the numbers of a text, separated by blanks, and the place of the first word that is not one.
 
-    values: NDArray[np.float64]
-    bad_word: int | None
-
-
-def read_numbers(name: str, text: bytes) -> Numbers:
-    """Return the numbers of a text, separated by blanks. They are finite; the native reader checks them."""
+    They are finite; the native reader checks them.
+    """
     if (foreign := _FOREIGN.search(text)) is not None:
-        return Numbers(np.empty(0), len(text[: foreign.end()].split()) - 1)
+        return np.empty(0), len(text[: foreign.end()].split()) - 1
     parser = SvmlightParser(name, 1, PIECE_BYTES, 0, LARGEST_INDEX)
     one_a_line = re.sub(rb"\n\n+", b"\n", text.strip().translate(_BLANKS_TO_NEWLINES))
     try:
         parser.feed(one_a_line)
         parser.finish()
     except FormatError as error:
-        return Numbers(np.empty(0), error.line - 1)
+        return np.empty(0), error.line - 1
     _offsets, _columns, _values, labels, _queries = parser.take(0)
-    return Numbers(np.asarray(labels), None)
-
-
-class Word(NamedTuple):
-    """A word of a text, and the column where it begins, counted from 1."""
-
-    text: bytes
-    column: int
-
-
-def word_at(text: bytes, number: int) -> Word:
-    """Return the word with that number, counted from 0."""
-    for count, found in enumerate(re.finditer(rb"\S+", text)):
-        if count == number:
-            return Word(found[0], found.start() + 1)
-    return Word(b"", len(text) + 1)
+    return np.asarray(labels), None
 
 
 def quote(text: bytes) -> str:

@@ -17,7 +17,6 @@ from unkernel.models.formats._text import (
     TextLines,
     quote,
     read_numbers,
-    word_at,
 )
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -113,12 +112,8 @@ class _Reader:
         values, bad = read_numbers(self._text.name, b"\n".join(words))
         if bad is not None:
             number = filled[bad // extra]
-            word = word_at(block.split(b"\n")[number], bad % extra)
-            raise self._error_in(
-                number,
-                f"{quote(word.text)} is not a coefficient: it is not a finite number",
-                word.column,
-            )
+            place, reason = self._line + number + 1, "is not a coefficient: it is not a finite number"
+            raise self._text.word_error(block.split(b"\n")[number], bad % extra, reason, line=place)
         if short is not None:
             raise short
         self._first_coefficients.append(values.reshape(-1, extra))

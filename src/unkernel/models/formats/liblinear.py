@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from unkernel.models.decision import Decision
 from unkernel.models.formats._header import LARGEST_COUNT, KeyedHeader
-from unkernel.models.formats._text import TextLines, quote, read_numbers, word_at
+from unkernel.models.formats._text import TextLines, read_numbers
 from unkernel.models.linear import LinearModel
 
 REGRESSIONS = ("L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL")
@@ -114,10 +114,5 @@ def _bad_line(text: TextLines, block: bytes, line: int, width: int) -> Exception
             return text.error(f"{words} weights, and this model has {width} in a line", line=number)
         _, bad = read_numbers(text.name, content)
         if bad is not None:
-            word = word_at(content, bad)
-            return text.error(
-                f"{quote(word.text)} is not a weight: it is not a finite number",
-                line=number,
-                column=word.column,
-            )
+            return text.word_error(content, bad, "is not a weight: it is not a finite number", line=number)
     return text.error("the weights are damaged", line=line)

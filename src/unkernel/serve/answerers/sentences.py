@@ -9,8 +9,7 @@ from typing import Any
 
 from unkernel.data.text.bunsetsu import BunsetsuSentence
 from unkernel.data.text.chunks import ChunkSentence
-from unkernel.data.text.conll_sentence import Sentence
-from unkernel.data.text.sentence_json import sentence_to_json
+from unkernel.data.text.conll_sentence import Sentence, sentence_to_json
 from unkernel.parsing import ChunkModel, Parsed, TextParserModel, TokenizerModel, parse_stream
 from unkernel.parsing.parser_model import ParserModel, SavedModel
 from unkernel.serve.answerers.base import Answerer, FieldError, Json, Tensor, check_characters
