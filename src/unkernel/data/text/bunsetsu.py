@@ -145,26 +145,19 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
     A corpus is a sequence of :class:`BunsetsuSentence`: use ``len(corpus)`` and ``corpus[3]``. Slices and
     lists of numbers select corpora: ``corpus[3:7]``, ``corpus[[3, 7]]``. Read one with :func:`read_bunsetsu`.
 
+    All parameters but the first are attributes, too.
+
     Parameters
     ----------
     text : BunsetsuText
         The text of the file.
     heads : ndarray of int32
-        The heads of all bunsetsu.
-    types : bytes
-        The types of all dependencies.
-    name : str
-        Name of the file in error messages.
-
-    Attributes
-    ----------
-    name : str
-        Name of the file in error messages.
-    heads : ndarray of int32
         For all bunsetsu, sentence after sentence: the number of the head, counted from 0 within the sentence,
         and -1 for a root.
     types : bytes
         For each bunsetsu one letter, the type of its dependency.
+    name : str
+        Name of the file in error messages.
 
     See Also
     --------

@@ -380,14 +380,9 @@ def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: 
 class TreeExample:
     """One example of a :class:`~unkernel.Forest`; ``str(example)`` is its first tree in brackets.
 
-    Parameters
-    ----------
-    forest : Forest
-        The forest.
-    place : int
-        Number of the example in the forest.
+    All parameters are attributes, too.
 
-    Attributes
+    Parameters
     ----------
     forest : Forest
         The forest.

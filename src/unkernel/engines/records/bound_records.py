@@ -55,6 +55,8 @@ class BoundRecord(RecordAnswers):
     Its methods take the other columns, and return what the classifier returns for all columns together,
     within rounding. Do not use it from two threads at a time.
 
+    All parameters are attributes, too.
+
     Parameters
     ----------
     classifier : RecordClassifier
@@ -64,10 +66,6 @@ class BoundRecord(RecordAnswers):
 
     Attributes
     ----------
-    classifier : RecordClassifier
-        The classifier.
-    shared : dict
-        The columns that are shared.
     sums_once : {"linear", "pairs", "nothing", "record"}
         What is computed only once: the scores of the shared features ("linear"); also those of all their
         pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as for other kernels

@@ -36,14 +36,9 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
 
     :func:`unkernel.compile` makes it from a fitted pipeline, and :func:`unkernel.load` reads it from a file.
 
-    Parameters
-    ----------
-    plan : Plan
-        How a record becomes a row.
-    classifier : CompiledClassifier
-        The classifier of the rows.
+    All parameters are attributes, too.
 
-    Attributes
+    Parameters
     ----------
     plan : Plan
         How a record becomes a row.

@@ -52,6 +52,8 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     :func:`unkernel.compile` and :func:`unkernel.load` return such classifiers. They have the methods of a
     scikit-learn classifier, and ``score_one`` and ``predict_one`` for single rows.
 
+    All parameters are attributes, too.
+
     Parameters
     ----------
     model : ConjunctionModel, KernelModel or LinearModel
@@ -62,17 +64,6 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         The engines that ``compile`` tried.
     cache : int, default=None
         Number of rows whose scores are cached; None disables the cache.
-
-    Attributes
-    ----------
-    model : ConjunctionModel, KernelModel or LinearModel
-        The model.
-    tables : Tables or None
-        The compiled tables.
-    candidates : sequence of Candidate
-        The engines that ``compile`` tried.
-    cache : int or None
-        Number of rows whose scores are cached.
 
     See Also
     --------

@@ -32,12 +32,9 @@ class TreeClassifier(CompiledEstimator):
     into weights of their subtrees. A tree is scored by the subtrees that it shares with them, instead of by a
     sum over all support trees; the scores are the same.
 
-    Parameters
-    ----------
-    model : TreeModel
-        The model.
+    All parameters are attributes, too.
 
-    Attributes
+    Parameters
     ----------
     model : TreeModel
         The model.
