@@ -43,11 +43,11 @@ def test_condensed_rows_that_are_dense(little):
 def test_limits_of_the_process_count(monkeypatch):
     resource = pytest.importorskip("resource")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 40, 1 << 40))
-    assert 0 < memory._process_bytes() < 1 << 40
+    assert 0 < memory._count_process_bytes() < 1 << 40
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1, 1))
     assert memory.available_bytes() == 1
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert memory._process_bytes() == 0
+    assert memory._count_process_bytes() == 0
 
 
 def flat(labels):

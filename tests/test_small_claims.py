@@ -110,13 +110,13 @@ def test_an_allowance_ends_with_its_file(tmp_path):
     path = tmp_path / "model.uk"
     small_claims.columns_without_weights(path, 2, 3)
     load(path)
-    assert file_memory_limit.current_allowance() is None
+    assert file_memory_limit.get_allowance() is None
     file_memory_limit.claim(1e18, "whatever")  # nothing is read: it is granted
     with pytest.raises(LimitError), file_memory_limit.limit_file(path):
         file_memory_limit.claim(3e7, "one thing")
         file_memory_limit.claim(3e7, "another")
         file_memory_limit.claim(3e7, "a third")  # claims add up
-    assert file_memory_limit.current_allowance() is None
+    assert file_memory_limit.get_allowance() is None
 
 
 def test_limit_errors_travel():

@@ -31,7 +31,7 @@ def test_a_missing_file_says_what_to_do(tmp_path, monkeypatch):
         datasets.path("a9a")
     monkeypatch.delenv("UNKERNEL_DATA")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(datasets, "_project_root", list)
+    monkeypatch.setattr(datasets, "_find_project_root", list)
     with pytest.raises(FileNotFoundError, match="there is no data folder"):
         datasets.path("a9a")
 
@@ -79,7 +79,7 @@ def test_verify(small_folder, monkeypatch):
     right = dataclasses.replace(
         known, parts={"train": datasets.DatasetFile(known.parts["train"].file, found)}
     )
-    monkeypatch.setattr(datasets, "_catalogue", lambda: {"mushrooms": right})
+    monkeypatch.setattr(datasets, "_read_catalogue", lambda: {"mushrooms": right})
     datasets.verify("mushrooms")
 
 

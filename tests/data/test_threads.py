@@ -33,7 +33,7 @@ def test_what_is_no_number_of_threads(jobs):
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system has no CPU affinity")
 def test_affinity_is_respected(monkeypatch):
-    monkeypatch.setattr(threads, "_quota_cores", lambda: None)
+    monkeypatch.setattr(threads, "_read_quota_cores", lambda: None)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7})
     assert available_cores() == thread_count(-1) == 3
 

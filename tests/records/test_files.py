@@ -164,7 +164,7 @@ def test_pyarrow_and_csv_read_the_same(rows):
     types = {"name": "string", "number": "number"}
     fast = records_of(opened(text.getvalue(), size=16), types)
     header, piece = delimited.header_of(delimited.Piece(text.getvalue().encode(), 1), "x", "csv")
-    assert fast == delimited._by_csv(piece, header, types, 0).records()
+    assert fast == delimited._parse_by_csv(piece, header, types, 0).records()
     assert [one["name"] for one in fast] == [name or None for name, _ in rows]
 
 

@@ -88,7 +88,7 @@ class Parts:
         metadata["digests"] = json.dumps({name: digests[name] for name in names})
         metadata["sha256"] = container._sha256(self.arrays[name] for name in names)
         metadata["digest"] = container._NO_DIGEST
-        text = container._header_text(table)
+        text = container._encode_header(table)
         digest = container.hexadecimal_checksum(text)
         text = text.replace(container._NO_DIGEST.encode(), digest.encode(), 1)
         body = b"".join(self.arrays[name].tobytes() for name in names)
@@ -449,5 +449,5 @@ def _without_digests(parts: Parts, padding: int) -> bytes:
     header = json.loads(whole[8 : 8 + length])
     for name in ("digest", "digests", "sha256"):
         del header["__metadata__"][name]
-    text = container._header_text(header) + b" " * padding
+    text = container._encode_header(header) + b" " * padding
     return len(text).to_bytes(8, "little") + text + whole[8 + length :]

@@ -109,7 +109,7 @@ def names(format: str | None = None) -> list[str]:
     >>> "a9a" in datasets.names("svmlight")
     True
     """
-    return [name for name, dataset in _catalogue().items() if format in (None, dataset.format)]
+    return [name for name, dataset in _read_catalogue().items() if format in (None, dataset.format)]
 
 
 def describe(name: str) -> Dataset:
@@ -141,7 +141,7 @@ def describe(name: str) -> Dataset:
     'svmlight'
     """
     try:
-        return _catalogue()[name]
+        return _read_catalogue()[name]
     except KeyError:
         raise ValueError(f"no data set is called {name!r}; there are {', '.join(names())}") from None
 
@@ -170,7 +170,7 @@ def folder() -> Path | None:
     """
     if named := os.environ.get(_VARIABLE):
         return Path(named)
-    beside = (Path("../shared/data"), *(root / "../shared/data" for root in _project_root()))
+    beside = (Path("../shared/data"), *(root / "../shared/data" for root in _find_project_root()))
     return next((path for path in beside if path.is_dir()), None)
 
 
@@ -205,7 +205,7 @@ def path(name: str, part: str = "train") -> Path:
     PosixPath('my-data/classification/a9a.t.svm.xz')
     """
     dataset = describe(name)
-    file = _part(dataset, part).file
+    file = _find_part(dataset, part).file
     base = folder()
     if base is not None and (base / file).is_file():
         return base / file
@@ -281,25 +281,25 @@ def verify(name: str) -> None:
             raise ValueError(f"{expected.file} has the sha256 {found}, not {expected.sha256}; get it again")
 
 
-def _part(dataset: Dataset, part: str) -> DatasetFile:
+def _find_part(dataset: Dataset, part: str) -> DatasetFile:
     try:
         return dataset.parts[part]
     except KeyError:
         raise ValueError(f"{dataset.name} has no part {part!r}; it has {', '.join(dataset.parts)}") from None
 
 
-def _project_root() -> list[Path]:
+def _find_project_root() -> list[Path]:
     """Return the folder of the project if the package runs from its sources, else an empty list."""
     root = Path(__file__).resolve().parents[3]
     return [root] if (root / "pyproject.toml").is_file() else []
 
 
 @cache
-def _catalogue() -> dict[str, Dataset]:
+def _read_catalogue() -> dict[str, Dataset]:
     text = resources.files("unkernel.data").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    return {name: _dataset(name, entry) for name, entry in tomllib.loads(text).items()}
+    return {name: _make_dataset(name, entry) for name, entry in tomllib.loads(text).items()}
 
 
-def _dataset(name: str, entry: dict[str, Any]) -> Dataset:
+def _make_dataset(name: str, entry: dict[str, Any]) -> Dataset:
     parts = {part: DatasetFile(**entry.pop(part)) for part in _PARTS if part in entry}
     return Dataset(name=name, parts=parts, **entry)

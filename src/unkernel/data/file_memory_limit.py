@@ -77,7 +77,7 @@ def claim(nbytes: float, what: str) -> None:
         allowance.claim(nbytes, what)
 
 
-def current_allowance() -> Allowance | None:
+def get_allowance() -> Allowance | None:
     """Return the allowance of the file that this thread is reading, or None."""
     return _current.get()
 
@@ -92,8 +92,8 @@ def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -
         yield
         return
     size = os.stat(path).st_size  # noqa: PTH116 (any PathLike, and pathlib is slow to import)
-    limit = _default_limit(size) if limit is None else _parse_limit(limit)
-    with _as_current(Allowance(name_of(path), limit)):
+    limit = _compute_default_limit(size) if limit is None else _parse_limit(limit)
+    with _set_current(Allowance(name_of(path), limit)):
         try:
             yield
         except FormatError:
@@ -105,12 +105,12 @@ def limit_file(path: str | os.PathLike[str], limit: float | str | None = None) -
 @contextmanager
 def limit_tables(nbytes: float) -> Iterator[None]:
     """Limit the memory of tables while they are built."""
-    with _as_current(Allowance("", nbytes)):
+    with _set_current(Allowance("", nbytes)):
         yield
 
 
 @contextmanager
-def _as_current(allowance: Allowance) -> Iterator[None]:
+def _set_current(allowance: Allowance) -> Iterator[None]:
     token = _current.set(allowance)
     try:
         yield
@@ -118,7 +118,7 @@ def _as_current(allowance: Allowance) -> Iterator[None]:
         _current.reset(token)
 
 
-def _default_limit(size: int) -> float:
+def _compute_default_limit(size: int) -> float:
     """Return the limit for a file of that size if the caller gives none."""
     if limit := os.environ.get(_ENVIRONMENT_VARIABLE):
         return parse_bytes(limit, _ENVIRONMENT_VARIABLE)

@@ -184,7 +184,7 @@ def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
     the ``with`` block ends without an error. An open file gets the bytes (or text) as they arrive.
     """
     if isinstance(target, str | os.PathLike):
-        with replace_file(target) as file, _open_compressor(file, _suffix(target)) as compressed:
+        with replace_file(target) as file, _open_compressor(file, _get_suffix(target)) as compressed:
             yield compressed.write
     elif not hasattr(target, "write"):
         raise TypeError(f"expected a path or an open file, got {type(target).__name__}")
@@ -194,7 +194,7 @@ def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
         yield cast(IO[bytes], target).write
 
 
-def _suffix(target: str | os.PathLike[str]) -> str:
+def _get_suffix(target: str | os.PathLike[str]) -> str:
     return os.path.splitext(target)[1]  # noqa: PTH122 (pathlib is slow to import)
 
 

@@ -33,11 +33,13 @@ def format_bytes(nbytes: float) -> str:
 
 def available_bytes() -> int:
     """Return the bytes that this process can still take without swapping; 0 if unknown."""
-    limits = [limit for limit in (_system_bytes(), _cgroup_bytes(), _process_bytes()) if limit > 0]
+    limits = [
+        limit for limit in (_count_system_bytes(), _count_cgroup_bytes(), _count_process_bytes()) if limit > 0
+    ]
     return min(limits, default=0)
 
 
-def _system_bytes() -> int:
+def _count_system_bytes() -> int:
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in _read("/proc/meminfo").splitlines():
             if line.startswith("MemAvailable:"):
@@ -47,7 +49,7 @@ def _system_bytes() -> int:
     return 0
 
 
-def _cgroup_bytes() -> int:
+def _count_cgroup_bytes() -> int:
     folder = "/sys/fs/cgroup"
     with contextlib.suppress(OSError, ValueError):
         limit = int(_read(f"{folder}/memory.max"))
@@ -55,7 +57,7 @@ def _cgroup_bytes() -> int:
     return 0
 
 
-def _process_bytes() -> int:
+def _count_process_bytes() -> int:
     """Return the bytes left by ``ulimit -v``; 0 if there is no such limit."""
     with contextlib.suppress(ImportError, OSError, ValueError, IndexError):
         import resource

@@ -24,11 +24,11 @@ def thread_count(n_jobs: SupportsIndex | None) -> int:
     """
     if n_jobs is None:
         return 1
-    jobs = _whole_number(n_jobs)
+    jobs = _check_whole_number(n_jobs)
     return min(jobs if jobs > 0 else max(available_cores() + 1 + jobs, 1), _MOST_THREADS)
 
 
-def _whole_number(n_jobs: SupportsIndex) -> int:
+def _check_whole_number(n_jobs: SupportsIndex) -> int:
     jobs = 0
     if not isinstance(n_jobs, bool):
         with contextlib.suppress(TypeError):
@@ -46,10 +46,10 @@ def available_cores() -> int:
         cores = len(os.sched_getaffinity(0))
     except (AttributeError, OSError):  # on macOS and Windows
         cores = os.cpu_count() or 1
-    return max(min(cores, _quota_cores() or cores), 1)
+    return max(min(cores, _read_quota_cores() or cores), 1)
 
 
-def _quota_cores() -> int | None:
+def _read_quota_cores() -> int | None:
     """Return the CPU limit of the control group, rounded up to cores; None if there is none."""
     with contextlib.suppress(OSError, ValueError):
         with open(_CPU_QUOTA, encoding="ascii") as file:  # noqa: PTH123 (pathlib is slow to import)

@@ -41,7 +41,7 @@ def make_score_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
         return calls.score
     if decision.scheme == "one_vs_one":
         return calls.sum_votes(len(decision.classes))
-    return calls.convert(lambda scores: decision.decide(_as_table(scores))[0].tolist())
+    return calls.convert(lambda scores: decision.decide(_to_table(scores))[0].tolist())
 
 
 def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
@@ -52,13 +52,13 @@ def make_predict_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
         return calls.choose_by_pairs(decision.classes.tolist(), decision.breaks_ties)
     if decision.scheme == "regression":
         return calls.score
-    return calls.convert(lambda scores: decision.choose(_as_table(scores)).tolist()[0])
+    return calls.convert(lambda scores: decision.choose(_to_table(scores)).tolist()[0])
 
 
 def make_predict_proba_one(calls: SingleCalls, decision: Decision) -> AnswerOne:
     """Make the function that lists the probabilities of the classes for one row or record."""
-    return calls.convert(lambda scores: decision.probabilities(_as_table(scores))[0].tolist())
+    return calls.convert(lambda scores: decision.probabilities(_to_table(scores))[0].tolist())
 
 
-def _as_table(scores: float | list[float]) -> Any:
+def _to_table(scores: float | list[float]) -> Any:
     return np.array([scores], dtype=np.float64).reshape(1, -1)

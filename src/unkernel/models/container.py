@@ -99,7 +99,7 @@ def _encode(
             "data_offsets": [offset, end],
         }
         offset = end
-    text = _header_text(header)
+    text = _encode_header(header)
     if len(text) > _MAX_HEADER_BYTES:
         raise ValueError(
             f"{name}: cannot be written: names and settings take {len(text):,} bytes, and a file has room "
@@ -109,7 +109,7 @@ def _encode(
     return [len(text).to_bytes(8, "little") + text, *(array.data for array in arrays.values())]
 
 
-def _header_text(header: Mapping[str, Any]) -> bytes:
+def _encode_header(header: Mapping[str, Any]) -> bytes:
     """Return the header as JSON, padded so that the arrays begin at a cache line."""
     text = json.dumps(header, ensure_ascii=True).encode()
     return text + b" " * (-(8 + len(text)) % _HEADER_ALIGNMENT)
@@ -213,10 +213,10 @@ def _decode(
     metadata = header.pop("__metadata__", None)
     kind, settings = _read_metadata(name, metadata)
     digests = _read_digests(name, metadata, header)
-    places = {key: _place(name, key, entry, size - start) for key, entry in header.items()}
+    places = {key: _locate_array(name, key, entry, size - start) for key, entry in header.items()}
     _check_gaps(name, places.values(), size - start)
     body = contents(start)
-    arrays = {key: _array(body, place) for key, place in places.items()}
+    arrays = {key: _view_array(body, place) for key, place in places.items()}
     sha256 = metadata.get("sha256") if digests is not None else None
     return Contents(kind, arrays, settings, digests, sha256), metadata.get("digest")
 
@@ -260,7 +260,7 @@ def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any
     """Check that a file with a digest is, byte for byte, as `write` makes it: so it has one reading."""
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
         raise _error(name, f"the header is damaged: its digest is none; {_REMEDY}")
-    if _header_text(header) != text:
+    if _encode_header(header) != text:
         raise _error(name, f"the header is damaged: it is not written as unkernel does; {_REMEDY}")
     if hexadecimal_checksum(text.replace(digest.encode(), _NO_DIGEST.encode(), 1)) != digest:
         raise _error(name, f"the header is damaged: it does not have its digest; {_REMEDY}")
@@ -360,7 +360,7 @@ class _Place(NamedTuple):
     end: int
 
 
-def _place(name: str, key: str, entry: Any, room: int) -> _Place:
+def _locate_array(name: str, key: str, entry: Any, room: int) -> _Place:
     """Check that an array of the header fits into the file, and return its place."""
     problem = _error(
         name, f"array {key!r} does not lie inside the file: it has been cut short or damaged; {_REMEDY}"
@@ -397,7 +397,7 @@ def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
         raise _error(name, "there is something after the arrays")
 
 
-def _array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
+def _view_array(mapped: NDArray[np.uint8], place: _Place) -> NDArray[Any]:
     if place.begin == place.end:
         return np.zeros(place.shape, place.dtype)
     return mapped[place.begin : place.end].view(place.dtype).reshape(place.shape)

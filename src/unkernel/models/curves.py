@@ -78,7 +78,7 @@ class Curves:
         width = scores_per_member(n_classes)
         mean = np.zeros((len(scores), n_classes))
         for begin in range(0, values.shape[1], width):
-            mean += _of_member(values[:, begin : begin + width], uniform=self.uniform)
+            mean += _compute_member(values[:, begin : begin + width], uniform=self.uniform)
         return mean / self.members(n_classes)
 
     def to_json(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def sigmoid(exponent: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(native_sigmoid(np.ravel(exponent))).reshape(np.shape(exponent))
 
 
-def _of_member(values: NDArray[np.float64], *, uniform: bool) -> NDArray[np.float64]:
+def _compute_member(values: NDArray[np.float64], *, uniform: bool) -> NDArray[np.float64]:
     if values.shape[1] == 1:
         probabilities = np.column_stack([1.0 - values[:, 0], values[:, 0]])
     else:

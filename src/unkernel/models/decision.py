@@ -270,7 +270,7 @@ class Decision:
         result = np.empty((len(scores), count))
         step = max(1, _MAX_COUPLED_NUMBERS // count**2)
         for begin in range(0, len(scores), step):
-            pairwise = self._pairwise(scores[begin : begin + step], self.probability)
+            pairwise = self._compute_pairwise(scores[begin : begin + step], self.probability)
             if count == 2 and not self.probability.coupled:
                 result[begin : begin + step] = pairwise[:, [0, 1], [1, 0]]
             else:
@@ -342,7 +342,7 @@ class Decision:
         """
         return np.asarray(sum_votes(np.ascontiguousarray(scores), len(self.classes)))
 
-    def _pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
+    def _compute_pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
         """[row, i, j]: how probable class i is if only i and j are possible."""
         count = len(self.classes)
         sigmoids = sigmoid(scores * platt.a + platt.b)

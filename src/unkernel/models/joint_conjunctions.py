@@ -30,7 +30,7 @@ def join_conjunctions(
     first = members[0]
     if any((one.degree, one.feature_map) != (first.degree, first.feature_map) for one in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
-    sets = all(one.sets and _kernel_constants(one) == _kernel_constants(first) for one in members)
+    sets = all(one.sets and _get_kernel_constants(one) == _get_kernel_constants(first) for one in members)
     columns, place = np.unique(np.concatenate([one.columns for one in members]), return_index=True)
     columns = columns[np.argsort(place)]  # the frequent ones of the first member stay in front
     parts = [_renumber(one, columns, sets=sets) for one in members]
@@ -54,7 +54,7 @@ def join_conjunctions(
     )
 
 
-def squared_constant(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
+def square_constant(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
     """Return the map's squared constant of a monomial of `order` factors, its exponents' factorials given.
 
     Powers that overflow are infinite, as numpy's are.
@@ -67,7 +67,7 @@ def squared_constant(model: ConjunctionModel, order: int, repeats: int) -> np.fl
     return np.float64(math.comb(model.degree, order) * powers * math.factorial(order) / repeats)
 
 
-def _kernel_constants(model: ConjunctionModel) -> tuple[float, float] | None:
+def _get_kernel_constants(model: ConjunctionModel) -> tuple[float, float] | None:
     return None if model.feature_map == "plain" else (model.gamma, model.coef0)
 
 
@@ -81,18 +81,18 @@ def _renumber(
     ranks = -np.sort(-ranks, axis=1)
     weights = model.weights
     if model.sets and not sets:
-        ranks, weights = _monomials(model, ranks)
+        ranks, weights = _split_into_monomials(model, ranks)
     return encode(ranks, model.degree, sets), weights
 
 
-def _monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
+def _split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
     """Turn sets into monomials; the weight of each set is divided among the monomials of its features."""
     sizes = (ranks >= 0).sum(axis=1)
     found = [ranks[sizes == 3]]
     weights = [model.weights[sizes == 3]]
     singles, pairs = sizes == 1, sizes == 2
-    powers = [squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3)]
-    plain, mixed = squared_constant(model, 2, 1), squared_constant(model, 3, 2)
+    powers = [square_constant(model, order, math.factorial(order)) for order in (1, 2, 3)]
+    plain, mixed = square_constant(model, 2, 1), square_constant(model, 3, 2)
     chosen = [
         (singles, [0] * order + [2] * (3 - order), powers[order - 1], sum(powers)) for order in (1, 2, 3)
     ]

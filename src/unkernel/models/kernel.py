@@ -103,7 +103,7 @@ class Kernel:
             )
         X, Z = canonical_rows(X), canonical_rows(Z)
         if self.name == "rbf":
-            return np.exp(-self.gamma * model_rows.squared_distances(X, Z))
+            return np.exp(-self.gamma * model_rows.compute_squared_distances(X, Z))
         products = model_rows.inner_products(X, Z)
         if self.name == "linear":
             return products
@@ -235,9 +235,9 @@ class KernelModel(DecidedModel):
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
         n_features = container.read_setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63)
         return cls(
-            kernel=_kernel_from(name, settings),
-            vectors=_vectors_from(name, arrays, n_features),
-            coefficients=_coefficients_from(name, arrays),
+            kernel=_read_kernel(name, settings),
+            vectors=_read_vectors(name, arrays, n_features),
+            coefficients=_read_coefficients(name, arrays),
             intercept=container.read_finite_array(name, arrays, "intercepts", 1),
             decision=Decision.from_json(name, settings.get("decision")),
             n_features=n_features,
@@ -246,7 +246,7 @@ class KernelModel(DecidedModel):
         )
 
 
-def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
+def _read_kernel(name: str, settings: dict[str, Any]) -> Kernel:
     return Kernel(
         name=container.read_setting(name, settings, "kernel", str, lambda v: v in KERNELS),
         degree=container.read_setting(name, settings, "degree", int, lambda v: 0 <= v <= _LARGEST_DEGREE),
@@ -255,7 +255,7 @@ def _kernel_from(name: str, settings: dict[str, Any]) -> Kernel:
     )
 
 
-def _coefficients_from(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64] | PairCoefficients:
+def _read_coefficients(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64] | PairCoefficients:
     if "pair_coefficients" not in arrays:
         return container.read_finite_array(name, arrays, "coefficients", 2)
     counts = container.read_array(name, arrays, "class_counts", [np.dtype(np.int64)], 1)
@@ -264,7 +264,7 @@ def _coefficients_from(name: str, arrays: dict[str, NDArray[Any]]) -> NDArray[np
     )
 
 
-def _vectors_from(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> CsrRows:
+def _read_vectors(name: str, arrays: dict[str, NDArray[Any]], n_features: int) -> CsrRows:
     offsets = container.read_array(name, arrays, "sv_offsets", [np.dtype(np.int64)], 1)
     columns = container.read_array(name, arrays, "sv_columns", _INDEX_TYPES, 1)
     _check_offsets(name, offsets, len(columns))

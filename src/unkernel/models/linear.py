@@ -94,14 +94,14 @@ class LinearModel(DecidedModel):
         return cls(
             weights=container.read_finite_array(name, arrays, "weights", 2),
             intercept=container.read_finite_array(name, arrays, "intercepts", 1),
-            decision=_decision_from(name, settings),
+            decision=_read_decision(name, settings),
             n_features=container.read_setting(name, settings, "n_features", int, lambda v: 0 <= v < 1 << 63),
             fixed_width=container.read_setting(name, settings, "fixed_width", bool),
             origin=container.read_setting(name, settings, "origin", dict),
         )
 
 
-def _decision_from(name: str, settings: dict[str, Any]) -> Decision:
+def _read_decision(name: str, settings: dict[str, Any]) -> Decision:
     decision = Decision.from_json(name, settings.get("decision"))
     origin = settings.get("origin")
     learner = origin.get("learner") if isinstance(origin, dict) else None

@@ -73,7 +73,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Model:
     """Check what the file `name` holds and make a model of it; of a compiled one, the model inside."""
     if kind == COMPILED:
-        kind, arrays, settings = _inside(name, arrays, settings)
+        kind, arrays, settings = _read_inner_model(name, arrays, settings)
     if not isinstance(kind, str) or kind not in KINDS:
         other = registry.kind_of(name, kind)
         raise FormatError(
@@ -84,7 +84,7 @@ def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: 
     return model
 
 
-def _inside(
+def _read_inner_model(
     name: str, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]
 ) -> tuple[Any, dict[str, NDArray[Any]], dict[str, Any]]:
     source = settings.get("model")

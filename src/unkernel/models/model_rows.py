@@ -50,7 +50,7 @@ def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     return products
 
 
-def squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
+def compute_squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     """Return |x - z|^2 for all rows of X and Z, as sums of squares without subtraction.
 
     |x|^2 + |z|^2 - 2 x'z would be faster, but inexact for rows that are far from 0 and close together.
@@ -66,7 +66,7 @@ def squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     return result
 
 
-def squared_norms(X: CsrRows) -> NDArray[np.float64]:
+def compute_squared_norms(X: CsrRows) -> NDArray[np.float64]:
     """Return |x|^2 of each row."""
     norms = np.bincount(X.row_of_entry(), weights=X.data**2, minlength=X.shape[0])
     return norms.astype(np.float64, copy=False)

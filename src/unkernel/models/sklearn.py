@@ -18,10 +18,10 @@ from unkernel.models.kernel import Kernel, KernelModel
 from unkernel.models.linear import LinearModel
 from unkernel.models.pair_coefficients import pair_coefficients
 from unkernel.models.sklearn_ensembles import (
+    find_probability,
     from_calibrated,
     from_one_vs_one,
     from_one_vs_rest,
-    probability_of,
 )
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
@@ -80,7 +80,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     >>> model.decision.choose(model.scores([[1, 0], [1, 1]]))
     array([1, 0])
     """
-    kinds = _kinds(estimator)
+    kinds = _list_kinds(estimator)
     if "Pipeline" in kinds:
         raise ValueError(
             "a Pipeline changes its rows before the model sees them: transform the rows with pipeline[:-1], "
@@ -94,28 +94,28 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
     if not kinds.isdisjoint(_ENSEMBLES):
         return _ENSEMBLES[next(kind for kind in _ENSEMBLES if kind in kinds)](estimator, from_estimator)
     if not kinds.isdisjoint(_SVM_TYPES):
-        return _kernel_model(estimator)
+        return _make_kernel_model(estimator)
     if not kinds.isdisjoint(_LINEAR_REGRESSIONS) or _is_linear_classifier(estimator):
-        return _linear_model(estimator)
+        return _make_linear_model(estimator)
     raise ValueError(
         f"{type(estimator).__name__} is not known here; give a support vector machine of sklearn.svm or a "
         "linear classifier"
     )
 
 
-def _kinds(estimator: Any) -> set[str]:
+def _list_kinds(estimator: Any) -> set[str]:
     """Return the names of scikit-learn's classes that the estimator is of."""
     return {kind.__name__ for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")}
 
 
-def _kernel_model(estimator: Any) -> KernelModel:
-    kernel = _kernel(estimator)
-    decision = _svm_decision(estimator)
+def _make_kernel_model(estimator: Any) -> KernelModel:
+    kernel = _read_kernel(estimator)
+    decision = _read_svm_decision(estimator)
     vectors = canonical_rows(estimator.support_vectors_)
-    coefficients = _dense(estimator.dual_coef_).T
-    kinds = _kinds(estimator)
+    coefficients = _to_dense(estimator.dual_coef_).T
+    kinds = _list_kinds(estimator)
     svm_type = next(name for kind, name in _SVM_TYPES.items() if kind in kinds)
-    origin: dict[str, Any] = _origin(estimator) | {"svm_type": svm_type}
+    origin: dict[str, Any] = _describe_origin(estimator) | {"svm_type": svm_type}
     if decision.scheme == "one_vs_one":
         origin["nr_sv"] = np.asarray(estimator.n_support_).tolist()
         coefficients = pair_coefficients(coefficients, origin["nr_sv"])
@@ -133,7 +133,7 @@ def _kernel_model(estimator: Any) -> KernelModel:
     )
 
 
-def _kernel(estimator: Any) -> Kernel:
+def _read_kernel(estimator: Any) -> Kernel:
     if not isinstance(estimator.kernel, str) or estimator.kernel not in _KERNELS:
         given = "precomputed" if estimator.kernel == "precomputed" else "of its own"
         raise ValueError(
@@ -153,8 +153,8 @@ def _kernel(estimator: Any) -> Kernel:
     return Kernel(name, int(estimator.degree), float(gamma), float(estimator.coef0))
 
 
-def _svm_decision(estimator: Any) -> Decision:
-    kinds = _kinds(estimator)
+def _read_svm_decision(estimator: Any) -> Decision:
+    kinds = _list_kinds(estimator)
     if "OneClassSVM" in kinds:
         return Decision("one_class", np.array([-1, 1]))
     if kinds & {"SVR", "NuSVR"}:
@@ -165,12 +165,12 @@ def _svm_decision(estimator: Any) -> Decision:
         estimator.classes_,
         estimator.decision_function_shape,
         bool(estimator.break_ties),
-        _platt(estimator),
+        _read_platt(estimator),
         zero_is_positive=scheme == "binary",
     )
 
 
-def _platt(estimator: Any) -> Platt | None:
+def _read_platt(estimator: Any) -> Platt | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # probA_ and probB_ leave scikit-learn in 1.11
         a, b = getattr(estimator, "probA_", None), getattr(estimator, "probB_", None)
@@ -188,15 +188,15 @@ def _is_linear_classifier(estimator: Any) -> bool:
     return is_classifier(estimator) and all(hasattr(estimator, name) for name in needed)
 
 
-def _linear_model(estimator: Any) -> LinearModel:
-    weights = np.atleast_2d(_dense(estimator.coef_))
+def _make_linear_model(estimator: Any) -> LinearModel:
+    weights = np.atleast_2d(_to_dense(estimator.coef_))
     intercepts = np.array(estimator.intercept_, dtype=np.float64).reshape(-1)
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         decision = Decision("regression", np.empty(0, dtype=np.int64))
     else:
         scheme = "binary" if len(classes) == 2 else "one_vs_rest"
-        probability = probability_of(_kinds(estimator), estimator)
+        probability = find_probability(_list_kinds(estimator), estimator)
         decision = Decision(scheme, np.asarray(classes), probability=probability)
     if len(weights) != decision.n_scores:
         raise ValueError(
@@ -209,16 +209,16 @@ def _linear_model(estimator: Any) -> LinearModel:
         decision=decision,
         n_features=weights.shape[1],
         fixed_width=True,
-        origin=_origin(estimator),
+        origin=_describe_origin(estimator),
     )
 
 
-def _origin(estimator: Any) -> dict[str, Any]:
+def _describe_origin(estimator: Any) -> dict[str, Any]:
     origin: dict[str, Any] = {"format": "scikit-learn", "estimator": type(estimator).__name__}
     if hasattr(estimator, "feature_names_in_"):
         origin["feature_names"] = [str(name) for name in estimator.feature_names_in_]
     return origin
 
 
-def _dense(values: Any) -> NDArray[np.float64]:
+def _to_dense(values: Any) -> NDArray[np.float64]:
     return np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)

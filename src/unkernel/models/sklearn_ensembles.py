@@ -24,11 +24,11 @@ _LOGISTIC = Sigmoid(-1.0, 0.0)
 _HUBER = Interpolated(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))  # SGDClassifier(loss="modified_huber")
 
 
-def probability_of(kinds: set[str], estimator: Any) -> Softmax | Curves | None:
+def find_probability(kinds: set[str], estimator: Any) -> Softmax | Curves | None:
     """Where the probabilities of a linear classifier come from; `kinds` are the names of its classes."""
     count = len(estimator.classes_)
     if "LogisticRegression" in kinds:
-        return _logistic(estimator, count)
+        return _find_logistic(estimator, count)
     if "LinearDiscriminantAnalysis" in kinds:
         return Softmax()
     if "SGDClassifier" not in kinds:
@@ -38,7 +38,7 @@ def probability_of(kinds: set[str], estimator: Any) -> Softmax | Curves | None:
     return None if curve is None else Curves([curve] * (1 if count == 2 else count))
 
 
-def _logistic(estimator: Any, count: int) -> Softmax | Curves:
+def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
     # Up to scikit-learn 1.7 `multi_class` says how the classes are compared; since then liblinear, which
     # compares each with the rest, takes two classes only.
     multi_class = getattr(estimator, "multi_class", "auto")
@@ -53,12 +53,12 @@ def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearMod
     """Return the model of a ``OneVsRestClassifier`` of linear classifiers."""
     if estimator.multilabel_:
         raise ValueError("OneVsRestClassifier was fitted on several labels per row: fit one per label")
-    members = _linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
+    members = _read_linear_members(estimator.estimators_, "OneVsRestClassifier", from_estimator)
     decision = Decision("binary" if len(members) == 1 else "one_vs_rest", np.asarray(estimator.classes_))
-    return _join_scores(members, replace(decision, probability=_joint_curves(members)), estimator)
+    return _join_scores(members, replace(decision, probability=_join_curves(members)), estimator)
 
 
-def _joint_curves(members: Sequence[LinearModel]) -> Curves | None:
+def _join_curves(members: Sequence[LinearModel]) -> Curves | None:
     """Return the curves of the members, where all have probabilities."""
     curves: list[Curve] = []
     for member in members:
@@ -79,7 +79,7 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
         raise ValueError(
             "OneVsOneClassifier has two classes only: give the classifier inside, fitted on them"
         )
-    members = _linear_members(estimator.estimators_, "OneVsOneClassifier", from_estimator)
+    members = _read_linear_members(estimator.estimators_, "OneVsOneClassifier", from_estimator)
     if len(members) != len(list(pairs(len(classes)))):
         raise ValueError(
             "OneVsOneClassifier has another number of classifiers than there are pairs of classes"
@@ -94,9 +94,9 @@ def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
     classes = np.asarray(estimator.classes_)
     members, curves = [], []
     for part in estimator.calibrated_classifiers_:
-        member = _calibrated_part(part, classes, from_estimator)
+        member = _read_calibrated_part(part, classes, from_estimator)
         members.append(member)
-        curves += [_calibration_curve(calibrator) for calibrator in part.calibrators]
+        curves += [_read_curve(calibrator) for calibrator in part.calibrators]
     conjunctions = [member for member in members if isinstance(member, ConjunctionModel)]
     if len(conjunctions) == len(members):
         origin = dict(conjunctions[0].origin) | {"estimator": type(estimator).__name__}
@@ -109,7 +109,7 @@ def from_calibrated(estimator: Any, from_estimator: FromEstimator) -> Model:
     return _stack_members(kernel, len(members), decision, estimator)
 
 
-def _calibrated_part(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
+def _read_calibrated_part(part: Any, classes: NDArray[Any], from_estimator: FromEstimator) -> Model:
     if part.method not in ("sigmoid", "isotonic"):
         raise ValueError(
             f"CalibratedClassifierCV(method={part.method!r}) is not known here; fit it with 'sigmoid' or "
@@ -142,14 +142,14 @@ def _calibrated_part(part: Any, classes: NDArray[Any], from_estimator: FromEstim
     return model
 
 
-def _calibration_curve(calibrator: Any) -> Curve:
+def _read_curve(calibrator: Any) -> Curve:
     if type(calibrator).__name__ == "IsotonicRegression":
         x, y = np.asarray(calibrator.X_thresholds_), np.asarray(calibrator.y_thresholds_)
         return Interpolated(x.astype(np.float64), y.astype(np.float64))
     return Sigmoid(float(calibrator.a_), float(calibrator.b_))
 
 
-def _linear_members(
+def _read_linear_members(
     estimators: Sequence[Any], whole: str, from_estimator: FromEstimator
 ) -> list[LinearModel]:
     members = []

@@ -168,10 +168,10 @@ class ExampleKernel:
             # With "all", every tree is compared with every other, whatever their channels are called.
             every = self.tree_pairing == "all"
             roots = list(forest.trees.values()) if every else forest.roots_like(other)
-            trees = _tree_channels(roots, len(forest), self.tree_pairing)
+            trees = _make_tree_channels(roots, len(forest), self.tree_pairing)
         if self.combination != "trees":
             own = forest.vectors_like(other, every=self.vector_pairing == "all")
-            vectors = _vector_channels(own, len(forest), self.vector_pairing)
+            vectors = _make_vector_channels(own, len(forest), self.vector_pairing)
         return example_set(
             kernel=self.core(),
             forest=forest.table,
@@ -240,7 +240,7 @@ def _check_type(value: Any, example: Any) -> Any:
     return value
 
 
-def _tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairing: str) -> list[Any]:
+def _make_tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairing: str) -> list[Any]:
     if pairing == "all":
         together = np.column_stack(channels) if channels else np.empty((size, 0), np.int32)
         ends = np.arange(len(together) + 1, dtype=_OFFSET) * together.shape[1]
@@ -248,14 +248,14 @@ def _tree_channels(channels: Sequence[NDArray[np.int32]], size: int, pairing: st
     return [(np.arange(len(roots) + 1, dtype=_OFFSET), np.ascontiguousarray(roots)) for roots in channels]
 
 
-def _vector_channels(channels: Sequence[Vectors | None], size: int, pairing: str) -> list[Any]:
+def _make_vector_channels(channels: Sequence[Vectors | None], size: int, pairing: str) -> list[Any]:
     known = [channel for channel in channels if channel is not None]
     if pairing == "all":
-        return [_all_vectors(known) if known else _one_vector(None, size)]
-    return [_one_vector(channel, size) for channel in channels]
+        return [_concatenate_channels(known) if known else _convert_channel(None, size)]
+    return [_convert_channel(channel, size) for channel in channels]
 
 
-def _one_vector(channel: Vectors | None, size: int) -> Any:
+def _convert_channel(channel: Vectors | None, size: int) -> Any:
     if channel is None:
         channel = Vectors(canonical_rows(np.empty((size, 0))), np.zeros(size, bool))
     ends = np.concatenate([[0], np.cumsum(channel.present)]).astype(_OFFSET)
@@ -263,7 +263,7 @@ def _one_vector(channel: Vectors | None, size: int) -> Any:
     return (ends, rows.indptr.astype(_OFFSET), rows.indices.astype(np.int32), rows.data.astype(np.float64))
 
 
-def _all_vectors(channels: list[Vectors]) -> Any:
+def _concatenate_channels(channels: list[Vectors]) -> Any:
     """Concatenate the vectors of each example."""
     present = np.column_stack([channel.present for channel in channels])
     size = len(present)
@@ -393,7 +393,7 @@ def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str
         for key, kind in _FOREST_ARRAYS.items()
     }
     roots = container.read_array(name, arrays, "roots", [np.dtype(np.int32)], 2)
-    names = _names(name, settings.get("tree_channels"))
+    names = _read_names(name, settings.get("tree_channels"))
     damaged = FormatError(name, 0, 0, "the model's trees are damaged")
     if roots.shape != (size, len(names)):
         raise damaged
@@ -405,7 +405,7 @@ def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str
         raise damaged
     trees = {channel: np.ascontiguousarray(roots[:, k]) for k, channel in enumerate(names)}
     stored = settings.get("features")
-    features = None if stored is None else _names(name, stored)
+    features = None if stored is None else _read_names(name, stored)
     vectors = _read_vectors(name, arrays, settings.get("vector_channels"), size)
     try:
         return Forest._of(table, trees, vectors, features)
@@ -413,7 +413,7 @@ def _read_support(name: str, arrays: dict[str, NDArray[Any]], settings: dict[str
         raise damaged from error
 
 
-def _names(name: str, stored: Any) -> list[str]:
+def _read_names(name: str, stored: Any) -> list[str]:
     if (
         not isinstance(stored, list)
         or not all(isinstance(item, str) for item in stored)

@@ -132,11 +132,11 @@ class ChunkFeatureNames:
             codes.append(code)
         codes.append(number)
         return " + ".join(
-            f"{name}[{int(offset)}]={self._value(name, code)}"
+            f"{name}[{int(offset)}]={self._get_value(name, code)}"
             for (name, offset), code in zip(places, reversed(codes), strict=True)
         )
 
-    def _value(self, name: str, code: int) -> str:
+    def _get_value(self, name: str, code: int) -> str:
         values = self._values[name]
         return values[code] if code < len(values) else f"#{code}"
 

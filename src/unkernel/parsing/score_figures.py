@@ -15,7 +15,7 @@ def percentage(part: int, whole: int, *, of_none: float = float("nan")) -> float
     return 100.0 * int(part) / int(whole) if whole else of_none
 
 
-def percent_true(values: NDArray[np.bool_]) -> float:
+def compute_percent_true(values: NDArray[np.bool_]) -> float:
     """Return the share of true values in percent; NaN if there are none."""
     return percentage(int(np.count_nonzero(values)), len(values))
 

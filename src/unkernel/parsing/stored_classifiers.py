@@ -41,7 +41,7 @@ def store_classifiers(parts: Mapping[str, CompiledClassifier]) -> tuple[Arrays, 
         kind, own, settings = classifier.to_container()
         if classifier.chosen is not None:  # without measured times, by which files would differ
             settings["candidates"] = [classifier.chosen.without_time().to_json()]
-        arrays |= {_prefix(name) + key: array for key, array in _pack(own).items()}
+        arrays |= {_make_prefix(name) + key: array for key, array in _pack(own).items()}
         stored[name] = {"kind": kind, "settings": settings}
     return arrays, {_PARTS: stored}
 
@@ -59,7 +59,7 @@ def restore_classifiers(
 def _restore_classifier(file: str, name: str, arrays: Arrays, part: Any) -> CompiledClassifier:
     if not isinstance(part, dict) or not isinstance(part.get("settings"), dict):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is damaged")
-    own = select_arrays(arrays, _prefix(name))
+    own = select_arrays(arrays, _make_prefix(name))
     classifier = make_classifier(file, _unpack(file, own), part["settings"], kind=part.get("kind"))
     if not isinstance(classifier, CompiledClassifier):
         raise FormatError(file, 0, 0, f"the parser's classifier {name!r} is a tree classifier")
@@ -82,7 +82,7 @@ def unpack_strings(file: str, arrays: Arrays, key: str) -> list[str]:
     return packed.tobytes().decode().split("\n")[:-1]
 
 
-def _prefix(name: str) -> str:
+def _make_prefix(name: str) -> str:
     return f"{_PARTS}.{name}."
 
 

@@ -118,10 +118,10 @@ class ColumnFacts:
             item = _find_most_frequent(self.items, min_count)
             return None if item is None else [item]
         if self.kind in _NUMBERS:
-            return self._median()
-        return self._date() if self.kind == "date" else None
+            return self._find_median()
+        return self._find_date() if self.kind == "date" else None
 
-    def _median(self) -> float | None:
+    def _find_median(self) -> float | None:
         lows, _, counts, _ = self._summary.counted_numbers()
         if not len(counts):
             return None
@@ -129,7 +129,7 @@ class ColumnFacts:
         value = float(lows[np.searchsorted(ends, ends[-1] / 2)])
         return int(value) if self.is_whole() else float(f"{value:.4g}")
 
-    def _date(self) -> str | None:
+    def _find_date(self) -> str | None:
         """Return a date in the middle of those that are texts; of others, one of middling parts."""
         if texts := self._summary.frequent_texts(1):
             return texts[len(texts) // 2]

@@ -30,7 +30,7 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
     if not len(edges):
         return [f"{name} is a number"]
     if whole and np.abs(edges).max() < _LARGEST:
-        return _whole_labels(name, [math.ceil(edge) for edge in edges.tolist()])
+        return _label_whole_intervals(name, [math.ceil(edge) for edge in edges.tolist()])
     shown = [f"{edge:.6g}" for edge in edges]
     inner = [f"{name} in [{low}, {high})" for low, high in pairwise(shown)]
     return [f"{name} < {shown[0]}", *inner, f"{name} >= {shown[-1]}"]
@@ -42,13 +42,13 @@ def value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
     return first + np.arange(1.0, len(words)), [f"{name} = {word}" for word in words]
 
 
-def _whole_labels(name: str, firsts: list[int]) -> list[str]:
+def _label_whole_intervals(name: str, firsts: list[int]) -> list[str]:
     """A label for each interval of whole numbers; `firsts` are the first ones of all but the lowest."""
-    inner = [_between(name, first, after - 1) for first, after in pairwise(firsts)]
+    inner = [_label_interval(name, first, after - 1) for first, after in pairwise(firsts)]
     return [f"{name} <= {firsts[0] - 1}", *inner, f"{name} >= {firsts[-1]}"]
 
 
-def _between(name: str, first: int, last: int) -> str:
+def _label_interval(name: str, first: int, last: int) -> str:
     if first >= last:
         return f"{name} = {first}"
     return f"{name} {first} to {last}" if first < 0 else f"{name} {first}–{last}"

@@ -34,7 +34,7 @@ def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | 
     source = int(last.table["input"])
     if not _is_binary(plan.steps, source):
         return None
-    sets = _sets(last, most)
+    sets = _list_sets(last, most)
     if sets is None:
         return None
     kept = list(plan.steps[:-1])
@@ -63,7 +63,7 @@ def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
     return False
 
 
-def _sets(step: PlanStep, most: int) -> NDArray[np.int64] | None:
+def _list_sets(step: PlanStep, most: int) -> NDArray[np.int64] | None:
     begins, factors = step.table["begins"], step.table["factors"].astype(np.int64)
     sizes = np.diff(begins)
     if sizes.max(initial=0) > most:

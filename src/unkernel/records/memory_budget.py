@@ -42,17 +42,17 @@ def claim_tables(steps: Sequence[PlanStep]) -> None:
     """Claim the memory for the arrays of steps: files may use one array in many."""
     nbytes = 0
     for step in steps:
-        nbytes += _TABLE_FOLD * sum(array.nbytes for array in _arrays(step.table))
+        nbytes += _TABLE_FOLD * sum(array.nbytes for array in _list_arrays(step.table))
         if "powers" in step.table:  # each becomes so many factors
             nbytes += 4 * int(np.clip(step.table["powers"], 0, _LARGEST_POWER).sum())
     file_memory_limit.claim(nbytes, "the tables of the plan")
 
 
-def _arrays(value: Any) -> list[Any]:
+def _list_arrays(value: Any) -> list[Any]:
     if isinstance(value, np.ndarray):
         return [value]
     inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [array for item in inside for array in _arrays(item)]
+    return [array for item in inside for array in _list_arrays(item)]
 
 
 def claim_vectors(steps: Sequence[PlanStep]) -> None:
@@ -66,7 +66,7 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
     total = largest = 0
     what = "the vectors of a record"
     for step in steps:
-        entries = _entries(step, found)
+        entries = _count_entries(step, found)
         found.append(entries)
         repeated = max(entries.hashed - sources, 0)
         most = entries.fixed + _HASHED_ENTRIES * entries.hashed + _REPEATED_ENTRIES * repeated
@@ -79,7 +79,7 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
     file_memory_limit.claim(_ENTRY_BYTES * total, what)
 
 
-def _entries(step: PlanStep, found: Sequence[Entries]) -> Entries:
+def _count_entries(step: PlanStep, found: Sequence[Entries]) -> Entries:
     """Return the largest number of entries of a step's vector, from those of earlier steps."""
     table = step.table
     if step.kind == "concatenate":

@@ -92,7 +92,7 @@ class Plan:
         repeated, analyzers, own = self._readings
         native = RecordPlan(
             columns=list(self.columns),
-            unread=self._unread(),
+            unread=self._list_unread(),
             repeated=repeated,
             analyzers=analyzers,
             bound=list(self.bound),
@@ -103,11 +103,11 @@ class Plan:
         for number, step in enumerate(self.steps):
             table = step.table
             if table.get("width", len(step.names)) != len(step.names):  # before memory is set aside for it
-                raise ValueError(_width_message(step, table["width"]))
+                raise ValueError(_describe_width(step, table["width"]))
             if number in own:
                 table = table | {"columns": np.array([own[number]], np.int32)}
             if (width := native.add(step.kind, table)) != len(step.names):
-                raise ValueError(_width_message(step, width))
+                raise ValueError(_describe_width(step, width))
         return native
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class Plan:
         return replace(self, steps=steps) if self._tells_nan else self
 
     def _read_columns(self) -> list[str]:
-        unread = set(self._unread())
+        unread = set(self._list_unread())
         return [name for place, name in enumerate(self.columns) if place not in unread]
 
     @cached_property
@@ -149,7 +149,7 @@ class Plan:
         tables = [table for step in self.steps for table in step.table.get("categories", ())]
         return any(table["none"] != table["nan"] for table in tables)
 
-    def _unread(self) -> list[int]:
+    def _list_unread(self) -> list[int]:
         """Return the columns that no step reads; their values are ignored."""
         read = {int(column) for step in self.steps for column in step.table.get("columns", ())}
         return sorted(set(range(len(self.columns))) - read)
@@ -341,7 +341,7 @@ class Plan:
         return plan
 
 
-def _width_message(step: PlanStep, width: int) -> str:
+def _describe_width(step: PlanStep, width: int) -> str:
     return f"not a sound plan: step {step.kind} has {width} features, and {len(step.names)} names"
 
 

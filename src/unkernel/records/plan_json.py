@@ -15,14 +15,16 @@ _ARRAY = "array"  # the key that stands for an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 
-def _input_names(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
+def _get_input_names(table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str] | None:
     """Return the names of all inputs of a step; None if it has no inputs."""
     if "inputs" in table:
-        return JoinedNames([steps[_earlier(source, steps)].names for source in table["inputs"].tolist()])
-    return steps[_earlier(table["input"], steps)].names if "input" in table else None
+        return JoinedNames(
+            [steps[_check_earlier(source, steps)].names for source in table["inputs"].tolist()]
+        )
+    return steps[_check_earlier(table["input"], steps)].names if "input" in table else None
 
 
-def _earlier(source: Any, steps: Sequence[PlanStep]) -> int:
+def _check_earlier(source: Any, steps: Sequence[PlanStep]) -> int:
     if not 0 <= check_type(source, int) < len(steps):
         raise ValueError(f"there is no step {source} before")
     return int(source)
@@ -32,7 +34,7 @@ def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
     """Return names for a file; None if they equal the names of the step's inputs."""
     if isinstance(step.names, NumberedNames):
         return {"numbered": step.names.name, "count": step.names.size}
-    before = _input_names(step.table, steps)
+    before = _get_input_names(step.table, steps)
     if before is not None and same_names(before, step.names):
         return None
     return list(step.names)
@@ -40,7 +42,7 @@ def encode_names(step: PlanStep, steps: Sequence[PlanStep]) -> Any:
 
 def read_names(stored: Any, table: dict[str, Any], steps: Sequence[PlanStep]) -> Sequence[str]:
     if stored is None:
-        before = _input_names(table, steps)
+        before = _get_input_names(table, steps)
         if before is None:
             raise ValueError("a step has no names")
         return before

@@ -34,10 +34,10 @@ class ColumnValues:
     def draw(self, generator: np.random.Generator, *, unseen: bool, missing: bool) -> Any:
         """Return one value."""
         if missing and self.missing and generator.random() < 0.25:
-            return _one(self.missing, generator)
+            return _draw_one(self.missing, generator)
         if unseen and self.unseen and generator.random() < 0.25:
-            return _one(self.unseen, generator)
-        return _one(self.known, generator) if self.known else 0.0
+            return _draw_one(self.unseen, generator)
+        return _draw_one(self.known, generator) if self.known else 0.0
 
 
 def generate_records(
@@ -85,25 +85,27 @@ def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValu
     return found
 
 
-def _one(values: Sequence[Any], generator: np.random.Generator) -> Any:
+def _draw_one(values: Sequence[Any], generator: np.random.Generator) -> Any:
     return values[int(generator.integers(len(values)))]
 
 
-def _some(values: Sequence[Any], generator: np.random.Generator) -> list[Any]:
+def _draw_some(values: Sequence[Any], generator: np.random.Generator) -> list[Any]:
     if len(values) <= _MOST:
         return list(values)
     return [values[place] for place in sorted(generator.choice(len(values), _MOST, replace=False).tolist())]
 
 
-def _strings(bytes_: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator) -> list[str]:
+def _draw_strings(
+    bytes_: NDArray[np.uint8], ends: NDArray[np.int64], generator: np.random.Generator
+) -> list[str]:
     text = bytes(bytes_)
-    places = _some(range(len(ends)), generator)
+    places = _draw_some(range(len(ends)), generator)
     return [text[int(ends[place - 1]) if place else 0 : int(ends[place])].decode("utf-8") for place in places]
 
 
 def _add_categories(values: ColumnValues, categories: dict[str, Any], generator: np.random.Generator) -> None:
-    strings = _strings(categories["strings"], categories["string_ends"], generator)
-    numbers = _some(categories["numbers"].tolist(), generator)
+    strings = _draw_strings(categories["strings"], categories["string_ends"], generator)
+    numbers = _draw_some(categories["numbers"].tolist(), generator)
     values.known += strings + numbers
     if categories["unknown"] != FORBIDDEN:
         values.unseen += [-12345.0, 0.5] if numbers and not strings else list(_UNSEEN)
@@ -132,7 +134,9 @@ def _follow(
     for place, column in enumerate(columns):
         if step.kind == "bins":
             edges = table["edges"][table["begins"][place] : table["begins"][place + 1]]
-            _add_numbers(found[column], [*_some(edges, generator), *(edges[:1] - 1.0), *(edges[-1:] + 1.0)])
+            _add_numbers(
+                found[column], [*_draw_some(edges, generator), *(edges[:1] - 1.0), *(edges[-1:] + 1.0)]
+            )
         elif step.kind == "scale" and len(table["divide"]):
             center = table["subtract"][place] if len(table["subtract"]) else 0.0
             _add_numbers(
@@ -150,8 +154,8 @@ def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Gene
     table = step.table
     words = list(_WORDS)
     if not table["hashed"] and len(table["word_ends"]):
-        words = _strings(table["words"], table["word_ends"], generator)
-    make = {"text": _texts, "strings": _lists, "pairs": _dicts}[step.kind]
+        words = _draw_strings(table["words"], table["word_ends"], generator)
+    make = {"text": _make_texts, "strings": _make_lists, "pairs": _make_dicts}[step.kind]
     known, unseen = make(words, table, generator)
     values.known += known
     values.unseen += unseen
@@ -159,7 +163,7 @@ def _add_strings(values: ColumnValues, step: PlanStep, generator: np.random.Gene
         values.missing.append(None)
 
 
-def _texts(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
+def _make_texts(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
     known = []
     for _ in range(32):
         text = " ".join(generator.choice(words, generator.integers(1, 9)).tolist())
@@ -167,12 +171,12 @@ def _texts(words: list[str], table: dict[str, Any], generator: np.random.Generat
     return known, list(_UNSEEN_TEXTS)
 
 
-def _lists(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
+def _make_lists(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
     known = [generator.choice(words, generator.integers(1, 6)).tolist() for _ in range(32)]
     return known, [["unseen", "Ünseen"], []]
 
 
-def _dicts(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
+def _make_dicts(words: list[str], table: dict[str, Any], generator: np.random.Generator) -> tuple[Any, Any]:
     separator = str(table["separator"])
     known = []
     for _ in range(32):

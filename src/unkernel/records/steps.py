@@ -20,7 +20,7 @@ def int32(values: Iterable[int]) -> NDArray[np.int32]:
     return np.fromiter(values, np.int32)
 
 
-def string_table(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def make_string_table(words: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Concatenate strings in UTF-8; return the bytes and the end of each string."""
     encoded = [word.encode("utf-8") for word in words]
     ends = np.cumsum([len(word) for word in encoded], dtype=np.int64) if encoded else np.empty(0, np.int64)
@@ -53,7 +53,7 @@ def categories(
     )
     nan = next((code for key, code in codes.items() if _is_number(key) and np.isnan(key)), unknown)
     none = codes.get(None, unknown)
-    words, ends = string_table(strings)
+    words, ends = make_string_table(strings)
     return {
         "strings": words,
         "string_ends": ends,
@@ -152,7 +152,7 @@ def vocabulary(
     words: Sequence[str], ids: Sequence[int] | None = None, width: int | None = None
 ) -> dict[str, Any]:
     """Return the part of a step's table that says which feature a string has."""
-    text, ends = string_table(words)
+    text, ends = make_string_table(words)
     return {
         "hashed": False,
         "alternate_sign": False,
@@ -165,7 +165,7 @@ def vocabulary(
 
 def text_table(column: int, **options: Any) -> dict[str, Any]:
     """Return the part of a step's table that says how a text becomes n-grams."""
-    stop_words, ends = string_table(options.pop("stop_words", ()))
+    stop_words, ends = make_string_table(options.pop("stop_words", ()))
     table = {
         "columns": int32([column]),
         "analyzer": "word",

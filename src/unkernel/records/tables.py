@@ -84,15 +84,15 @@ def table_of(
         others = [value for value in X.values() if hasattr(value, "__len__") and not isinstance(value, str)]
         n_rows = len(others[0]) if others else 0
         found = [X.get(name) for name in columns]
-        return _table(found, columns, n_rows=n_rows, required=required, nan=nan)
+        return _make_table(found, columns, n_rows=n_rows, required=required, nan=nan)
     if getattr(X, "columns", None) is not None and not callable(X.columns):
         there = set(column_names(X) or ())
         found = [X[name] if name in there else None for name in columns]
-        return _table(found, columns, n_rows=len(X), required=required, nan=nan)
+        return _make_table(found, columns, n_rows=len(X), required=required, nan=nan)
     if isinstance(X, Sequence) and not isinstance(X, str) and (not len(X) or isinstance(X[0], Mapping)):
         _ = column_names(X)
-        return _records(X, columns, required=required)
-    return _positions(X, columns)
+        return _table_of_records(X, columns, required=required)
+    return _table_of_array(X, columns)
 
 
 def _check_columns(X: Mapping[str, Any], columns: Sequence[str]) -> None:
@@ -118,7 +118,9 @@ def check_known(X: Any, columns: Sequence[str]) -> None:
     raise ValueError(f"{owner} has a column {unknown!r} that the model does not know")
 
 
-def _records(X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: Sequence[str]) -> Table:
+def _table_of_records(
+    X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required: Sequence[str]
+) -> Table:
     for number, record in enumerate(X if required else ()):
         for name in required:
             if name not in record:
@@ -126,7 +128,7 @@ def _records(X: Sequence[Mapping[str, Any]], columns: Sequence[str], *, required
     return Table([[record.get(name) for record in X] for name in columns], len(X))
 
 
-def _positions(X: Any, columns: Sequence[str]) -> Table:
+def _table_of_array(X: Any, columns: Sequence[str]) -> Table:
     array = np.asarray(X) if not isinstance(X, np.ndarray) else X
     if array.ndim != 2:
         raise ValueError(
@@ -137,10 +139,10 @@ def _positions(X: Any, columns: Sequence[str]) -> Table:
         raise ValueError(
             f"X has {array.shape[1]} features, but the plan is expecting {len(columns)} features as input"
         )
-    return Table([_column(array[:, k]) for k in range(len(columns))], len(array))
+    return Table([_convert_column(array[:, k]) for k in range(len(columns))], len(array))
 
 
-def _table(
+def _make_table(
     found: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
 ) -> Table:
     """Return a table; `n_rows` holds where none of its columns is there."""
@@ -151,11 +153,11 @@ def _table(
     if missing := [name for name in required if name not in there]:
         raise ValueError(f"columns are missing: {', '.join(missing)}")
     n_rows = lengths.pop() if lengths else n_rows
-    columns = [[None] * n_rows if column is None else _column(column, nan=nan) for column in found]
+    columns = [[None] * n_rows if column is None else _convert_column(column, nan=nan) for column in found]
     return Table(columns, n_rows)
 
 
-def _column(values: Any, *, nan: bool = False) -> Any:
+def _convert_column(values: Any, *, nan: bool = False) -> Any:
     """Return one column: numbers as a float64 array, Arrow strings unchanged, all else as a list."""
     if isinstance(values, list):
         return list(values)  # as others may change it while it is read
@@ -166,9 +168,9 @@ def _column(values: Any, *, nan: bool = False) -> Any:
             values.to_numpy("datetime64[s]") if hasattr(values, "to_numpy") else values.astype("M8[s]")
         )
     if getattr(dtype, "storage", None) == "pyarrow":
-        return _strings(values, nan=nan)
+        return _convert_strings(values, nan=nan)
     if hasattr(dtype, "na_value") and hasattr(values, "to_numpy"):
-        return _nullable(values)
+        return _convert_nullable(values)
     return (
         np.ascontiguousarray(np.asarray(values), dtype=np.float64)
         if kind in ("i", "u", "f")
@@ -183,14 +185,14 @@ def _to_list(values: Any) -> list[Any]:
     return list(values)
 
 
-def _strings(values: Any, *, nan: bool) -> Any:
+def _convert_strings(values: Any, *, nan: bool) -> Any:
     """Return a pandas column of Arrow strings, whose missing values are not NaN."""
     if nan and isinstance(values.dtype.na_value, float) and values.hasnans:
         return _to_list(values.to_numpy(dtype=object))
     return values.array.__arrow_array__()
 
 
-def _nullable(values: Any) -> NDArray[np.float64] | list[Any]:
+def _convert_nullable(values: Any) -> NDArray[np.float64] | list[Any]:
     """Return a column of one of pandas' own types, whose missing values are neither None nor NaN."""
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -25,17 +25,17 @@ def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
     """
     pattern = _check_pattern(table)
     shortest, longest = int(table["shortest"]), int(table["longest"])
-    prepare = _preprocessor(lowercase=table["lowercase"], strip_accents=table.get("strip_accents"))
+    prepare = _make_preprocessor(lowercase=table["lowercase"], strip_accents=table.get("strip_accents"))
     if table["analyzer"] == "char":
-        return lambda text: _character_ngrams(_SPACES.sub(" ", prepare(text)), shortest, longest)
+        return lambda text: _list_character_ngrams(_SPACES.sub(" ", prepare(text)), shortest, longest)
     if table["analyzer"] == "char_wb":
-        return lambda text: _ngrams_in_words(prepare(text), shortest, longest)
+        return lambda text: _list_ngrams_in_words(prepare(text), shortest, longest)
     token = re.compile(pattern)
-    stop_words = frozenset(_words(table["stop_words"], table["stop_word_ends"]))
+    stop_words = frozenset(_read_words(table["stop_words"], table["stop_word_ends"]))
 
     def analyze(text: str) -> list[str]:
         words = [word for word in token.findall(prepare(text)) if word not in stop_words]
-        return _word_ngrams(words, shortest, longest)
+        return _list_word_ngrams(words, shortest, longest)
 
     return analyze
 
@@ -53,13 +53,13 @@ def _check_pattern(table: dict[str, Any]) -> str:
     return pattern
 
 
-def _words(bytes_: Any, ends: Any) -> list[str]:
+def _read_words(bytes_: Any, ends: Any) -> list[str]:
     text = bytes(bytes_)
     begins = [0, *ends[:-1]] if len(ends) else []
     return [text[begin:end].decode("utf-8") for begin, end in zip(begins, ends, strict=True)]
 
 
-def _preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:
+def _make_preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callable[[str], str]:
     def prepare(text: str) -> str:
         if lowercase:
             text = text.lower()
@@ -72,7 +72,7 @@ def _preprocessor(*, lowercase: bool, strip_accents: str | None) -> Callable[[st
     return prepare
 
 
-def _word_ngrams(words: list[str], shortest: int, longest: int) -> list[str]:
+def _list_word_ngrams(words: list[str], shortest: int, longest: int) -> list[str]:
     return [
         " ".join(words[first : first + length])
         for length in range(shortest, min(longest, len(words)) + 1)
@@ -80,7 +80,7 @@ def _word_ngrams(words: list[str], shortest: int, longest: int) -> list[str]:
     ]
 
 
-def _character_ngrams(text: str, shortest: int, longest: int) -> list[str]:
+def _list_character_ngrams(text: str, shortest: int, longest: int) -> list[str]:
     return [
         text[first : first + length]
         for length in range(shortest, min(longest, len(text)) + 1)
@@ -88,7 +88,7 @@ def _character_ngrams(text: str, shortest: int, longest: int) -> list[str]:
     ]
 
 
-def _ngrams_in_words(text: str, shortest: int, longest: int) -> list[str]:
+def _list_ngrams_in_words(text: str, shortest: int, longest: int) -> list[str]:
     found = []
     for word in text.split():
         padded = f" {word} "

@@ -10,7 +10,7 @@ from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
 from unkernel.cli.terminal.console import format_size
-from unkernel.data.trees.tree_files import label_values
+from unkernel.data.trees.tree_files import convert_labels
 from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 from unkernel.tree import TreeSVC
@@ -116,5 +116,5 @@ def _gap_words(result: dict[str, Any]) -> str:
 def _match_weights(weights: dict[str, float], labels: NDArray[Any]) -> dict[Any, float]:
     """Convert the classes of weights to the type of the labels: numbers or texts."""
     names = list(weights)
-    values = names if labels.dtype.kind == "U" else label_values(names).tolist()
+    values = names if labels.dtype.kind == "U" else convert_labels(names).tolist()
     return dict(zip(values, weights.values(), strict=True))

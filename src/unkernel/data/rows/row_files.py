@@ -109,13 +109,13 @@ def open_rows(
     options = _Options(zero_based, n_features, n_jobs)
     index_range(n_features, zero_based)  # checks the options, even if no source is read
     _check_to_overwrite(target, paths)
-    current = [_stamp(path, target) for path in paths]
+    current = [_make_stamp(path, target) for path in paths]
     found = _find_reusable(target, current, paths, options)
     if found is not None:
         return found
     _build(target, paths, options, on_progress)
     with target.open("rb") as file:
-        return _row_file(OpenRows(str(target), file), target, paths, options)
+        return _make_row_file(OpenRows(str(target), file), target, paths, options)
 
 
 # --- The sources ---------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
     return paths
 
 
-def _stamp(path: Path, target: Path) -> SourceStamp:
+def _make_stamp(path: Path, target: Path) -> SourceStamp:
     """Return the state of a source. Its path is relative to the target's folder: both can move together."""
     status = path.stat()
     relative = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(target)))  # noqa: PTH120
@@ -181,10 +181,10 @@ def _find_reusable(
         # Another pass over the sources names the line of the error.
         if options.zero_based is False and footer.has_zero_index:
             return None
-        return _row_file(opened, target, paths, options)
+        return _make_row_file(opened, target, paths, options)
 
 
-def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Options) -> RowFile:
+def _make_row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Options) -> RowFile:
     footer = opened.footer
     zero_based = footer.has_zero_index if options.zero_based == "auto" else options.zero_based
     first_index = 0 if zero_based else 1
@@ -213,7 +213,8 @@ def _row_file(opened: OpenRows, target: Path, paths: list[Path], options: _Optio
 
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
     with _open_rows_file(target) as file:
-        stamps = [_stamp(path, target) for path in paths]  # before reading, so that later changes are noticed
+        # Before reading, so that later changes are noticed.
+        stamps = [_make_stamp(path, target) for path in paths]
         writer = RowWriter(file)
         reader = _SourceReader(paths, options)
         for part, fraction in reader.parts():
@@ -250,7 +251,7 @@ class _SourceReader:
             with path.open("rb", buffering=0) as file:
                 for part in self._parts_of(file):
                     self._note_part(part, str(path))
-                    yield part, min(1.0, (before + _position(file)) / total)
+                    yield part, min(1.0, (before + _get_position(file)) / total)
 
     def _parts_of(self, file: IO[bytes]) -> Iterator[SvmlightPart]:
         return read_svmlight_parts(
@@ -276,7 +277,7 @@ class _SourceReader:
             self.largest_index_file, self.largest_index_line = name, part.largest_index_line
 
 
-def _position(file: IO[bytes]) -> int:
+def _get_position(file: IO[bytes]) -> int:
     return file.tell() if file.seekable() else 0
 
 

@@ -91,7 +91,7 @@ class RowWriter:
         arrays = {"labels": _concatenate(self._labels, "<f8"), "index": index.astype("<i8")}
         if self.has_queries:
             arrays["queries"] = _concatenate(self._queries, "<i8")
-        for name in _array_names(self.has_queries):
+        for name in _list_arrays(self.has_queries):
             self._file.write(arrays[name].data)
         footer = Footer(
             rows=self.rows,
@@ -107,7 +107,7 @@ class RowWriter:
         self._file.write(checksum_of(text).to_bytes(8, "little") + _MAGIC)
 
 
-def _array_names(has_queries: bool) -> list[str]:
+def _list_arrays(has_queries: bool) -> list[str]:
     """Return the names of the arrays in the order of the file."""
     return ["labels", "queries", "index"] if has_queries else ["labels", "index"]
 
@@ -157,7 +157,7 @@ class OpenRows:
             footer = Footer(**{name: content[name] for name in Footer.__annotations__} | {"sources": sources})
         except (KeyError, TypeError) as error:
             raise self.error("the footer is incomplete") from error
-        if not all(_is_proper(item, kind) for item, kind in _items_with_types(footer)):
+        if not all(_is_proper(item, kind) for item, kind in _list_items(footer)):
             raise self.error("the footer has an impossible value")
         return footer
 
@@ -178,7 +178,7 @@ class OpenRows:
         counts = {"labels": footer.rows, "queries": footer.rows, "index": _INTEGERS_PER_BLOCK * footer.blocks}
         self._file.seek(self._end)
         arrays: dict[str, NDArray[Any]] = {}
-        for name in _array_names(footer.has_queries):
+        for name in _list_arrays(footer.has_queries):
             arrays[name] = np.fromfile(self._file, "<f8" if name == "labels" else "<i8", counts[name])
             known = self._sums.get(name) if isinstance(self._sums, dict) else None
             if len(arrays[name]) != counts[name] or known != hexadecimal_checksum(arrays[name]):
@@ -198,7 +198,7 @@ class OpenRows:
         return store
 
 
-def _items_with_types(footer: Footer) -> Iterator[tuple[Any, str]]:
+def _list_items(footer: Footer) -> Iterator[tuple[Any, str]]:
     for record in (footer, *footer.sources):
         for name, kind in type(record).__annotations__.items():
             if name != "sources":

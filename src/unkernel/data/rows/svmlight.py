@@ -126,7 +126,7 @@ def read_svmlight(
     """
     value_type = _check_dtype(dtype)
     name = name_of(path_or_file)
-    parser = _parser(name, n_features, zero_based, n_jobs)
+    parser = _make_parser(name, n_features, zero_based, n_jobs)
     for block in read_blocks(path_or_file):
         parser.feed(block)
     parser.finish()
@@ -136,7 +136,7 @@ def read_svmlight(
     columns = _count_columns(parser, name, n_features, first_index=0 if starts_at_zero else 1)
     offsets, indices, values, labels, queries = parser.take(0 if starts_at_zero else 1)
     return SvmlightData(
-        X=_to_csr(offsets, indices, _as_type(values, value_type, name), columns),
+        X=_to_csr(offsets, indices, _convert_type(values, value_type, name), columns),
         y=labels,
         qid=queries if len(queries) else None,
         zero_based=starts_at_zero,
@@ -231,10 +231,12 @@ def read_svmlight_parts(
     if part_bytes < 1:
         raise ValueError(f"part_bytes must be positive, got {part_bytes}")
     name = name_of(path_or_file)
-    return _parts(path_or_file, name, _parser(name, n_features, zero_based, n_jobs), n_features, part_bytes)
+    return _read_parts(
+        path_or_file, name, _make_parser(name, n_features, zero_based, n_jobs), n_features, part_bytes
+    )
 
 
-def _parts(
+def _read_parts(
     source: Source, name: str, parser: SvmlightParser, n_features: int | None, part_bytes: int
 ) -> Iterator[SvmlightPart]:
     fed = handed_over = 0
@@ -264,10 +266,12 @@ def _take_part(parser: SvmlightParser) -> SvmlightPart:
     )
 
 
-def _parser(name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None) -> SvmlightParser:
+def _make_parser(
+    name: str, n_features: int | None, zero_based: ZeroBased, n_jobs: int | None
+) -> SvmlightParser:
     smallest, largest = index_range(n_features, zero_based)
     threads = thread_count(n_jobs)
-    return SvmlightParser(name, threads, _piece_bytes(threads), smallest, largest)
+    return SvmlightParser(name, threads, _compute_piece_bytes(threads), smallest, largest)
 
 
 def _require_rows(parser: SvmlightParser, name: str) -> None:
@@ -275,7 +279,7 @@ def _require_rows(parser: SvmlightParser, name: str) -> None:
         raise FormatError(name, 0, 0, "there are no rows in it; expected lines such as '1 3:0.5 7:2'")
 
 
-def _piece_bytes(threads: int) -> int:
+def _compute_piece_bytes(threads: int) -> int:
     """Return the bytes that a thread parses at a time: what its cache holds, or its share of a block."""
     return _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
 
@@ -311,7 +315,7 @@ def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, fi
     return used if n_features is None else n_features
 
 
-def _as_type(values: Float64s, dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
+def _convert_type(values: Float64s, dtype: np.dtype[Any], name: str) -> npt.NDArray[Any]:
     if dtype == values.dtype:
         return values
     with np.errstate(over="ignore"):

@@ -72,7 +72,7 @@ def write_svmlight(
     with open_writer(path_or_file) as write:
         if comment is not None:
             write("".join(f"# {line}\n" for line in comment.splitlines()).encode())
-        for begin, end in _row_blocks(matrix.indptr):
+        for begin, end in _split_rows(matrix.indptr):
             write(format_svmlight(*arrays, begin, end))
 
 
@@ -81,7 +81,7 @@ def _check_matrix(X: Any) -> CsrRows:
     return check_rows(X, min_columns=0)
 
 
-def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
+def _flatten_column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
     """Return one number per row; a single column is flattened."""
     array = np.asarray(values)
     if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
@@ -91,7 +91,7 @@ def _column(values: npt.ArrayLike, name: str) -> npt.NDArray[Any]:
 
 def _check_labels(y: npt.ArrayLike) -> npt.NDArray[np.float64]:
     _check_exact_integers(y, "y")
-    labels = np.ascontiguousarray(_column(y, "y"), dtype=np.float64)
+    labels = np.ascontiguousarray(_flatten_column(y, "y"), dtype=np.float64)
     if not np.isfinite(labels).all():
         raise ValueError("y contains NaN or infinity; the format has finite labels only")
     return labels
@@ -108,7 +108,7 @@ def _check_exact_integers(values: npt.ArrayLike, name: str) -> None:
 def _check_queries(qid: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
     if qid is None:
         return np.empty(0, dtype=np.int64)
-    queries = _column(qid, "qid")
+    queries = _flatten_column(qid, "qid")
     if queries.dtype.kind not in "iu":
         raise ValueError(f"qid must be integers, got {queries.dtype}")
     if queries.size and int(queries.max()) >= 2**63:
@@ -116,7 +116,7 @@ def _check_queries(qid: npt.ArrayLike | None) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(queries, dtype=np.int64)
 
 
-def _row_blocks(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+def _split_rows(offsets: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
     """Return ranges of rows; each has about as many labels and entries as one call should format."""
     items = offsets.astype(np.int64) + np.arange(len(offsets))
     cuts = np.searchsorted(items, np.arange(0, items[-1], _ITEMS_PER_WRITE))

@@ -105,12 +105,12 @@ def _expand(node: _Node) -> tuple[str, list[_Node]]:
     if isinstance(node, _Field):
         return node
     if isinstance(node, ast.Constant | ast.MatchSingleton):
-        return type(node).__name__, [_constant(node)]
-    children = [child for field in node._fields for child in _children(node, field)]
+        return type(node).__name__, [_convert_constant(node)]
+    children = [child for field in node._fields for child in _list_children(node, field)]
     return type(node).__name__, children or ([_NOTHING] if node._fields else [])
 
 
-def _children(node: ast.AST, field: str) -> Iterator[_Node]:
+def _list_children(node: ast.AST, field: str) -> Iterator[_Node]:
     """Yield the child that a field adds to its node, if any."""
     value = getattr(node, field, None)
     match value:
@@ -121,12 +121,12 @@ def _children(node: ast.AST, field: str) -> Iterator[_Node]:
         case ast.AST() if field not in _LABELLED_FIELDS:
             yield value
         case list():
-            yield _Field(f"{field}:", [_item(node, field, item) for item in value])
+            yield _Field(f"{field}:", [_convert_item(node, field, item) for item in value])
         case _:
-            yield _Field(f"{field}:", [_item(node, field, value)])
+            yield _Field(f"{field}:", [_convert_item(node, field, value)])
 
 
-def _item(node: ast.AST, field: str, value: Any) -> _Node:
+def _convert_item(node: ast.AST, field: str, value: Any) -> _Node:
     match value:
         case None:
             return _NOTHING
@@ -140,12 +140,12 @@ def _item(node: ast.AST, field: str, value: Any) -> _Node:
     )
 
 
-def _constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
+def _convert_constant(node: ast.Constant | ast.MatchSingleton) -> _Field:
     value = getattr(node, "value", None)
-    return _Field(f"{type(value).__name__}:", [_text(value)])
+    return _Field(f"{type(value).__name__}:", [_format_constant(value)])
 
 
-def _text(value: Any) -> str:
+def _format_constant(value: Any) -> str:
     """Return the text of a constant, or ``...`` if it is long; very long values are not even formatted."""
     match value:
         case str() | bytes() if len(value) > _MAX_TEXT_LENGTH:

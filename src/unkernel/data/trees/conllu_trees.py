@@ -76,11 +76,15 @@ def from_sentence(
     heads = [word.head for word in words]
     _check_tree(heads)
     labels = [
-        (f"={_lexical(word, lexical)}", f"/{word.upos if pos == 'upos' else word.xpos}", f"@{word.deprel}")
+        (
+            f"={_choose_lexical(word, lexical)}",
+            f"/{word.upos if pos == 'upos' else word.xpos}",
+            f"@{word.deprel}",
+        )
         for word in words
     ]
-    walk = {"grct": _around_relations, "lct": _around_words, "loct": _words_only}[shape]
-    nodes = list(walk(labels, *_dependents(heads)))
+    walk = {"grct": _walk_relations, "lct": _walk_words_and_relations, "loct": _walk_words}[shape]
+    nodes = list(walk(labels, *_list_dependents(heads)))
     return Preorder([label for label, _ in nodes], [arity for _, arity in nodes])
 
 
@@ -92,7 +96,7 @@ _Labels = Sequence[tuple[str, str, str]]
 _Nodes = Iterator[tuple[str, int]]
 
 
-def _around_relations(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
+def _walk_relations(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
     waiting = [root]
     while waiting:
         i = waiting.pop()
@@ -107,7 +111,7 @@ def _around_relations(labels: _Labels, root: int, dependents: list[list[int]]) -
             waiting += [j for j in reversed(dependents[i]) if j < i]
 
 
-def _around_words(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
+def _walk_words_and_relations(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
     waiting = [root]
     while waiting:
         i = waiting.pop()
@@ -121,7 +125,7 @@ def _around_words(labels: _Labels, root: int, dependents: list[list[int]]) -> _N
             waiting += reversed(dependents[i])
 
 
-def _words_only(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
+def _walk_words(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nodes:
     waiting = [root]
     while waiting:
         i = waiting.pop()
@@ -129,7 +133,7 @@ def _words_only(labels: _Labels, root: int, dependents: list[list[int]]) -> _Nod
         waiting += reversed(dependents[i])
 
 
-def _dependents(heads: Sequence[int]) -> tuple[int, list[list[int]]]:
+def _list_dependents(heads: Sequence[int]) -> tuple[int, list[list[int]]]:
     """Return the position of the root, and the positions of the dependents of every word."""
     dependents: list[list[int]] = [[] for _ in heads]
     root = 0
@@ -141,7 +145,7 @@ def _dependents(heads: Sequence[int]) -> tuple[int, list[list[int]]]:
     return root, dependents
 
 
-def _lexical(word: Word, lexical: Lexical) -> str:
+def _choose_lexical(word: Word, lexical: Lexical) -> str:
     if lexical == "form":
         return word.form
     has_lemma = lexical == "lemma" and word.lemma not in ("", "_")
@@ -164,11 +168,11 @@ class _Fault(NamedTuple):
 def _check_tree(heads: Sequence[int]) -> None:
     if not heads:
         raise ValueError("a sentence without words has no tree")
-    if fault := _fault(heads):
+    if fault := _find_fault(heads):
         raise ValueError(f"word {fault.place + 1}: {fault.reason}")
 
 
-def _fault(heads: Sequence[int]) -> _Fault | None:
+def _find_fault(heads: Sequence[int]) -> _Fault | None:
     """Return the reason why heads (word numbers, 0 for the root) are not a tree, with the first bad word."""
     roots = [i for i, head in enumerate(heads) if head == 0]
     for i, head in enumerate(heads):
@@ -176,11 +180,11 @@ def _fault(heads: Sequence[int]) -> _Fault | None:
             return _Fault(i, f"the head {head} is not a word of the sentence, which has {len(heads)}")
     if len(roots) > 1:
         return _Fault(roots[1], f"a second root; word {roots[0] + 1} is one already (head 0)")
-    circle = _circle(heads)
-    return _Fault(circle[0] - 1, f"the heads form a cycle, {_path(circle)}") if circle else None
+    circle = _find_circle(heads)
+    return _Fault(circle[0] - 1, f"the heads form a cycle, {_format_path(circle)}") if circle else None
 
 
-def _circle(heads: Sequence[int]) -> list[int]:
+def _find_circle(heads: Sequence[int]) -> list[int]:
     """Return the words of the first cycle, from its first word on; empty if there is none."""
     seen_from = [0] * (len(heads) + 1)  # the word from which this one was reached first
     for start in range(1, len(heads) + 1):
@@ -197,6 +201,6 @@ def _circle(heads: Sequence[int]) -> list[int]:
     return []
 
 
-def _path(circle: list[int]) -> str:
+def _format_path(circle: list[int]) -> str:
     shown = [*circle, circle[0]] if len(circle) <= 8 else [*circle[:8], "..."]
     return " → ".join(map(str, shown))

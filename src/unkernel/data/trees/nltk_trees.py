@@ -46,7 +46,7 @@ def from_nltk(tree: NltkTree) -> Preorder:
     Preorder(labels=['NP', 'DT', 'the', 'NN', 'dog'], arities=[2, 1, 0, 1, 0])
     """
     if not _is_tree(tree):
-        raise TypeError(f"expected an nltk.Tree, got {_describe(tree)}{_advice_on_root(tree)}")
+        raise TypeError(f"expected an nltk.Tree, got {_describe(tree)}{_advise_on_root(tree)}")
     return list_nodes(tree, _expand)
 
 
@@ -75,11 +75,11 @@ def _check_child(child: Any, parent: str) -> Any:
     if isinstance(child, str) or _is_tree(child):
         return child
     raise ValueError(
-        f"a leaf must be a string, got {_describe(child)} below the node {parent!r}; {_advice_on_leaf(child)}"
+        f"a leaf must be a string, got {_describe(child)} below the node {parent!r}; {_advise_on_leaf(child)}"
     )
 
 
-def _advice_on_leaf(leaf: Any) -> str:
+def _advise_on_leaf(leaf: Any) -> str:
     match leaf:
         case (str(word), str(tag)):
             return f"make a tagged word a tree: Tree({tag!r}, [{word!r}])"
@@ -87,7 +87,7 @@ def _advice_on_leaf(leaf: Any) -> str:
             return "give its text, str(...)"
 
 
-def _advice_on_root(node: Any) -> str:
+def _advise_on_root(node: Any) -> str:
     return "; Tree.fromstring(text) reads text in brackets" if isinstance(node, str) else ""
 
 

@@ -111,7 +111,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
             raise FormatError(name, 0, 0, "there are no sentences in it")
         return TreeData(Forest.from_sentences(sentences, shape), None, None)
     blocks = read_blocks(source)
-    first = _first_text(name, blocks)
+    first = _read_first_text(name, blocks)
     if format == "brackets" or (format == "auto" and first.lstrip()[:1] == b"("):
         table = SubtreeTable()
         roots = np.asarray(table.read_brackets(name, b"".join([first, *blocks])))
@@ -119,7 +119,7 @@ def read_trees(source: Source, *, format: str = "auto", shape: str = "grct") -> 
     return _read_lines(name, first, blocks)
 
 
-def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
+def _read_first_text(name: str, blocks: Iterator[bytes]) -> bytes:
     """Return the beginning of the file, up to the first block with text."""
     begin = b""
     for block in blocks:
@@ -130,16 +130,16 @@ def _first_text(name: str, blocks: Iterator[bytes]) -> bytes:
 
 
 def _read_lines(name: str, first: bytes, blocks: Iterator[bytes]) -> TreeData:
-    forest, found = example_lines(name, chain([first], blocks))
+    forest, found = read_example_lines(name, chain([first], blocks))
     if not len(forest):
         raise FormatError(name, 0, 0, "the file has no examples")
     if not found["tree_channels"] and not found["vector_channels"]:
         raise FormatError(name, 0, 0, "the file has labels only: trees stand between |BT| and |ET|")
     queries = found["queries"] if len(found["queries"]) else None
-    return TreeData(forest, label_values(found["label_names"])[found["labels"]], queries)
+    return TreeData(forest, convert_labels(found["label_names"])[found["labels"]], queries)
 
 
-def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
+def read_example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str, Any]]:
     """Read examples from blocks of lines; return the forest and the native reader's other results."""
     table = SubtreeTable()
     lines = TreeLines(name, table)
@@ -147,16 +147,17 @@ def example_lines(name: str, blocks: Iterable[bytes]) -> tuple[Forest, dict[str,
         lines.feed(block)
     lines.finish()
     found: dict[str, Any] = dict(lines.take())
-    trees = {channel: _roots(found, number) for number, channel in enumerate(found["tree_channels"])}
+    trees = {channel: _collect_roots(found, number) for number, channel in enumerate(found["tree_channels"])}
     if not trees and not found["vector_channels"]:
-        trees = {"0": _roots(found, 0)}  # one example per line
+        trees = {"0": _collect_roots(found, 0)}  # one example per line
     vectors = {
-        channel: _vectors(name, found, number) for number, channel in enumerate(found["vector_channels"])
+        channel: _collect_vectors(name, found, number)
+        for number, channel in enumerate(found["vector_channels"])
     }
     return Forest._of(table, trees, vectors, list(found["features"]) or None), found
 
 
-def label_values(names: list[str]) -> NDArray[Any]:
+def convert_labels(names: list[str]) -> NDArray[Any]:
     """Return labels as integers or numbers if all are, else as text."""
     if not all(_NUMBER.fullmatch(name) for name in names):
         return np.array(names)
@@ -167,27 +168,27 @@ def label_values(names: list[str]) -> NDArray[Any]:
     return whole if np.array_equal(whole, numbers) else numbers
 
 
-def _examples_of(ends: NDArray[np.int64]) -> NDArray[np.intp]:
+def _find_examples(ends: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return the example of each item, from the ends of the examples' lists."""
     return np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
 
 
-def _roots(found: dict[str, Any], channel: int) -> NDArray[np.int32]:
+def _collect_roots(found: dict[str, Any], channel: int) -> NDArray[np.int32]:
     examples = len(found["labels"])
     roots = np.full(examples, -1, np.int32)
     own = found["tree_channel"] == channel
-    roots[_examples_of(found["tree_ends"])[own]] = found["roots"][own]
+    roots[_find_examples(found["tree_ends"])[own]] = found["roots"][own]
     return roots
 
 
-def _vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
+def _collect_vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
     examples = len(found["labels"])
     named = bool(found["features"])
     own = found["vector_channel"] == channel
-    owner = _examples_of(found["vector_ends"])
+    owner = _find_examples(found["vector_ends"])
     present = np.zeros(examples, bool)
     present[owner[own]] = True
-    entry_vector = _examples_of(found["entry_ends"])
+    entry_vector = _find_examples(found["entry_ends"])
     entries = own[entry_vector] if len(own) else np.zeros(0, bool)
     indices = found["indices"] - (0 if named else 1)
     width = len(found["features"]) if named else int(indices.max(initial=-1)) + 1

@@ -13,7 +13,7 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head, Machine, is_linear_of_pairs, simplify
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel
-from unkernel.models.joint_conjunctions import squared_constant
+from unkernel.models.joint_conjunctions import square_constant
 from unkernel.models.numbering import encode
 from unkernel.models.pair_coefficients import PairCoefficients
 
@@ -176,15 +176,15 @@ def _compute_factors(model: ConjunctionModel, x: NDArray[np.float64]) -> NDArray
     if not model.sets:
         return product
     if x.shape[1] > 2:
-        return np.asarray(product * _divide(squared_constant(model, 3, 1), squared_constant(model, 3, 1)))
+        return np.asarray(product * _divide(square_constant(model, 3, 1), square_constant(model, 3, 1)))
     if x.shape[1] == 1:
-        first, second, third = (squared_constant(model, order, math.factorial(order)) for order in (1, 2, 3))
+        first, second, third = (square_constant(model, order, math.factorial(order)) for order in (1, 2, 3))
         whole = first + second + third
         v = x[:, 0]
         return np.asarray(
             _divide(first, whole) * v + _divide(second, whole) * v**2 + _divide(third, whole) * v**3
         )
-    plain, mixed = squared_constant(model, 2, 1), squared_constant(model, 3, 2)
+    plain, mixed = square_constant(model, 2, 1), square_constant(model, 3, 2)
     whole = plain + 2 * mixed
     return np.asarray(product * (_divide(plain, whole) + _divide(mixed, whole) * x.sum(axis=1)))
 

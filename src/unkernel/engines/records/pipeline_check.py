@@ -136,18 +136,18 @@ def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> lis
     """Generate records that the pipeline accepts: with all kinds of values together, else with one kind."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
         records = generate_records(plan, _GENERATED_RECORDS, **chosen)
-        if _accepts(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _accepts(pipeline, plan, records):
+        if _can_read(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _can_read(pipeline, plan, records):
             return records
     if kinds:
         return []
     return [
         record
         for record in generate_records(plan, _MIN_COMPARED_RECORDS)
-        if _accepts(pipeline, plan, [record])
+        if _can_read(pipeline, plan, [record])
     ]
 
 
-def _accepts(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
+def _can_read(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
     """Whether the transformers accept the records; the last step is not run, because it may be slow."""
     try:
         rows = _make_table(plan, pipeline, records)

@@ -179,7 +179,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return made[name] if name in made else made.setdefault(name, make())
 
     @property
-    def _validated_model(self) -> Model:
+    def _sound_model(self) -> Model:
         """The model, fully checked; may raise a ``FormatError`` if loading left that for later."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
@@ -209,7 +209,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         """
         self._unchecked_file = file
         if self.model.nbytes <= largest:
-            _ = self._validated_model
+            _ = self._sound_model
         return self
 
     def check_answers(self, file: str) -> None:
@@ -381,7 +381,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     # --- Why --------------------------------------------------------------------------------------
 
     def _get_linear_model(self) -> Any:
-        return self._validated_model
+        return self._sound_model
 
     def explain(self, row: Any, top: int | None = 10, *, of: Any = None, names: Any = None) -> Explanation:
         """Explain the score of one row by its features and conjunctions.
@@ -416,7 +416,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         from unkernel.engines.explain.explanation import explain
 
         self._check_names(row)
-        return explain(self._validated_model, row, top, of=of, names=names)
+        return explain(self._sound_model, row, top, of=of, names=names)
 
     def heaviest(self, top: int = 10) -> list[Heavy]:
         """List the features and conjunctions with the largest weights.
@@ -436,7 +436,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         from unkernel.engines.explain.explanation import list_heaviest
 
         from_tables = isinstance(self.model, KernelModel) or not self.exact
-        return list_heaviest(self._validated_model, self.tables if from_tables else None, top)
+        return list_heaviest(self._sound_model, self.tables if from_tables else None, top)
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
         """Return the conjunctions with the largest weights in the tables, as arrays.
@@ -500,7 +500,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
         if self.tables is None:
             return self.model.kind, *self.model.to_container()
-        arrays, settings = model_part(self._validated_model)
+        arrays, settings = model_part(self._sound_model)
         tables = self._add_trie(self.tables)
         arrays |= {ENGINE + name: array for name, array in tables.file_arrays.items()}
         settings |= {
@@ -510,7 +510,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return COMPILED, arrays, settings
 
     def to_model(self) -> Model:
-        return self._validated_model
+        return self._sound_model
 
     def _add_trie(self, tables: Tables) -> Tables:
         """Return the tables with the present state of the trie."""
@@ -520,7 +520,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     def __reduce__(self) -> tuple[Any, ...]:
         tables = None if self.tables is None else self._add_trie(self.tables)
-        return type(self), (self._validated_model, tables, self.candidates, self.cache)
+        return type(self), (self._sound_model, tables, self.candidates, self.cache)
 
     def __repr__(self) -> str:
         about = "" if self.exact else ", approximate"

@@ -25,7 +25,7 @@ from unkernel.engines.tables.compiled_tables import (
 )
 from unkernel.models import ConjunctionModel, Kernel, KernelModel, LinearModel
 from unkernel.models.decision import pair_columns
-from unkernel.models.model_rows import distinct, squared_norms
+from unkernel.models.model_rows import compute_squared_norms, distinct
 from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 
 Model = KernelModel | LinearModel | ConjunctionModel
@@ -273,7 +273,7 @@ def build_bitsliced(machine: Machine) -> Tables:
     holders = np.repeat(np.arange(vectors, dtype=np.uint32), np.diff(machine.offsets))[order]
     frequent, in_bits = int(common.sum()), int(machine.frequencies[common].sum())
     rank_of_bit = np.repeat(np.arange(frequent), machine.frequencies[common])
-    built = _make_vector_sum(machine, squared_norms(machine.model.vectors)) | {
+    built = _make_vector_sum(machine, compute_squared_norms(machine.model.vectors)) | {
         "frequent": frequent,
         "columns": machine.used[ranks],
         "bits": _pack_bits(rank_of_bit, holders[:in_bits], frequent, vectors),

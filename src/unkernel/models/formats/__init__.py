@@ -148,18 +148,18 @@ def write_model(model: Model, path: str | os.PathLike[str], *, format: str | Non
     >>> read_model("xor.model").n_support
     4
     """
-    chosen = format or _usual_format(model, path)
+    chosen = format or _choose_format(model, path)
     if chosen == "uk":
         model.save(path)
         return
     if chosen not in _FORMATS:
         raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {chosen!r}")
-    write_to = _writer(model, chosen)
+    write_to = _find_writer(model, chosen)
     with open_writer(path) as write:
         write_to(write)
 
 
-def _writer(model: Model, chosen: str) -> Callable[[Callable[[bytes], object]], None]:
+def _find_writer(model: Model, chosen: str) -> Callable[[Callable[[bytes], object]], None]:
     if isinstance(model, KernelModel) and chosen in _WRITERS:
         return partial(_WRITERS[chosen], model)
     if isinstance(model, TreeModel) and chosen in _TREE_WRITERS:
@@ -171,7 +171,7 @@ def _writer(model: Model, chosen: str) -> Callable[[Callable[[bytes], object]], 
     )
 
 
-def _usual_format(model: Model, path: str | os.PathLike[str]) -> str:
+def _choose_format(model: Model, path: str | os.PathLike[str]) -> str:
     if Path(path).suffix == ".uk":
         return "uk"
     origin = model.origin.get("format")

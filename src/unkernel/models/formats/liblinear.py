@@ -30,7 +30,7 @@ def read(text: TextLines) -> LinearModel:
     bias = header.real(b"bias")
     rho = header.real(b"rho") if solver == "ONECLASS_SVM" else 0.0
     has_bias = bias >= 0
-    weights = _read_weights(text, n_features + has_bias, _numbers_a_line(decision, solver))
+    weights = _read_weights(text, n_features + has_bias, _count_numbers_per_line(decision, solver))
     weights = weights[:, : decision.n_scores]
     with np.errstate(over="ignore"):
         intercepts = (weights[n_features] * bias if has_bias else np.zeros(decision.n_scores)) - rho
@@ -60,7 +60,7 @@ def _read_decision(text: TextLines, header: KeyedHeader, solver: str) -> Decisio
     return Decision("one_vs_rest", labels)
 
 
-def _numbers_a_line(decision: Decision, solver: str) -> int:
+def _count_numbers_per_line(decision: Decision, solver: str) -> int:
     """One for each score; Crammer and Singer's solver writes a second one for two classes, which LIBLINEAR
     does not ask when it chooses.
     """
@@ -71,10 +71,10 @@ def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64
     """Return the lines of weights, after a check that there are enough and each has `width` numbers."""
     read: list[NDArray[np.float64]] = []
     line = text.line
-    for block in _pieces(text):
+    for block in _split_blocks(text):
         values, bad = read_numbers(text.name, block)
         if bad is not None or not _are_even(block, width):
-            raise _bad_line(text, block, line, width)
+            raise _make_line_error(text, block, line, width)
         read.append(values.reshape(-1, width))
         line += block.count(b"\n")
     weights = np.concatenate(read) if read else np.empty((0, width))
@@ -87,7 +87,7 @@ def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64
     return weights
 
 
-def _pieces(text: TextLines) -> Iterator[bytes]:
+def _split_blocks(text: TextLines) -> Iterator[bytes]:
     """Yield the rest of the file in smaller blocks of whole lines."""
     for block in text.rest():
         begin = 0
@@ -107,7 +107,7 @@ def _are_even(block: bytes, width: int) -> bool:
     return bool(((words == 0) | (words == width)).all())
 
 
-def _bad_line(text: TextLines, block: bytes, line: int, width: int) -> Exception:
+def _make_line_error(text: TextLines, block: bytes, line: int, width: int) -> Exception:
     for number, content in enumerate(block.split(b"\n"), line + 1):
         words = len(content.split())
         if words not in (0, width):

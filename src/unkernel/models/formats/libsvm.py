@@ -141,7 +141,7 @@ class _Grouped(NamedTuple):
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
     """Write a model, every number so that it reads back as itself."""
     grouped = _group_vectors(model)
-    write_bytes(_header_lines(model, grouped.labels, grouped.counts))
+    write_bytes(_format_header(model, grouped.labels, grouped.counts))
     first_index = 0 if model.origin.get("zero_based") else 1
     for lines in vector_lines(model.vectors[grouped.order], grouped.coefficients, first_index):
         write_bytes(lines)
@@ -190,10 +190,10 @@ def _is_grouping(counts: Any, model: KernelModel, classes: int) -> bool:
     return True
 
 
-def _header_lines(model: KernelModel, labels: list[int], counts: list[int]) -> bytes:
+def _format_header(model: KernelModel, labels: list[int], counts: list[int]) -> bytes:
     kernel, platt = model.kernel, model.decision.probability
     values = {b"degree": str(kernel.degree), b"gamma": repr(kernel.gamma), b"coef0": repr(kernel.coef0)}
-    lines = [f"svm_type {_svm_type(model)}", f"kernel_type {kernel.name}"]
+    lines = [f"svm_type {_choose_svm_type(model)}", f"kernel_type {kernel.name}"]
     lines += [f"{key.decode()} {values[key]}" for key in PARAMETERS[kernel.name]]
     lines += [f"nr_class {max(2, len(labels))}", f"total_sv {model.n_support}"]
     lines += [f"rho {numbers(-model.intercept)}"]
@@ -201,13 +201,13 @@ def _header_lines(model: KernelModel, labels: list[int], counts: list[int]) -> b
         lines += ["label " + " ".join(map(str, labels))]
     if isinstance(platt, Platt):
         lines += [f"probA {numbers(platt.a)}", f"probB {numbers(platt.b)}"]
-    lines += _probability_lines(model)
+    lines += _format_probability(model)
     if labels:
         lines += ["nr_sv " + " ".join(map(str, counts))]
     return "\n".join([*lines, "SV", ""]).encode()
 
 
-def _probability_lines(model: KernelModel) -> list[str]:
+def _format_probability(model: KernelModel) -> list[str]:
     """Return the lines of probabilities that still fit the model."""
     lines = []
     scale, marks = model.origin.get("probA"), model.origin.get("prob_density_marks")
@@ -218,7 +218,7 @@ def _probability_lines(model: KernelModel) -> list[str]:
     return lines
 
 
-def _svm_type(model: KernelModel) -> str:
+def _choose_svm_type(model: KernelModel) -> str:
     """Return the type that the model had, if it still is of that type, or the usual one."""
     fitting = {"one_class": ("one_class",), "regression": REGRESSIONS}
     possible = fitting.get(model.decision.scheme, CLASSIFIERS)

@@ -17,7 +17,7 @@ def read(text: TextLines) -> KernelModel:
     """Read the whole file. Its kernel is always (s x'z + r)^d."""
     version = text.expect("first line")
     header = CommentedHeader(text)
-    labels = _labels(text, header)
+    labels = _read_labels(text, header)
     if header.integer("kernel type", 0) != 1:
         raise text.error("opal has models of kernel type 1 only")
     degree = header.integer("kernel parameter -d", 0)
@@ -27,11 +27,11 @@ def read(text: TextLines) -> KernelModel:
     thresholds = np.array(header.reals("threshold b", scores, scores))
     vectors = read_vectors(text, Expected(None, scores, "", comments=True))
     return KernelModel(
-        kernel=_kernel(text, degree, gamma, coef0),
+        kernel=_make_kernel(text, degree, gamma, coef0),
         vectors=vectors.matrix,
         coefficients=vectors.coefficients,
         intercept=-thresholds,
-        decision=_decision(text, labels, sigmoid),
+        decision=_make_decision(text, labels, sigmoid),
         n_features=vectors.matrix.shape[1],
         fixed_width=False,
         origin={
@@ -42,7 +42,7 @@ def read(text: TextLines) -> KernelModel:
     )
 
 
-def _labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
+def _read_labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
     """Return the labels of a model of many classes; none where it is one of two, -1 and 1."""
     if b"# labels:" not in text.peek().partition(b"\n")[0]:
         return []
@@ -53,24 +53,24 @@ def _labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
     return labels
 
 
-def _kernel(text: TextLines, degree: int, gamma: float, coef0: float) -> Kernel:
+def _make_kernel(text: TextLines, degree: int, gamma: float, coef0: float) -> Kernel:
     try:
         return Kernel("polynomial", degree, gamma, coef0)
     except ValueError as error:
         raise text.error(str(error)) from error
 
 
-def _decision(text: TextLines, labels: list[bytes], sigmoid: tuple[float, float] | None) -> Decision:
+def _make_decision(text: TextLines, labels: list[bytes], sigmoid: tuple[float, float] | None) -> Decision:
     if labels:
         names = [label.decode("utf-8", "backslashreplace") for label in labels]
-        return Decision("one_vs_rest", _as_numbers(names))
+        return Decision("one_vs_rest", _to_numbers(names))
     platt = None
     if sigmoid is not None and sigmoid != _NO_SIGMOID:
         platt = Platt(np.array([sigmoid[0]]), np.array([sigmoid[1]]))
     return Decision("binary", np.array([-1, 1]), probability=platt)
 
 
-def _as_numbers(names: list[str]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+def _to_numbers(names: list[str]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
     """Return integer labels as integers, so that they equal the labels in files of rows."""
     try:
         numbers = [int(name) for name in names]

@@ -113,7 +113,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
             "the model's features count from 0, and SVMlight's from 1; write it in LIBSVM's format"
         )
     sign = sign_of_one(model.decision, "SVMlight", "write the model in LIBSVM's format, or ")
-    write_bytes(_header_lines(model, sign * model.intercept))
+    write_bytes(_format_header(model, sign * model.intercept))
     for lines in vector_lines(model.vectors, sign * np.asarray(model.coefficients), 1):
         write_bytes(lines)
 
@@ -132,7 +132,7 @@ def sign_of_one(decision: Decision, program: str, otherwise: str = "") -> float:
     return 1.0 if positive == 1 else -1.0
 
 
-def _header_lines(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
+def _format_header(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes:
     kernel = model.kernel
     g = kernel.gamma if kernel.name == "rbf" else 1.0
     s, r = (kernel.gamma, kernel.coef0) if kernel.name in ("polynomial", "sigmoid") else (1.0, 1.0)

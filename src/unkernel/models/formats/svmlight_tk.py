@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.data.trees.forest import Forest, Vectors, bracket_texts
-from unkernel.data.trees.tree_files import example_lines
+from unkernel.data.trees.tree_files import read_example_lines
 from unkernel.errors import FormatError
 from unkernel.models.decision import Decision
 from unkernel.models.formats._commented import CommentedHeader
@@ -89,74 +89,76 @@ class _Options:
         self._values: dict[str, Any] = {}
         self._lines: dict[str, int] = {}
         for option in _OPTIONS:
-            self._values[option] = _option(header, option)
+            self._values[option] = _read_option(header, option)
             self._lines[option] = text.line
 
     def kernel(self) -> ExampleKernel:
         """Return the kernel that they make."""
         if self._values["U"] != 0:
-            raise self._error("U", "the parameters of each tree are in a file of their own, not in the model")
-        combination = self._choice("C", _COMBINATIONS)
-        normalize, normalize_vectors = self._choice("N", _NORMALIZATIONS)
+            raise self._make_error(
+                "U", "the parameters of each tree are in a file of their own, not in the model"
+            )
+        combination = self._choose("C", _COMBINATIONS)
+        normalize, normalize_vectors = self._choose("N", _NORMALIZATIONS)
         chosen = {"combination": combination, "normalize": normalize, "normalize_vectors": normalize_vectors}
         if combination != "vectors":
-            chosen |= self._of_trees()
+            chosen |= self._read_tree_options()
         if combination != "trees":
-            chosen |= self._of_vectors(normalize_vectors)
+            chosen |= self._read_vector_options(normalize_vectors)
         if combination == "sum":
-            chosen["tree_weight"] = self._least("T", 0.0)
+            chosen["tree_weight"] = self._check_least("T", 0.0)
         return ExampleKernel(**chosen)
 
-    def _of_trees(self) -> dict[str, Any]:
+    def _read_tree_options(self) -> dict[str, Any]:
         chosen = {
-            "tree": self._choice("F", _TREE_KERNELS),
-            "tree_pairing": self._choice("W", _PAIRINGS),
-            "decay": self._least("L", LEAST_DECAY),
+            "tree": self._choose("F", _TREE_KERNELS),
+            "tree_pairing": self._choose("W", _PAIRINGS),
+            "decay": self._check_least("L", LEAST_DECAY),
         }
         if chosen["tree"] == "ptk":
             with np.errstate(over="ignore"):
                 self._values["M"] = float(np.float32(self._values["M"]))
-            chosen["width_decay"] = self._least("M", LEAST_DECAY)
+            chosen["width_decay"] = self._check_least("M", LEAST_DECAY)
         return chosen
 
-    def _of_vectors(self, normalize: bool) -> dict[str, Any]:
-        name = self._choice("S", _VECTOR_KERNELS)
-        pairing = self._choice("V", _PAIRINGS)
-        if name == "rbf" and (why := _rbf_is_wrong(normalize, pairing)):
-            raise self._error("S", f"SVM-light-TK does not compute its rbf kernel {why}")
+    def _read_vector_options(self, normalize: bool) -> dict[str, Any]:
+        name = self._choose("S", _VECTOR_KERNELS)
+        pairing = self._choose("V", _PAIRINGS)
+        if name == "rbf" and (why := _explain_wrong_rbf(normalize, pairing)):
+            raise self._make_error("S", f"SVM-light-TK does not compute its rbf kernel {why}")
         parameters = Parameters(*(self._values[option] for option in "dgsr"))
         try:
             kernel = kernel_of(name, parameters, parameters.g if name == "rbf" else parameters.s)
         except ValueError as error:
-            raise self._error("g" if name == "rbf" else "d", str(error)) from error
+            raise self._make_error("g" if name == "rbf" else "d", str(error)) from error
         return {"vector": kernel, "vector_pairing": pairing}
 
-    def _choice(self, option: str, choices: Mapping[Any, Any]) -> Any:
+    def _choose(self, option: str, choices: Mapping[Any, Any]) -> Any:
         value = self._values[option]
         first = value[:1] if option in _WORDS else value  # the program reads only this character
         if first not in choices:
             known = ", ".join(map(str, choices))
-            raise self._error(option, f"{value!r} cannot be read: train with one of {known}")
+            raise self._make_error(option, f"{value!r} cannot be read: train with one of {known}")
         return choices[first]
 
-    def _least(self, option: str, least: float) -> float:
+    def _check_least(self, option: str, least: float) -> float:
         value = float(self._values[option])
         if not least <= value < np.inf:
-            raise self._error(option, f"expected a number from {least:g} on, got {value!r}")
+            raise self._make_error(option, f"expected a number from {least:g} on, got {value!r}")
         return value
 
-    def _error(self, option: str, reason: str) -> FormatError:
+    def _make_error(self, option: str, reason: str) -> FormatError:
         return self._text.error(f"kernel parameter -{option}: {reason}", line=self._lines[option])
 
 
-def _option(header: CommentedHeader, option: str) -> Any:
+def _read_option(header: CommentedHeader, option: str) -> Any:
     about = f"kernel parameter -{option}"
     if option in _WORDS:
         return header.words(about).decode("ascii", "backslashreplace")
     return header.integer(about, _LEAST_WHOLE) if option in _WHOLE else header.real(about)
 
 
-def _rbf_is_wrong(normalize: bool, pairing: str) -> str | None:
+def _explain_wrong_rbf(normalize: bool, pairing: str) -> str | None:
     """Return where the program reads memory that was never written, or takes the wrong vector's norm."""
     if normalize:
         return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
@@ -177,7 +179,7 @@ class _SupportReader:
         self._coefficients: list[NDArray[np.float64]] = [np.empty(0)]
 
     def read(self) -> tuple[Forest, NDArray[np.float64]]:
-        forest, found = example_lines(self._text.name, self._blocks())
+        forest, found = read_example_lines(self._text.name, self._blocks())
         if self._count < self._expected:
             raise self._text.error(
                 f"{self._count} support vectors, and the number of support vectors plus 1 says "
@@ -229,9 +231,9 @@ class _SupportReader:
 def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
     """Write a model of the classes -1 and 1, every coefficient so that it reads back as itself."""
     sign = sign_of_one(model.decision, "SVM-light-TK")
-    header = _header_lines(model, float(-sign * model.intercept[0]))
-    trees = _tree_texts(model) if model.kernel.combination != "vectors" else _no_texts(model)
-    vectors = _vector_texts(model) if model.kernel.combination != "trees" else _no_texts(model)
+    header = _format_header(model, float(-sign * model.intercept[0]))
+    trees = _format_trees(model) if model.kernel.combination != "vectors" else _make_empty_texts(model)
+    vectors = _list_vectors(model) if model.kernel.combination != "trees" else _make_empty_texts(model)
     write_bytes(header)
     coefficients = (sign * model.coefficients[:, 0]).tolist()
     for coefficient, some_trees, some_vectors in zip(coefficients, trees, vectors, strict=True):
@@ -239,7 +241,7 @@ def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
         write_bytes(line.encode(errors="surrogateescape"))
 
 
-def _no_texts(model: TreeModel) -> list[list[str]]:
+def _make_empty_texts(model: TreeModel) -> list[list[str]]:
     """Return empty texts, for trees or vectors that have no effect."""
     return [[]] * model.n_support
 
@@ -250,8 +252,8 @@ def _mark_texts(texts: list[str], mark: str) -> str:
     return begin + f" |B{mark}| ".join(texts) + f" |E{mark}| " if texts else ""
 
 
-def _header_lines(model: TreeModel, threshold: float) -> bytes:
-    values = _option_values(model.kernel)
+def _format_header(model: TreeModel, threshold: float) -> bytes:
+    values = _format_options(model.kernel)
     width = max((vectors.matrix.shape[1] for vectors in model.support.vectors.values()), default=0)
     lines = [f"SVM-light Version {_VERSION}", f"{_COMBINED} # kernel type"]
     lines += [f"{values[option]}# kernel parameter -{option} " for option in _OPTIONS]
@@ -265,10 +267,10 @@ def _header_lines(model: TreeModel, threshold: float) -> bytes:
     return "\n".join(lines).encode()
 
 
-def _option_values(kernel: ExampleKernel) -> dict[str, str]:
+def _format_options(kernel: ExampleKernel) -> dict[str, str]:
     """Read the lines of the header; a -u line, which is a text, ends at its comment."""
     vector = kernel.vector if kernel.combination != "trees" else Kernel("linear")
-    if vector.name == "rbf" and (why := _rbf_is_wrong(kernel.normalize_vectors, kernel.vector_pairing)):
+    if vector.name == "rbf" and (why := _explain_wrong_rbf(kernel.normalize_vectors, kernel.vector_pairing)):
         raise ValueError(
             f"SVM-light-TK does not compute its rbf kernel {why}, or save the model as a .uk file"
         )
@@ -280,19 +282,19 @@ def _option_values(kernel: ExampleKernel) -> dict[str, str]:
         "r": vector.coef0 if affine else 1.0,
         "L": float(kernel.decay),
         "T": float(kernel.tree_weight),
-        "C": _key(_COMBINATIONS, kernel.combination),
-        "F": _key(_TREE_KERNELS, kernel.tree),
-        "S": _key(_VECTOR_KERNELS, vector.name),
+        "C": _find_key(_COMBINATIONS, kernel.combination),
+        "F": _find_key(_TREE_KERNELS, kernel.tree),
+        "S": _find_key(_VECTOR_KERNELS, vector.name),
         "M": float(kernel.width_decay),
-        "N": _key(_NORMALIZATIONS, (kernel.normalize, kernel.normalize_vectors)),
-        "V": _key(_PAIRINGS, kernel.vector_pairing),
-        "W": _key(_PAIRINGS, kernel.tree_pairing),
+        "N": _find_key(_NORMALIZATIONS, (kernel.normalize, kernel.normalize_vectors)),
+        "V": _find_key(_PAIRINGS, kernel.vector_pairing),
+        "W": _find_key(_PAIRINGS, kernel.tree_pairing),
         "U": 0,
     }
     return {option: f"{value} " for option, value in values.items()} | {"u": "empty"}
 
 
-def _key(choices: Mapping[Any, Any], value: Any) -> Any:
+def _find_key(choices: Mapping[Any, Any], value: Any) -> Any:
     return next(key for key, choice in choices.items() if choice == value)
 
 
@@ -305,7 +307,7 @@ def _check_names(channels: list[str], what: str) -> None:
         )
 
 
-def _tree_texts(model: TreeModel) -> list[list[str]]:
+def _format_trees(model: TreeModel) -> list[list[str]]:
     """Return the trees of each support vector; one that is missing before others is an empty text."""
     support = model.support.compact()
     _check_names(list(support.trees), "trees")
@@ -334,7 +336,7 @@ def _check_labels(support: Forest) -> None:
         )
 
 
-def _vector_texts(model: TreeModel) -> list[list[str]]:
+def _list_vectors(model: TreeModel) -> list[list[str]]:
     """Return the vectors of each support vector."""
     channels = model.support.vectors
     _check_names(list(channels), "vectors")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.score_figures import per_second, percent_true, percentage
+from unkernel.parsing.score_figures import compute_percent_true, per_second, percentage
 
 _PUNCTUATION = "PUNCT"
 
@@ -157,11 +157,13 @@ def score_trees(gold: Treebank, parsed: Treebank, seconds: float) -> TreeResult:
     counted = ~_find_punctuation(gold)
     per_label = _score_labels([*names, *extra], codes, labels, right)
     return TreeResult(
-        uas=percent_true(right_head),
-        las=percent_true(right),
-        uas_no_punct=percent_true(right_head[counted]),
-        las_no_punct=percent_true(right[counted]),
-        exact=percent_true(np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right),
+        uas=compute_percent_true(right_head),
+        las=compute_percent_true(right),
+        uas_no_punct=compute_percent_true(right_head[counted]),
+        las_no_punct=compute_percent_true(right[counted]),
+        exact=compute_percent_true(
+            np.logical_and.reduceat(right, gold.offsets[:-1]) if len(right) else right
+        ),
         n_sentences=len(gold),
         n_words=gold.n_words,
         seconds=seconds,

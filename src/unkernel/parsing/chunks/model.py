@@ -316,7 +316,7 @@ class ChunkModel(ParserModel):
 
 def _compile_within_limit(model: Any, engine: str) -> CompiledClassifier:
     """Compile the model of a file within the memory limit of loading."""
-    allowed = file_memory_limit.current_allowance()
+    allowed = file_memory_limit.get_allowance()
     if allowed is None:
         return compile_unmeasured(model, engine)
     try:

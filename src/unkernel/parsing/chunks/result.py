@@ -51,17 +51,17 @@ class ChunkCounts:
     @property
     def precision(self) -> float:
         """Percentage of the found chunks that are correct."""
-        return _percent(self.correct, self.found)
+        return _compute_percent(self.correct, self.found)
 
     @property
     def recall(self) -> float:
         """Percentage of the annotated chunks that were found."""
-        return _percent(self.correct, self.right)
+        return _compute_percent(self.correct, self.right)
 
     @property
     def f1(self) -> float:
         """Harmonic mean of precision and recall, in percent."""
-        return _percent(2 * self.correct, self.found + self.right)
+        return _compute_percent(2 * self.correct, self.found + self.right)
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _format_line(name: str, counts: ChunkCounts) -> str:
     return f"{name:10} {shares} {counts.found:9,} {counts.right:9,}"
 
 
-def _percent(part: int, whole: int) -> float:
+def _compute_percent(part: int, whole: int) -> float:
     return percentage(part, whole, of_none=0.0)
 
 
@@ -228,7 +228,7 @@ def score_tags(
         f1=total.f1,
         precision=total.precision,
         recall=total.recall,
-        accuracy=_percent(equal, corpus.n_words),
+        accuracy=_compute_percent(equal, corpus.n_words),
         per_type={all_types[i]: ChunkCounts(*(int(number) for number in counts[i])) for i in seen},
         found=total.found,
         right=total.right,

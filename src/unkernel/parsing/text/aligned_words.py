@@ -107,7 +107,7 @@ def _align_words(gold: list[AlignedWord], found: list[AlignedWord]) -> Iterator[
         if gold[i].in_multiword or found[j].in_multiword:
             i, j = _begin_of_region(gold, i, found, j)
             last_i, last_j = _end_of_region(gold, i, found, j)
-            yield from _common_sequence(gold[i:last_i], found[j:last_j])
+            yield from _find_common_sequence(gold[i:last_i], found[j:last_j])
             i, j = last_i, last_j
         elif gold[i].span == found[j].span:
             yield gold[i], found[j]
@@ -146,7 +146,7 @@ def _is_in_multiword(words: list[AlignedWord], place: int) -> bool:
     return place < len(words) and words[place].in_multiword
 
 
-def _common_sequence(gold: list[AlignedWord], found: list[AlignedWord]) -> Iterator[WordPair]:
+def _find_common_sequence(gold: list[AlignedWord], found: list[AlignedWord]) -> Iterator[WordPair]:
     """Yield the pairs of a longest common subsequence of forms."""
     lengths = [[0] * (len(found) + 1) for _ in range(len(gold) + 1)]
     for i in reversed(range(len(gold))):

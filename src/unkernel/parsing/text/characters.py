@@ -23,9 +23,9 @@ _PAGE_SIZE = 256
 
 def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
     """Return the kinds of all characters; frequent punctuation of this text has kinds of its own."""
-    names, kinds = _general_kinds()
+    names, kinds = _find_general_kinds()
     kinds = kinds.copy()
-    shapes = [_OTHER, _OTHER, *(_shape(name) for name in names)]
+    shapes = [_OTHER, _OTHER, *(_get_shape(name) for name in names)]
     often = [c for c, times in Counter(text).most_common() if times >= _MIN_COUNT]
     for character in often:
         if len(shapes) < _MAX_KINDS and kinds[ord(character)] != BLANK and not _makes_words(character):
@@ -36,11 +36,11 @@ def build_character_tables(text: str) -> dict[str, NDArray[Any]]:
         "pages": numbers.reshape(-1).astype(np.uint16),
         "kinds": pages.reshape(-1),
         "shapes": np.array(shapes, np.uint8),
-        "cases": _cases(),
+        "cases": _list_cases(),
     }
 
 
-def _shape(name: str) -> int:
+def _get_shape(name: str) -> int:
     return _SHAPES.get(name[:2], _OTHER)
 
 
@@ -54,18 +54,18 @@ def is_blank(character: str) -> bool:
 
 
 @cache
-def _general_kinds() -> tuple[list[str], NDArray[np.uint8]]:
+def _find_general_kinds() -> tuple[list[str], NDArray[np.uint8]]:
     """Return the names of kinds, from number 2 on, and the kind of each code point."""
     names: dict[str, int] = {}
     kinds = np.zeros(sys.maxunicode + 1, np.uint8)
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         if not is_blank(character):
-            kinds[code] = names.setdefault(_kind_name(character), len(names) + 2)
+            kinds[code] = names.setdefault(_name_kind(character), len(names) + 2)
     return list(names), kinds
 
 
-def _kind_name(character: str) -> str:
+def _name_kind(character: str) -> str:
     category = unicodedata.category(character)
     if category != "Lo":
         return category
@@ -74,7 +74,7 @@ def _kind_name(character: str) -> str:
 
 
 @cache
-def _cases() -> NDArray[np.uint32]:
+def _list_cases() -> NDArray[np.uint32]:
     """Return pairs of a character and its lower case, one after another."""
     pairs = [(code, ord(chr(code).lower())) for code in range(128, sys.maxunicode + 1) if _has_lower(code)]
     return np.array(pairs, np.uint32).reshape(-1)

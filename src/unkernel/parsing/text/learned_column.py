@@ -131,7 +131,7 @@ class LearnedColumn:
             f"{name}.certain.classes": certain.classes,
         }
         for lexicon, (words, values) in self.lexicons:
-            prefix = _lexicon_prefix(name, lexicon)
+            prefix = _make_lexicon_prefix(name, lexicon)
             arrays |= {f"{prefix}.words": pack_strings(words), f"{prefix}.values": pack_strings(values)}
         return arrays, {
             "name": name,
@@ -150,7 +150,7 @@ def restore_column(
     """Make a column from what :meth:`LearnedColumn.store` returned; ValueError if it is damaged."""
     name, templates = stored["name"], str(stored["templates"])
     lexicons: Lexicons = [
-        (lexicon, _restore_lexicon(file, _lexicon_prefix(name, lexicon), arrays))
+        (lexicon, _restore_lexicon(file, _make_lexicon_prefix(name, lexicon), arrays))
         for lexicon in map(str, stored["lexicons"])
     ]
     own = {
@@ -177,7 +177,7 @@ def restore_column(
     )
 
 
-def _lexicon_prefix(column: str, lexicon: str) -> str:
+def _make_lexicon_prefix(column: str, lexicon: str) -> str:
     """Return the prefix of the names of its arrays."""
     return lexicon if lexicon == CLUSTER else f"{column}.{lexicon}"
 

@@ -280,11 +280,13 @@ def compare_text(
         words=score(lambda ours, theirs: True),
         upos=score(same(lambda word: word.columns[3])),
         xpos=score(same(lambda word: word.columns[4])),
-        ufeats=score(same(_universal_features)),
-        all_tags=score(same(lambda word: (*word.columns[3:5], _universal_features(word)))),
+        ufeats=score(same(_list_universal_features)),
+        all_tags=score(same(lambda word: (*word.columns[3:5], _list_universal_features(word)))),
         lemmas=score(lambda ours, theirs: ours.columns[2] in ("_", theirs.columns[2])),
         uas=score(same_head),
-        las=score(lambda ours, theirs: same_head(ours, theirs) and _relation(ours) == _relation(theirs)),
+        las=score(
+            lambda ours, theirs: same_head(ours, theirs) and _get_relation(ours) == _get_relation(theirs)
+        ),
         seconds=seconds,
         measured=tuple(name for name in measures if name in _find_measures(bank)),
         answer=answer,
@@ -325,9 +327,11 @@ def compare_trees(gold: Treebank, found: Treebank) -> ComparedTrees:
     theirs_of = {id(ours): theirs for ours, theirs in both.pairs}
     beside = [(ours, theirs_of.get(id(ours))) for ours in both.gold.words]
     return ComparedTrees(
-        np.array([_relation(ours) for ours, _ in beside], dtype=object),
-        np.array([NO_WORD if theirs is None else _relation(theirs) for _, theirs in beside], dtype=object),
-        np.array([_relation(theirs) for theirs in both.found.words], dtype=object),
+        np.array([_get_relation(ours) for ours, _ in beside], dtype=object),
+        np.array(
+            [NO_WORD if theirs is None else _get_relation(theirs) for _, theirs in beside], dtype=object
+        ),
+        np.array([_get_relation(theirs) for theirs in both.found.words], dtype=object),
         np.array([theirs is not None and both.same_head(ours, theirs) for ours, theirs in beside]),
         np.array([0 if ours.head is None else abs(ours.head.number - ours.number) for ours, _ in beside]),
     )
@@ -337,9 +341,9 @@ def _score_spans(gold: Sequence[Span], found: Sequence[Span]) -> Score:
     return Score(len(gold), len(found), len(set(gold) & set(found)))
 
 
-def _relation(word: AlignedWord) -> str:
+def _get_relation(word: AlignedWord) -> str:
     return word.columns[7].partition(":")[0]
 
 
-def _universal_features(word: AlignedWord) -> list[str]:
+def _list_universal_features(word: AlignedWord) -> list[str]:
     return sorted(one for one in word.columns[5].split("|") if one.partition("=")[0] in _UNIVERSAL_FEATURES)

@@ -92,7 +92,7 @@ def find_rule(form: str, words: Sequence[str], lower: Callable[[str], str] = str
     head: list[Word] = []
     begin = 0
     for word in words[: last + 1]:
-        until = begin + _common_prefix_length(small[begin:end], lower(word))
+        until = begin + _count_common_prefix(small[begin:end], lower(word))
         rest = word[until - begin :]
         rest = lower(rest) if form.isupper() else rest
         place = until - size - 1 if last == 0 else until  # a stem of any length, or so many characters
@@ -101,7 +101,7 @@ def find_rule(form: str, words: Sequence[str], lower: Callable[[str], str] = str
     return tuple(head + tail)
 
 
-def _common_prefix_length(one: str, other: str) -> int:
+def _count_common_prefix(one: str, other: str) -> int:
     """Return the length of the common prefix."""
     pairs = zip(one, other, strict=False)
     return next((k for k, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
@@ -123,7 +123,7 @@ def _learn_endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule |
         for form, counts in seen.items()
         for rule in counts
         if rule is not None and rule[0][1] < 0
-        for length in _lengths(-rule[0][1] - 1, len(form))
+        for length in _list_lengths(-rule[0][1] - 1, len(form))
     }
     found: dict[str, Counter[Rule | None]] = defaultdict(Counter)
     for form, counts in seen.items():
@@ -141,7 +141,7 @@ def _learn_endings(seen: Mapping[str, Counter[Rule | None]]) -> dict[str, Rule |
     return kept
 
 
-def _lengths(split_off: int, size: int) -> range:
+def _list_lengths(split_off: int, size: int) -> range:
     longest = min(split_off + _MAX_CONTEXT, size - 1, _MAX_ENDING)
     return range(split_off, longest + 1)
 

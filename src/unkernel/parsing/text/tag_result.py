@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 from unkernel.data.text.conll import Treebank
-from unkernel.parsing.score_figures import per_second, percent_true
+from unkernel.parsing.score_figures import compute_percent_true, per_second
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def score_columns(gold: Treebank, found: Treebank, columns: Sequence[str], secon
     """Compare some columns of two treebanks of the same words."""
     right = {name: _compare_column(gold, found, name) for name in columns}
     return TagResult(
-        accuracy={name: percent_true(own) for name, own in right.items()},
-        all=percent_true(np.logical_and.reduce(list(right.values()))),
+        accuracy={name: compute_percent_true(own) for name, own in right.items()},
+        all=compute_percent_true(np.logical_and.reduce(list(right.values()))),
         n_sentences=len(gold),
         n_words=gold.n_words,
         seconds=seconds,

@@ -101,14 +101,14 @@ class Block:
 
     def one(self, row: int) -> Block:
         """Return the block of one record."""
-        part = _part(self.table, row, row + 1)
+        part = _slice_table(self.table, row, row + 1)
         return Block(self.file, part, 1, lambda _: self.line_of(row), self.first + row)
 
     def _locate_error(self, plan: Plan, error: Exception) -> FormatError:
         """Return the error with the place of the first record that causes it."""
-        row = self._first_bad(plan)
+        row = self._find_first_bad(plan)
         try:
-            plan.encode(_part(self.table, row, row + 1))
+            plan.encode(_slice_table(self.table, row, row + 1))
         except (ValueError, TypeError) as own:
             error = own
         words = str(error)
@@ -116,13 +116,13 @@ class Block:
             words = words.partition(": ")[2]
         return self.error(row, words)
 
-    def _first_bad(self, plan: Plan) -> int:
+    def _find_first_bad(self, plan: Plan) -> int:
         """Return the first record that cannot be encoded, by bisection: few messages name the record."""
         low, high = 0, self.n_rows  # the first `low` records are good, and the first `high` are not
         while high - low > 1:
             middle = (low + high) // 2
             try:
-                plan.encode(_part(self.table, low, middle))
+                plan.encode(_slice_table(self.table, low, middle))
                 low = middle
             except (ValueError, TypeError):
                 high = middle
@@ -152,7 +152,7 @@ def to_objects(values: Any) -> list[Any]:
     return found
 
 
-def _part(table: Any, begin: int, end: int) -> Any:
+def _slice_table(table: Any, begin: int, end: int) -> Any:
     if isinstance(table, Mapping):
         return {name: values[begin:end] for name, values in table.items()}
     return table[begin:end] if isinstance(table, Sequence) else table.slice(begin, end - begin)

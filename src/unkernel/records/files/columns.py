@@ -27,11 +27,11 @@ def column_types(plan: Plan) -> dict[str, str]:
     for step in plan.steps:
         for place, column in enumerate(step.table.get("columns", ())):
             name = plan.columns[int(column)]
-            found[name] = "string" if found.get(name) == "string" else _type_in(step, place)
+            found[name] = "string" if found.get(name) == "string" else _find_type(step, place)
     return found
 
 
-def _type_in(step: PlanStep, place: int) -> str:
+def _find_type(step: PlanStep, place: int) -> str:
     if step.kind == _NUMBERS:
         return "number"
     tables: Any = step.table.get("categories")

@@ -57,7 +57,7 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
     for block in _without_bom(blocks, file):
         held = held + block if held else block
         if not begun:
-            line += _blank_lines(held)
+            line += _count_blank_lines(held)
             held = held.lstrip(b"\r\n")
             begun = bool(held)
         if end := _end_of_records(held):
@@ -77,7 +77,7 @@ def pieces_of(blocks: Iterable[bytes], file: str) -> Iterator[Piece]:
         yield Piece(held, line)
 
 
-def _blank_lines(data: bytes) -> int:
+def _count_blank_lines(data: bytes) -> int:
     return data.count(b"\n", 0, len(data) - len(data.lstrip(b"\r\n")))
 
 
@@ -159,13 +159,13 @@ def _decode(piece: Piece, file: str) -> str:
 
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
     """Parse the columns in `types` as values of these types."""
-    table = _by_arrow(piece, header, types, threads)
+    table = _parse_by_arrow(piece, header, types, threads)
     if table is None or any(_has_infinity(table[name]) for name, kind in types.items() if kind == "number"):
-        return _by_csv(piece, header, types, first)
-    return Block(header.file, table, table.num_rows, lambda row: _lines(piece, header)[row], first)
+        return _parse_by_csv(piece, header, types, first)
+    return Block(header.file, table, table.num_rows, lambda row: _find_lines(piece, header)[row], first)
 
 
-def _by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
+def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
     """Parse with pyarrow; None if it is not installed or refuses the records."""
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip():
@@ -212,7 +212,7 @@ def arrow_csv() -> tuple[Any, Any] | None:
     return pyarrow, pyarrow.csv
 
 
-def _by_csv(piece: Piece, header: Header, types: Mapping[str, str], first: int) -> Block:
+def _parse_by_csv(piece: Piece, header: Header, types: Mapping[str, str], first: int) -> Block:
     rows, lines = rows_of(piece, header)
     place_of = {name: place for place, name in enumerate(header.columns)}
     columns: dict[str, list[Any]] = {}
@@ -271,7 +271,7 @@ class _LineBreaks:
             yield line
 
 
-def _lines(piece: Piece, header: Header) -> list[int]:
+def _find_lines(piece: Piece, header: Header) -> list[int]:
     return rows_of(piece, header)[1]
 
 

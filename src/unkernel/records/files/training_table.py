@@ -85,7 +85,7 @@ def read_training(
     for name in kinds:
         if kinds[name] in _NUMBER_KINDS and types.get(name) == "string" and name in columns:
             _check_numbers(name, columns[name], blocks)
-    labels = _labels(target, columns.pop(target), blocks)
+    labels = _read_labels(target, columns.pop(target), blocks)
     for name in columns:
         if types[name] == "string" and name not in kinds and first.stored_types is None:
             _warn_of_numbers(name, columns[name], blocks)
@@ -162,7 +162,7 @@ def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any],
         records = [record for block in blocks for record in block.table]
         names = dict.fromkeys(name for record in records for name in record)
         columns: dict[str, Any] = {name: [record.get(name) for record in records] for name in names}
-        return columns, {name: _type_of_values(values) for name, values in columns.items()}
+        return columns, {name: _find_type(values) for name, values in columns.items()}
     types = file.stored_types
     columns, found = {}, {}
     for name in first if isinstance(first, Mapping) else first.column_names:
@@ -174,7 +174,7 @@ def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any],
     return columns, found
 
 
-def _type_of_values(values: Sequence[Any]) -> str:
+def _find_type(values: Sequence[Any]) -> str:
     kinds = set(map(type, values)) - {type(None)}
     if kinds and kinds <= {int, float}:
         return "number"
@@ -244,18 +244,18 @@ def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> N
     row = next(row for row, value in enumerate(values) if isinstance(value, str) and value in others)
     reason = (
         f"column {name!r} is taken for categories: {numbers:,} of its {total:,} values "
-        f"({_percentage(numbers, total)} %) are numbers, but not {cells.quote(values[row])}; correct such "
-        f'values, or say what the column is with --schema: {{"{name}": "category"}}'
+        f"({_format_percentage(numbers, total)} %) are numbers, but not {cells.quote(values[row])}; correct "
+        f'such values, or say what the column is with --schema: {{"{name}": "category"}}'
     )
     warn_caller(str(_locate_error(blocks, row, reason)), MixedColumnWarning)
 
 
-def _percentage(part: int, whole: int) -> str:
+def _format_percentage(part: int, whole: int) -> str:
     """Return a percentage that is 100 only if all are meant."""
     return f"{min(100.0 * part / whole, 99.99):.4g}"
 
 
-def _labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
+def _read_labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
     listed_ = to_objects(values)
     missing = next((row for row, value in enumerate(listed_) if value is None), None)
     if missing is not None:
