@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numpy.typing import NDArray
+
 from unkernel.cli.inputs.models import score_names
 from unkernel.engines.explain.explanation import Contribution, Explanation
+from unkernel.measures.number_format import labels as label_words
 from unkernel.models import Decision
+
+
+def find_class(classes: NDArray[Any], label: str | None) -> Any:
+    """Return the class that --of names; None if it names none."""
+    if label is None:
+        return None
+    for known in classes.tolist():
+        if label == str(known):
+            return known
+    raise ValueError(f"--of must be one of {label_words(classes.tolist())}, got {label!r}")
 
 
 def describe_explanation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from unkernel.measures.intervals import wilson
+from unkernel.measures.intervals import Measure, wilson
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -25,6 +25,20 @@ def number(value: float, digits: int = 4) -> str:
     if not math.isfinite(value):
         return "–"
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.{digits}g}"
+
+
+def format_measure(one: Measure) -> str:
+    """Format the value of a measure."""
+    return format_percent(one.value) if one.is_share else number(one.value)
+
+
+def format_interval(one: Measure) -> str:
+    """Format the confidence interval of a measure; a dash if it has none."""
+    if math.isnan(one.low):
+        return "–"
+    if one.is_share:
+        return f"{100 * one.low:.2f} to {100 * one.high:.2f}"
+    return f"{number(one.low)} to {number(one.high)}"
 
 
 def format_signed(value: float) -> str:

@@ -13,7 +13,7 @@ from unkernel.engines import RecordClassifier
 from unkernel.measures.base import Studied
 from unkernel.measures.class_measures import ACCURACY, ROC_AREA, ClassMeasures
 from unkernel.measures.intervals import Measure, middle, resamples, wilson
-from unkernel.measures.number_format import format_percent, number
+from unkernel.measures.number_format import format_interval, format_measure, format_percent, number
 from unkernel.measures.predictions import Answered
 from unkernel.measures.value_measures import R_SQUARED, ROOT_SQUARED, ValueMeasures
 from unkernel.report.linear_baseline import LinearBaseline
@@ -173,9 +173,7 @@ def _describe_difference(value: float, low: float, high: float) -> str:
 
 
 def _describe_measure(one: Measure) -> str:
-    value = format_percent(one.value) if one.is_share else number(one.value)
+    value = format_measure(one)
     if np.isnan(one.low):
         return f"{one.name} {value}"
-    ends = (100 * one.low, 100 * one.high) if one.is_share else (one.low, one.high)
-    interval = " to ".join(f"{end:.2f}" if one.is_share else number(end) for end in ends)
-    return f"{one.name} {value} (95 % interval: {interval})"
+    return f"{one.name} {value} (95 % interval: {format_interval(one)})"

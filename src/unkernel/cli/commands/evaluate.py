@@ -86,7 +86,7 @@ def _evaluate_parser(
 
     parser = open_parser(model, "evaluate", beam)
     file, given, format = source
-    read = choose_reader(find_task(parser), None if format is None else format.value)
+    read = choose_reader(find_task(parser), format)
     options = parse_given(parser, given)
     corpus = Input(file).read(read, display)
     with display.show_work("parsing"):

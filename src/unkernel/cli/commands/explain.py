@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.explanations import describe_explanation
+from unkernel.cli.explanations import describe_explanation, find_class
 from unkernel.cli.inputs.feature_names import read_names
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.model_kinds import (
@@ -21,7 +21,6 @@ from unkernel.cli.inputs.model_kinds import (
     refuse_options,
 )
 from unkernel.cli.inputs.models import (
-    Model,
     Opened,
     OpenedTrees,
     first_index,
@@ -37,9 +36,8 @@ from unkernel.cli.terminal.console import print_json
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import SvmlightData
 from unkernel.engines import CompiledClassifier, Explanation, Fragment
-from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
-from unkernel.models import ConjunctionModel, KernelModel, TreeModel
+from unkernel.models import ConjunctionModel, KernelModel
 
 _TOP, _TOP_PER_DECISION = 10, 3
 Numbers = float | list[float]
@@ -116,7 +114,7 @@ def _explain_tree(
             raise ValueError(f"{data}: has {many(examples.count, 'tree')}, so there is no tree {row:,}")
         with display.show_work("explaining"), _name_model_in_errors(opened.path):
             tree = examples.data.X[row : row + 1]
-            found = opened.classifier.explain(tree, max(top, 1), of=_find_class(opened.model, of))
+            found = opened.classifier.explain(tree, max(top, 1), of=find_class(opened.model.classes, of))
             answer = opened.classifier.predict(tree, n_jobs=1).tolist()[0]
     listed = found.fragments[:top]
     labels = examples.data.y
@@ -134,16 +132,6 @@ def _explain_tree(
         "rest": found.rest + sum(fragment.value for fragment in found.fragments[top:]),
         "complete": found.complete,
     }
-
-
-def _find_class(model: Model | TreeModel, label: str | None) -> Any:
-    """Return the class that an option names."""
-    if label is None:
-        return None
-    for known in model.classes.tolist():
-        if label == str(known):
-            return known
-    raise ValueError(f"--of must be one of {label_words(model.classes.tolist())}, got {label!r}")
 
 
 def _fragment_to_json(fragment: Fragment) -> dict[str, Any]:
@@ -178,7 +166,7 @@ def _explain_row(opened: Opened, rows: SvmlightData, row: int, top: int, of: str
     classifier = CompiledClassifier(opened.model)
     chosen = rows.X[row]
     listed = dict(zip(chosen.indices.tolist(), chosen.data.tolist(), strict=True))
-    called = _find_class(opened.model, of)
+    called = find_class(opened.model.classes, of)
     with _name_model_in_errors(opened.path):
         found = classifier.explain(listed, top, of=called)
     return _describe_row(opened, found, rows, row)

@@ -345,7 +345,7 @@ def _check_format(task: Task, format: own.ShownName | None) -> None:
     if format == own.ShownName.conllu and task.name in _TEXT_TASKS:
         return
     if format is not None and format in _COLUMNS:
-        choose_reader(task, format.value)
+        choose_reader(task, format)
     elif format == own.ShownName.json and task.name in ("chunks", "bunsetsu"):
         raise ValueError(f"--format json is for text and dependency trees, not for {task.words}")
 

@@ -37,6 +37,12 @@ _HELP = """Train a model, a parser or a chunker on a file.
     [dim]$[/dim] unkernel train bunsetsu train.knp -o ja.uk --degree 3
     [dim]$[/dim] unkernel train chunker conll2000.txt.gz -o chunks.uk --direction backward
     """
+RUN_PARTS: Parts = {
+    "verbose": (shared_options.Verbose, False),
+    "json": (shared_options.Json, False),
+    "quiet": (shared_options.Quiet, False),
+    "force": (shared_options.Force, False),
+}
 _PANELS = {"cache": train_options.LARGE_DATA_PANEL, "checkpoint": train_options.LARGE_DATA_PANEL}
 
 
@@ -85,10 +91,7 @@ def _learner_parts(learner: Any) -> Parts:
         | {
             "test": (shared_options.TestFile, None),
             "cv": (train_options.Folds, None),
-            "verbose": (shared_options.Verbose, False),
-            "json": (shared_options.Json, False),
-            "quiet": (shared_options.Quiet, False),
-            "force": (shared_options.Force, False),
+            **RUN_PARTS,
         }
     )
 
@@ -201,9 +204,6 @@ def _parser_command(kind: str, task: str) -> Any:
     parts |= derive_parts(parser_training.parser_options(estimator), {}, f"The parser: {estimator.__name__}")
     parts |= {
         "jobs": (shared_options.Jobs, None),
-        "verbose": (shared_options.Verbose, False),
-        "json": (shared_options.Json, False),
-        "quiet": (shared_options.Quiet, False),
-        "force": (shared_options.Force, False),
+        **RUN_PARTS,
     }
     return make_command(partial(_train_parser, kind, TASKS[task]), parts, parser_training.HELP[kind])

@@ -9,7 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from unkernel.cli.commands.train import data_argument, learner_at, measure_parts, record_parts, report
+from unkernel.cli.commands.train import (
+    RUN_PARTS,
+    data_argument,
+    learner_at,
+    measure_parts,
+    record_parts,
+    report,
+)
 from unkernel.cli.learners import LEARNERS, PARSERS
 from unkernel.cli.options import shared_options, train_options
 from unkernel.cli.options.command_groups import add_commands, new_group
@@ -93,12 +100,7 @@ def _parts(learner: Any) -> Parts:
     if learner.unit == "row":
         parts |= record_parts(learner)
     parts |= measure_parts(learner)
-    return parts | {
-        "verbose": (shared_options.Verbose, False),
-        "json": (shared_options.Json, False),
-        "quiet": (shared_options.Quiet, False),
-        "force": (shared_options.Force, False),
-    }
+    return {**parts, **RUN_PARTS}
 
 
 def _validation_parts(learner: Any) -> dict[str, tuple[Any, Any]]:

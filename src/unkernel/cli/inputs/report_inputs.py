@@ -83,7 +83,7 @@ def _report_parsers(models: Sequence[Path], asked: Question, choices: Choices) -
         name: open_parser(path, "report") for path, name in zip(models, name_models(models), strict=True)
     }
     first = next(iter(opened.values()))
-    read = choose_reader(find_task(first), None if asked.format is None else asked.format.value)
+    read = choose_reader(find_task(first), asked.format)
     options = parse_given(first, asked.given)
     corpus = Input(asked.file).read(read, asked.display)
     with asked.display.show_work("parsing"):

@@ -71,7 +71,7 @@ def find_task(parser: Parser) -> Task:
     return next(task for task in TASKS.values() if task.kind == parser.kind)
 
 
-def choose_reader(task: Task, format: str | None) -> Callable[[Any], Any]:
+def choose_reader(task: Task, format: Any) -> Callable[[Any], Any]:
     """Return the function that reads the task's files; only treebanks have formats."""
     if format is not None and task.name not in ("trees", "tags"):
         raise ValueError(f"--format is for dependency trees, not for {task.words}")

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,41 +106,26 @@ def group_paths(settings: Sequence[Settings], warm: bool) -> list[list[Settings]
     return [sorted(path, key=lambda one: one.get("C", 0.0)) for path in paths.values()]
 
 
-class FoldLearner(Protocol):
-    """A learner that fits an estimator to examples, and measures it on others."""
-
-    def fit(self, estimator: Any, rows: Any, on_progress: Callable[[Any], None]) -> None:
-        """Train."""
-
-    def measure(self, estimator: Any, rows: Any) -> dict[str, Any]:
-        """Measure the quality of predictions."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Validation:
-    """Folds, and a function that makes the learner and the estimator of a setting."""
-
-    make: Callable[[Settings], tuple[FoldLearner, Any]]
-    folds: Sequence[Fold]
+Make = Callable[[Settings], tuple[Any, Any]]  # makes the learner and the estimator of a setting
 
 
 def cross_validate(
-    what: Validation, settings: Sequence[Settings], threads: int, on_fit: Callable[[], None]
+    make: Make, folds: Sequence[Fold], settings: Sequence[Settings], threads: int, on_fit: Callable[[], None]
 ) -> list[Validated]:
     """Measure every setting in every fold. Paths of C in a fold are fitted one after the other, warm-started
     where the estimator can; paths and folds run in parallel.
     """
-    warm = "warm_start" in what.make(settings[0])[1].get_params(deep=False)
+    warm = "warm_start" in make(settings[0])[1].get_params(deep=False)
     stopped = threading.Event()
     found: dict[int, list[tuple[int, dict[str, Any], float]]] = {}
     place_of = {id(one): place for place, one in enumerate(settings)}
 
     def fit_path(number: int, path: list[Settings]) -> None:
-        for one, measured, seconds in _fit_path(what, path, number, warm, stopped):
+        for one, measured, seconds in _fit_path(make, folds[number], path, warm, stopped):
             found.setdefault(place_of[id(one)], []).append((number, measured, seconds))
             on_fit()
 
-    work = [(number, path) for path in group_paths(settings, warm) for number in range(len(what.folds))]
+    work = [(number, path) for path in group_paths(settings, warm) for number in range(len(folds))]
     with warnings.catch_warnings():  # also in the threads
         warnings.simplefilter("ignore", ConvergenceWarning)
         _run_in_threads(fit_path, work, threads, stopped)
@@ -161,16 +146,16 @@ def validate(
     parameters = learner.parameters(1)
     folds = make_folds(examples, request.folds, parameters.get("random_state", 0))
     with display.show_count("cross-validating", len(folds)) as on_fit:
-        what = Validation(lambda _: (learner, learner.estimator(**parameters)), folds)
-        results = cross_validate(what, [{}], request.threads, on_fit)
+        make: Make = lambda _: (learner, learner.estimator(**parameters))  # noqa: E731
+        results = cross_validate(make, folds, [{}], request.threads, on_fit)
     return summarize(results, learner.measures)[0]
 
 
 def _fit_path(
-    what: Validation, path: Sequence[Settings], number: int, warm: bool, stopped: threading.Event
+    make: Make, fold: Fold, path: Sequence[Settings], warm: bool, stopped: threading.Event
 ) -> Iterator[tuple[Settings, dict[str, Any], float]]:
     """Yield each setting with its measures on the held-out part, and the seconds of its training."""
-    training, held_out = what.folds[number]()
+    training, held_out = fold()
     estimator: Any = None
 
     def on_progress(_: Any) -> None:
@@ -180,7 +165,7 @@ def _fit_path(
     for one in path:
         if stopped.is_set():
             return
-        learner, fresh = what.make(one)
+        learner, fresh = make(one)
         if estimator is None or not warm:
             estimator = fresh.set_params(warm_start=True) if warm else fresh
         else:

@@ -15,7 +15,6 @@ from unkernel.cli.learners.cross_validation import (
     SMALLER_IS_BETTER,
     Fold,
     Validated,
-    Validation,
     cross_validate,
     make_folds,
     summarize,
@@ -33,6 +32,7 @@ from unkernel.cli.learners.record_training import (
 from unkernel.cli.learners.training_run import check_sources, fit, open_examples, save_model
 from unkernel.cli.options.estimator_options import check_parameters, flag, option_name
 from unkernel.cli.options.value_grids import expand_grid, is_tuned, parse_values
+from unkernel.cli.terminal.console import format_value
 from unkernel.cli.terminal.progress import Display
 
 _FOLDS = 5
@@ -84,7 +84,7 @@ def tune(
     examples = _read(learner, estimator, data, given, display)
     folds = _make_folds(examples, given["cv"] or _FOLDS, search.fixed.get("seed", 0))
     with display.show_count("tuning", len(folds) * len(search.settings)) as on_fit:
-        results = cross_validate(Validation(search.make, folds), search.settings, threads, on_fit)
+        results = cross_validate(search.make, folds, search.settings, threads, on_fit)
     criterion = given["by"] or learner.criteria[0]
     best = _find_best(results, criterion, examples.file)
     chosen = search.settings[best]
@@ -102,7 +102,7 @@ def tune(
         "best": best,
         "best_parameters": chosen,
         "best_options": " ".join(
-            f"{flag(option_name(name))} {_text(value)}" for name, value in chosen.items()
+            f"{flag(option_name(name))} {format_value(value)}" for name, value in chosen.items()
         ),
         "model": None,
         "warnings": [],
@@ -158,7 +158,3 @@ def _find_best(results: list[Validated], criterion: str, file: str) -> int:
     if not known:
         raise ValueError(f"{file}: {criterion} is not known in any fold, so no setting can be chosen by it")
     return -max(known)[1]
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

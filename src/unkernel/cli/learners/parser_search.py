@@ -146,14 +146,14 @@ class Sentences:
 
 def read_sentences(task: Task, data: list[str], given: dict[str, Any], display: Display) -> Sentences:
     """Read the sentences to train and to evaluate on."""
-    file, dev, format = data[0], given["dev"], given.get("format")
+    file, dev = data[0], given["dev"]
     if len(data) > 1:
         raise ValueError(f"{data[1]}: a parser is trained on one file; join them first")
     if dev is not None and given["cv"] is not None:
         raise ValueError("--dev and --cv are two ways to measure; choose one")
     if file == dev == STANDARD_STREAM:
         raise ValueError("stdin can be read only once: give DATA or --dev a file")
-    read = choose_reader(task, None if format is None else format.value)
+    read = choose_reader(task, given.get("format"))
     corpus = read_corpus(task, Input(file), read, display)
     return Sentences(file, corpus, None if dev is None else read_corpus(task, Input(dev), read, display))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,49 +21,28 @@ class FormatName(StrEnum):
 
 
 _COMPRESSION = "plain or .gz, .xz, .bz2, .zst; - reads stdin."
-RowFiles = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA...",
-        show_default=False,
-        help="Rows in the svmlight format, such as train.svm, or records, such as train.csv, "
-        f"{_COMPRESSION} Records may come in several files, or by patterns in quotes such as 'part-*.csv'; "
-        "rows, too, with --out-of-core or --dask.",
-    ),
-]
-RowOrRecordFile = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA",
-        show_default=False,
-        help="Rows in the svmlight format, such as train.svm, or records in CSV, TSV, JSON lines or Parquet, "
-        f"such as train.csv, {_COMPRESSION} Records may come in several files, or by patterns in quotes.",
-    ),
-]
-RowFile = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA",
-        show_default=False,
-        help=f"Rows in the svmlight format, such as train.svm, {_COMPRESSION}",
-    ),
-]
-TreeFile = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA",
-        show_default=False,
-        help=f"Trees in the format of SVM-light-TK or KeLP, such as questions.dat, {_COMPRESSION}",
-    ),
-]
-SentenceFile = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="DATA",
-        show_default=False,
-        help=f"Annotated sentences, such as train.conllu, {_COMPRESSION}",
-    ),
-]
+
+
+def _data_argument(help: str, metavar: str = "DATA") -> Any:
+    """Return the argument that names the training data."""
+    return Annotated[list[str], typer.Argument(metavar=metavar, show_default=False, help=help)]
+
+
+RowFiles = _data_argument(
+    f"Rows in the svmlight format, such as train.svm, or records, such as train.csv, {_COMPRESSION} Records "
+    "may come in several files, or by patterns in quotes such as 'part-*.csv'; rows, too, with --out-of-core "
+    "or --dask.",
+    "DATA...",
+)
+RowOrRecordFile = _data_argument(
+    "Rows in the svmlight format, such as train.svm, or records in CSV, TSV, JSON lines or Parquet, such as "
+    f"train.csv, {_COMPRESSION} Records may come in several files, or by patterns in quotes."
+)
+RowFile = _data_argument(f"Rows in the svmlight format, such as train.svm, {_COMPRESSION}")
+TreeFile = _data_argument(
+    f"Trees in the format of SVM-light-TK or KeLP, such as questions.dat, {_COMPRESSION}"
+)
+SentenceFile = _data_argument(f"Annotated sentences, such as train.conllu, {_COMPRESSION}")
 ModelOutput = Annotated[
     Path | None,
     typer.Option(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unkernel.cli.explanations import describe_explanation
+from unkernel.cli.explanations import describe_explanation, find_class
 from unkernel.cli.inputs.models import Opened
 from unkernel.cli.inputs.records import (
     OpenedRecords,
@@ -20,7 +20,6 @@ from unkernel.cli.inputs.records import (
 )
 from unkernel.cli.terminal.console import warn
 from unkernel.cli.terminal.progress import Display
-from unkernel.measures.number_format import labels as label_words
 from unkernel.measures.number_format import many
 from unkernel.records.files import Block
 from unkernel.records.files.json_lines import record_of
@@ -34,7 +33,7 @@ def explain_record(
     """Explain the prediction for a record of a file, or one on the command line, for JSON."""
     opened = open_record_model(path)
     check_records(opened)
-    called = _find_class(opened, of)
+    called = find_class(opened.classifier.classes_, of)
     with Display(quiet=quiet) as display:
         record, block, place = _read_record(opened, data, row, display)
         with display.show_work("explaining"):
@@ -90,16 +89,6 @@ def _warn_of_unknown(opened: OpenedRecords, record: dict[str, Any]) -> None:
     unknown = [name for name in record if name not in columns and name != opened.target]
     if unknown and opened.classifier.plan.ignores_unknown_keys:
         warn(f"the model does not know {unknown[0]!r} and ignores it; it reads {', '.join(columns)}")
-
-
-def _find_class(opened: OpenedRecords, label: str | None) -> Any:
-    if label is None:
-        return None
-    classes = opened.classifier.classes_.tolist()
-    for known in classes:
-        if label == str(known):
-            return known
-    raise ValueError(f"--of must be one of {label_words(classes)}, got {label!r}")
 
 
 def _is_binary(opened: OpenedRecords, record: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, print_facts, results
-from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
 
@@ -24,10 +24,8 @@ def print_decisions(found: dict[str, Any]) -> None:
 
 def _print(one: dict[str, Any]) -> None:
     chosen, runner_up = one["chosen"], one["runner_up"]
-    table = new_table()
-    for name in (chosen, *([runner_up] if runner_up else [])):
-        table.add_column(Text(flatten(name)), justify="right", no_wrap=True)
-    table.add_column("features")
+    names = [chosen, runner_up] if runner_up else [chosen]
+    table = new_table(*(number_column(Text(flatten(name))) for name in names), "features")
 
     def add(values: Sequence[float], words: str, style: str = "") -> None:
         cells = [f"{value:+.6g}" for value in values[: 1 + bool(runner_up)]]
@@ -46,20 +44,13 @@ def _print(one: dict[str, Any]) -> None:
     print_table(flatten(f"{one['kind']} of {one['question']}: {chosen}{barred}"), table)
 
 
-def print_heaviest(found: dict[str, list[dict[str, Any]]], *, complete: bool) -> None:
-    """Print a table of conjunctions for each kind of decision."""
+def print_heaviest(found: dict[str, list[dict[str, Any]]], note: str | None) -> None:
+    """Print a table of conjunctions for each kind of decision, and a note on missing ones."""
     for kind, entries in found.items():
-        table = new_table()
-        table.add_column("features")
-        table.add_column("weight", justify="right", no_wrap=True)
-        table.add_column("class", no_wrap=True)
-        table.add_column("part", no_wrap=True)
+        table = new_table("features", number_column("weight"), name_column("class"), name_column("part"))
         for entry in entries:
             words = Text(flatten(AND.join(entry["features"])))
             table.add_row(words, f"{entry['weight']:+.6g}", Text(flatten(entry["class"])), entry["part"])
         print_table(f"heaviest conjunctions of {kind}", table)
-    if not complete:
-        missing = (
-            "conjunctions of rare features or of small weight are missing: the tables do not contain them"
-        )
-        results().print(Text(f"  {missing}", style="dim"))
+    if note is not None:
+        results().print(Text(f"  {note}", style="dim"))

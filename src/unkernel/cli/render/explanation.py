@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, print_facts
-from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.cli.terminal.tables import new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
 
@@ -34,9 +34,7 @@ def _print_tree(result: dict[str, Any]) -> None:
     if not result["complete"]:
         facts["note"] = "the search is incomplete: there may be fragments with a larger contribution"
     print_facts(f"{result['data']}, tree {result['row']:,}", facts)
-    table = new_table()
-    table.add_column("adds", justify="right", no_wrap=True)
-    table.add_column("fragment")
+    table = new_table(number_column("adds"), "fragment")
     table.add_row(f"{result['intercept']:+.6g}", "(intercept)", style="dim")
     for part in result["contributions"]:
         table.add_row(f"{part['value']:+.6g}", Text(flatten(part["fragment"])))
@@ -60,10 +58,8 @@ def _print_row(result: dict[str, Any]) -> None:
 
 def _print_parts(result: dict[str, Any]) -> None:
     joint = AND if result["basis"] == "sets" else " · "
-    table = new_table()
-    for title in _titles(result):
-        table.add_column(Text(flatten(title)), justify="right", no_wrap=True)
-    table.add_column("conjunction")
+    titles = [Text(flatten(title)) for title in _titles(result)]
+    table = new_table(*map(number_column, titles), "conjunction")
 
     def add(numbers: Sequence[float], words: str, style: str = "") -> None:
         table.add_row(*(f"{number:+.6g}" for number in numbers), Text(flatten(words)), style=style)

@@ -9,8 +9,8 @@ from rich.text import Text
 from unkernel.cli.render.candidates import print_candidates
 from unkernel.cli.render.models import exactness, model_facts, trie_words
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.terminal.console import flatten, format_size, print_facts, results
-from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.cli.terminal.console import flatten, format_size, format_value, print_facts, results
+from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.engines.explain.explanation import AND
 from unkernel.measures.number_format import many
 
@@ -38,14 +38,12 @@ _JSON_ONLY = ("parameters", "feature_names", "records", "history")  # too long t
 
 def _print_origin(origin: dict[str, Any]) -> None:
     facts = {
-        name.replace("_", " "): _short(value) for name, value in origin.items() if name not in _JSON_ONLY
+        name.replace("_", " "): format_value(value, 8)
+        for name, value in origin.items()
+        if name not in _JSON_ONLY
     }
     if facts:
         print_facts("training", facts)
-
-
-def _short(value: Any) -> str:
-    return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
 # --- Parsers and trees --------------------------------------------------------------------------------
@@ -57,10 +55,10 @@ def _print_parser(found: dict[str, Any]) -> None:
 
     print_facts(found["file"], parser_facts(found) | {"bytes": _bytes_words(found)})
     chosen = {name: value for name, value in found["parameters"].items() if value is not None}
-    print_facts("parameters", {name: _short(value) for name, value in chosen.items()})
+    print_facts("parameters", {name: format_value(value, 8) for name, value in chosen.items()})
     print_parts(found["parts"])
     if "top" in found:
-        print_heaviest(found["top"], complete=found["top_note"] is None)
+        print_heaviest(found["top"], found["top_note"])
 
 
 def _print_trees(found: dict[str, Any]) -> None:
@@ -68,10 +66,7 @@ def _print_trees(found: dict[str, Any]) -> None:
     _print_origin(found["origin"])
     if not found.get("top"):
         return
-    table = new_table()
-    table.add_column("fragment")
-    table.add_column("weight", justify="right", no_wrap=True)
-    table.add_column("speaks for", no_wrap=True)
+    table = new_table("fragment", number_column("weight"), name_column("speaks for"))
     for one in found["top"]:
         table.add_row(Text(flatten(one["fragment"])), f"{one['weight']:+.6g}", Text(one["speaks_for"]))
     print_table("heaviest fragments", table)
@@ -139,10 +134,7 @@ def _feature_map_words(found: dict[str, Any]) -> str:
 
 def _print_heaviest(found: dict[str, Any]) -> None:
     joint = AND if found["top_basis"] == "sets" else " · "
-    table = new_table()
-    table.add_column("features")
-    table.add_column("weight", justify="right", no_wrap=True)
-    table.add_column("speaks for", no_wrap=True)
+    table = new_table("features", number_column("weight"), name_column("speaks for"))
     for entry in found["top"]:
         words = joint.join(map(str, entry.get("names", entry["features"])))
         table.add_row(Text(words), f"{entry['weight']:+.6g}", Text(entry["speaks_for"]))

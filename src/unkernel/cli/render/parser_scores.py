@@ -8,7 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten
-from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.measures.number_format import many
 from unkernel.parsing.text.result import TITLES
 
@@ -77,7 +77,7 @@ def print_labels(found: dict[str, Any]) -> None:
 
 
 def _print_relations(relations: list[dict[str, Any]]) -> None:
-    table = _table("relation", "words", "precision", "recall")
+    table = new_table(name_column("relation"), *map(number_column, ("words", "precision", "recall")))
     for one in relations:
         shares = _share(one["precision"]), _share(one["recall"])
         table.add_row(Text(flatten(one["label"])), f"{one['count']:,}", *shares)
@@ -85,19 +85,11 @@ def _print_relations(relations: list[dict[str, Any]]) -> None:
 
 
 def _print_types(types: dict[str, dict[str, Any]]) -> None:
-    table = _table("type", "chunks", "precision", "recall", "F1")
+    table = new_table(name_column("type"), *map(number_column, ("chunks", "precision", "recall", "F1")))
     for name, one in sorted(types.items(), key=lambda item: (-item[1]["right"], item[0])):
         shares = _share(one["precision"]), _share(one["recall"]), f"{one['f1']:.2f}"
         table.add_row(Text(flatten(name or "(no type)")), f"{one['right']:,}", *shares)
     print_table("types", table)
-
-
-def _table(name: str, *numbers: str) -> Any:
-    table = new_table()
-    table.add_column(name, no_wrap=True)
-    for number in numbers:
-        table.add_column(number, no_wrap=True, justify="right")
-    return table
 
 
 def _share(percentage: float) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from unkernel.cli.render.parser_scores import print_labels, result_facts
 from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
-from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 from unkernel.measures.number_format import format_percent, many
 from unkernel.measures.number_format import labels as label_words
 from unkernel.models import registry
@@ -58,11 +58,10 @@ def _parts_words(parts: list[dict[str, Any]]) -> str:
 
 def print_parts(parts: list[dict[str, Any]]) -> None:
     """Print one line per part."""
-    table = new_table()
-    for name in ("part", "engine"):
-        table.add_column(name, no_wrap=True)
-    for name in ("classes", "conjunctions", "support vectors", "compiled"):
-        table.add_column(name, no_wrap=True, justify="right")
+    table = new_table(
+        *map(name_column, ("part", "engine")),
+        *map(number_column, ("classes", "conjunctions", "support vectors", "compiled")),
+    )
     for part in parts:
         numbers = [part["classes"], part["conjunctions"], part["support_vectors"]]
         cells = ["" if number is None else f"{number:,}" for number in numbers]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from unkernel.cli.render.records import print_columns
-from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
-from unkernel.cli.terminal.tables import new_table, print_table
+from unkernel.cli.terminal.console import format_seconds, format_size, format_value, print_facts
+from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 
 _NAMES = {
     "f1": "F1",
@@ -62,20 +62,15 @@ def mean_words(name: str, measured: dict[str, Any], *, in_percent: bool = False)
 
 def print_tuning(result: dict[str, Any]) -> None:
     """Print one line per setting, mark the best one, and print its options."""
-    table = new_table()
     names: Sequence[str] = result["parameters"]
-    for name in names:
-        table.add_column(name, no_wrap=True, justify="right")
     shown = [
         name for name in result["measures"] if any(name in one["measures"] for one in result["settings"])
     ]
-    for name in shown:
-        table.add_column(measure_name(name), no_wrap=True, justify="right")
-    table.add_column("time", no_wrap=True, justify="right")
-    table.add_column("", no_wrap=True)
+    titles = [*names, *map(measure_name, shown), "time"]
+    table = new_table(*map(number_column, titles), name_column(""))
     for place, one in enumerate(result["settings"]):
         best = place == result["best"]
-        cells = [_number(one[name]) for name in names]
+        cells = [format_value(one[name]) for name in names]
         cells += [
             mean_words(name, one["measures"][name], in_percent=result["percent"])
             if name in one["measures"]
@@ -92,7 +87,3 @@ def print_tuning(result: dict[str, Any]) -> None:
         facts["plot"] = result["plot"]
     facts["time"] = f"{format_seconds(result['seconds'])} in all"
     print_facts("chosen", facts)
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -77,6 +77,11 @@ def format_microseconds(duration: float) -> str:
     return f"{duration:,.0f}" if duration >= 1000 else f"{duration:#.3g}".rstrip(".")
 
 
+def format_value(value: Any, digits: int = 6) -> str:
+    """Format a parameter or a fact; numbers have at most so many digits."""
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
 def format_size(count: int) -> str:
     return decimal(count)
 

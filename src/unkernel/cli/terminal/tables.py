@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from unkernel.cli.terminal.console import flatten, results
@@ -29,8 +29,19 @@ def _plain(cell: Any) -> Any:
     return cell if isinstance(cell, Text) and words.isprintable() else Text(flatten(words))
 
 
-def new_table() -> Table:
-    return _PlainTable(box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
+def new_table(*columns: Column | str) -> Table:
+    """Return a table with these columns; texts in columns without settings wrap."""
+    return _PlainTable(*columns, box=None, pad_edge=False, padding=(0, 1), header_style="cyan")
+
+
+def name_column(title: str, min_width: int | None = None) -> Column:
+    """Return a column of names, which do not wrap."""
+    return Column(title, no_wrap=True, min_width=min_width)
+
+
+def number_column(title: str | Text, min_width: int | None = None) -> Column:
+    """Return a column of numbers."""
+    return Column(title, justify="right", no_wrap=True, min_width=min_width)
 
 
 def print_table(title: str, table: Table) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.search.candidates import Candidate, describe_layout
@@ -14,8 +14,15 @@ from unkernel.report.page import Section
 
 
 def models(answers: Sequence[Answered]) -> Section:
-    """What the models are."""
-    return Section("Model" if len(answers) == 1 else "Models", _describe_models(answers))
+    """Describe the models."""
+    return describe_models({one.name: classifier_facts(one.classifier) for one in answers})
+
+
+def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
+    """Return the facts of models or parsers, by name."""
+    caption = "What it is" if len(known) == 1 else "What they are"
+    shown = facts(list(known), facts_by_model(list(known.values())), caption=caption)
+    return Section("Model" if len(known) == 1 else "Models", shown)
 
 
 def engines(answers: Sequence[Answered]) -> Section:
@@ -57,13 +64,4 @@ def _describe_search(answer: Answered) -> Html:
         caption=f"Engines that were tried when {answer.name} was compiled, on the rows given then",
         texts=[1, 4],
         marked=[place for place, one in enumerate(found) if one.chosen],
-    )
-
-
-def _describe_models(answers: Sequence[Answered]) -> Html:
-    known = [classifier_facts(one.classifier) for one in answers]
-    return facts(
-        [one.name for one in answers],
-        facts_by_model(known),
-        caption="What it is" if len(answers) == 1 else "What they are",
     )

@@ -33,8 +33,9 @@ from unkernel.report.markup import (
     side_by_side,
     table,
 )
-from unkernel.report.model_summary import facts_by_model, parser_facts
+from unkernel.report.model_summary import parser_facts
 from unkernel.report.page import Section
+from unkernel.report.sections.about import describe_models
 
 _ENDLESS = 10**9
 _LENGTHS = ((1, 1), (2, 2), (3, 3), (4, 5), (6, 8), (9, 12), (13, 20), (21, _ENDLESS))
@@ -47,13 +48,7 @@ _LONGEST_DRAWN = 30  # words
 
 def parsers(studied: Sequence[ParserMeasures]) -> Section:
     """What the parsers are."""
-    known = [parser_facts(one.parser) for one in studied]
-    shown = facts(
-        [one.name for one in studied],
-        facts_by_model(known),
-        caption="What it is" if len(known) == 1 else "What they are",
-    )
-    return Section("Model" if len(known) == 1 else "Models", shown)
+    return describe_models({one.name: parser_facts(one.parser) for one in studied})
 
 
 def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:

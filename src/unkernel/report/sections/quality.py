@@ -8,7 +8,7 @@ from typing import Any
 
 from unkernel.measures.base import Studied
 from unkernel.measures.intervals import REPETITIONS, Measure, middle
-from unkernel.measures.number_format import format_percent, number
+from unkernel.measures.number_format import format_interval, format_measure
 from unkernel.report.markup import Html, join_parts, paragraph, table
 from unkernel.report.page import Section
 
@@ -33,7 +33,7 @@ def quality(studied: Sequence[Studied], of_class: Any = None) -> Section:
 
 def _one(studied: Studied) -> Html:
     rows = [
-        [one.name, _value(one), _interval(one), one.method, studied.words.get(one.name, "")]
+        [one.name, format_measure(one), format_interval(one), one.method, studied.words.get(one.name, "")]
         for one in studied.measures
     ]
     return table(["measure", "value", "95 % interval", "by", ""], rows, caption="Measures", texts=[3, 4])
@@ -49,7 +49,7 @@ def _several(studied: Sequence[Studied]) -> Html:
 
 
 def _with_interval(one: Measure | None) -> str:
-    return "" if one is None else f"{_value(one)} ({_interval(one)})"
+    return "" if one is None else f"{format_measure(one)} ({format_interval(one)})"
 
 
 def _differences(studied: Sequence[Studied]) -> Html:
@@ -64,7 +64,13 @@ def _differences(studied: Sequence[Studied]) -> Html:
                 outside = "yes" if low > 0 or high < 0 else "no"
                 difference = Measure(one.name, one.value - known[one.name].value, low, high, "", one.is_share)
                 rows.append(
-                    [other.name, one.name, _format_difference(difference), _interval(difference), outside]
+                    [
+                        other.name,
+                        one.name,
+                        _format_difference(difference),
+                        format_interval(difference),
+                        outside,
+                    ]
                 )
     return table(
         ["model", "measure", f"less that of {first.name}", "95 % interval", "0 is outside"],
@@ -74,19 +80,7 @@ def _differences(studied: Sequence[Studied]) -> Html:
     )
 
 
-def _value(one: Measure) -> str:
-    return format_percent(one.value) if one.is_share else number(one.value)
-
-
 def _format_difference(one: Measure) -> str:
     if math.isnan(one.value):
         return "–"
     return f"{100 * one.value:+.2f} %" if one.is_share else f"{one.value:+.4g}"
-
-
-def _interval(one: Measure) -> str:
-    if math.isnan(one.low):
-        return "–"
-    if one.is_share:
-        return f"{100 * one.low:.2f} to {100 * one.high:.2f}"
-    return f"{number(one.low)} to {number(one.high)}"
