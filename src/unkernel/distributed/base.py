@@ -7,10 +7,12 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from dask.distributed import Client, default_client
 from sklearn.base import clone
+from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel.cutplane.solver_run import TrainingRows
+from unkernel.cutplane.targets import to_whole_labels
 from unkernel.distributed.cluster.coordinator import Cluster
-from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, gather_blocks
+from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, gather_blocks, merge_labels
 from unkernel.distributed.cluster.row_sources import Sources, open_sources
 from unkernel.distributed.cluster.workers import wait_for_worker
 
@@ -78,6 +80,13 @@ class OnCluster:
         wait_for_worker(client)
         sources = open_sources(client, X, beside, zero_based, self._max_parts_per_worker)
         return sources, gather_blocks(client, sources, identify, self._max_parts_per_worker)
+
+    def _merge_labels(self, found: GatheredBlocks, of_files: bool) -> tuple[Any, Any]:
+        """Return the distinct labels, checked, and the total weight of the rows of each."""
+        labels, totals, _ = merge_labels(found.surveys)
+        labels = to_whole_labels(labels) if of_files else labels
+        check_classification_targets(labels)
+        return labels, totals
 
     def _describe_rows(self, found: GatheredBlocks) -> TrainingRows:
         features = found.n_features

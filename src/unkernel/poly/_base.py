@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -20,6 +22,7 @@ from unkernel.data.rows.row_checks import check_inputs
 from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, read_only_view
 from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
+from unkernel.learners.parameters import COST
 from unkernel.learners.prepared_classifier import PreparedClassifier
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
@@ -56,6 +59,20 @@ class TrainingSet:
 class PolyLearner(PreparedClassifier, RowLearner):
     """Classifiers whose model has one weight per conjunction."""
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "degree": [Interval(Integral, 1, 3, closed="both")],
+        "C": [COST],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
+        "coef0": [Interval(Real, 0, None, closed="left")],
+        "feature_map": [StrOptions({"kernel", "plain"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
     _probability: Softmax | None = None  # of models
     _finish = "auto"  # steps besides sweeps; benchmarks compare "auto" with each kind alone
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from unkernel._core import softmax
 from unkernel.learners.base import Model
-from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
 from unkernel.poly._base import PolyLearner, Start, TrainingSet
@@ -112,21 +111,10 @@ class PolyLogisticRegression(PolyLearner):
 
     _kind = "PolyLogisticRegression"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, 3, closed="both")],
-        "C": [COST],
+        **PolyLearner._parameter_constraints,
         "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
-        "feature_map": [StrOptions({"kernel", "plain"})],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

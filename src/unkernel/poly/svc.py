@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from unkernel.learners.base import Model
-from unkernel.learners.parameters import COST
 from unkernel.learners.progress import OnProgress
 from unkernel.poly._base import PolyLearner, Start, TrainingSet
 
@@ -135,21 +133,10 @@ class PolySVC(PolyLearner):
 
     _kind = "PolySVC"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "degree": [Interval(Integral, 1, 3, closed="both")],
-        "C": [COST],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "coef0": [Interval(Real, 0, None, closed="left")],
+        **PolyLearner._parameter_constraints,
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
-        "feature_map": [StrOptions({"kernel", "plain"})],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(

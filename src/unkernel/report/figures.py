@@ -8,7 +8,7 @@ import io
 import re
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from unkernel.report.markup import Html, clean_text, escape_html
@@ -72,6 +72,22 @@ def picture(axes: Any, words: str) -> Html:
     label = escape_html(words)
     opened = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {box[0]} role="img" aria-label="{label}">'
     return Html(opened + inside)
+
+
+def draw_shares(
+    axes: Any, places: Sequence[float], shares: Sequence[tuple[float, float, float]], colour: str, name: str
+) -> None:
+    """Draw a line of shares with their intervals, given as (share, low, high)."""
+    axes.errorbar(
+        places,
+        [share for share, _, _ in shares],
+        yerr=[[share - low for share, low, _ in shares], [high - share for share, _, high in shares]],
+        marker="o",
+        markersize=4,
+        capsize=2,
+        color=colour,
+        label=name_of_line(name),
+    )
 
 
 def legend(axes: Any, **settings: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from unkernel.measures.parser_measures import (
     BunsetsuMeasures,
     ChunkMeasures,
+    HeadMeasures,
     ParserMeasures,
     TagMeasures,
     TextMeasures,
@@ -34,44 +35,31 @@ from unkernel.report.parser_summary import summarize_parser
 from unkernel.report.sections import parse_errors
 from unkernel.report.sections.quality import quality
 
-Sections = Callable[[Sequence[Any], Choices], list[Section | None]]
+
+def _list_own_sections(studied: Sequence[Any], choices: Choices) -> list[Section | None]:
+    """Return the sections that only one kind of parsers has; tokenizers have none."""
+    first = studied[0]
+    if isinstance(first, ChunkMeasures):
+        return [parse_errors.chunks(studied)]
+    if isinstance(first, TagMeasures):
+        return [parse_errors.tags(studied)]
+    has_heads = isinstance(first, HeadMeasures)
+    has_trees = isinstance(first, TextTreeMeasures) and "las" in first.result.measured
+    return [
+        parse_errors.relations(studied) if has_trees or isinstance(first, TreeMeasures) else None,
+        parse_errors.lengths(studied) if has_trees or has_heads else None,
+        parse_errors.draw_mistakes(studied, choices.n_shown) if has_heads and choices.n_shown else None,
+    ]
 
 
-def _of_trees(studied: Sequence[TreeMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parse_errors.draw_mistakes(studied, choices.n_shown) if choices.n_shown else None
-    return [parse_errors.relations(studied), parse_errors.lengths(studied), drawn]
-
-
-def _of_bunsetsu(studied: Sequence[BunsetsuMeasures], choices: Choices) -> list[Section | None]:
-    drawn = parse_errors.draw_mistakes(studied, choices.n_shown) if choices.n_shown else None
-    return [parse_errors.lengths(studied), drawn]
-
-
-def _of_chunks(studied: Sequence[ChunkMeasures], _: Choices) -> list[Section | None]:
-    return [parse_errors.chunks(studied)]
-
-
-def _of_tags(studied: Sequence[TagMeasures], _: Choices) -> list[Section | None]:
-    return [parse_errors.tags(studied)]
-
-
-def _of_tokens(_: Sequence[TextMeasures], __: Choices) -> list[Section | None]:
-    return []
-
-
-def _of_text(studied: Sequence[TextTreeMeasures], _: Choices) -> list[Section | None]:
-    has_trees = "las" in studied[0].result.measured
-    return [parse_errors.relations(studied), parse_errors.lengths(studied)] if has_trees else []
-
-
-# Of each kind of parsers: what reads its sentences, what measures it, and its own sections.
-_KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures], Sections]] = {
-    ArcEagerModel: (read_gold_trees, TreeMeasures, _of_trees),
-    BunsetsuModel: (bunsetsu_of, BunsetsuMeasures, _of_bunsetsu),
-    ChunkModel: (chunks_of, ChunkMeasures, _of_chunks),
-    TaggerModel: (read_nonempty, TagMeasures, _of_tags),
-    TextParserModel: (read_comparable_trees, TextTreeMeasures, _of_text),
-    TokenizerModel: (read_nonempty, TextMeasures, _of_tokens),
+# For each kind of parsers: the function that reads its sentences, and the class that measures it.
+_KINDS: dict[type[SavedModel], tuple[Callable[[Any], Any], type[ParserMeasures]]] = {
+    ArcEagerModel: (read_gold_trees, TreeMeasures),
+    BunsetsuModel: (bunsetsu_of, BunsetsuMeasures),
+    ChunkModel: (chunks_of, ChunkMeasures),
+    TaggerModel: (read_nonempty, TagMeasures),
+    TextParserModel: (read_comparable_trees, TextTreeMeasures),
+    TokenizerModel: (read_nonempty, TextMeasures),
 }
 
 
@@ -101,7 +89,7 @@ def report_of_parsers(
                 f"{next(iter(parsers))} and {name} cannot be compared: one was made by {first.estimator}, "
                 f"the other by {other.estimator}"
             )
-    read, measured, sections = _KINDS[type(first)]
+    read, measured = _KINDS[type(first)]
     corpus = read(source)
     make = partial(measured, gold=corpus, threads=threads, options=options or {})
     studied = [make(name, parser) for name, parser in parsers.items()]
@@ -110,7 +98,7 @@ def report_of_parsers(
         parse_errors.parsers(studied),
         parse_errors.sentences(studied, file),
         quality(studied),
-        *sections(studied, choices),
+        *_list_own_sections(studied, choices),
         parse_errors.conjunctions(studied, choices.top) if choices.top else None,
         parse_errors.speed(studied),
     ]

@@ -9,16 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from dask.distributed import Client
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.cutplane.rankings import weigh_rank_pairs
 from unkernel.cutplane.solver_run import Solution, SolverOptions, TrainingRows, pair_accuracy, solve_by_cuts
 from unkernel.cutplane.svc import ProblemStart, follow_start
-from unkernel.cutplane.targets import to_whole_labels
 from unkernel.distributed.base import OnCluster, cluster_constraints
 from unkernel.distributed.cluster.coordinator import Cluster
-from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
+from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
 from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import RankedRows
 from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays
@@ -153,9 +151,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
 
     def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> _Classes:
         """Find the classes, their factors of C, and the weights of their rows."""
-        labels, totals, _ = merge_labels(found.surveys)
-        labels = to_whole_labels(labels) if of_files else labels
-        check_classification_targets(labels)
+        labels, totals = self._merge_labels(found, of_files)
         weighted = any(seen.has_weights for seen in found.surveys)
         codes = self._check_targets(labels, totals if weighted else None)
         counted = totals > 0

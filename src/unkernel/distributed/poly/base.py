@@ -6,12 +6,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from sklearn.utils.multiclass import check_classification_targets
-
-from unkernel.cutplane.targets import to_whole_labels
 from unkernel.distributed.base import OnCluster
 from unkernel.distributed.cluster.coordinator import Cluster
-from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks, merge_labels
+from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
 from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, get_moments
 from unkernel.learners.feature_maps import compute_gamma
 from unkernel.learners.progress import OnProgress
@@ -101,9 +98,7 @@ class PolyOnCluster(OnCluster, PolyLearner):
 
     def _survey_labels(self, found: GatheredBlocks, of_files: bool) -> list[float]:
         """Find the classes, and return their factors of C."""
-        labels, totals, _ = merge_labels(found.surveys)
-        labels = to_whole_labels(labels) if of_files else labels
-        check_classification_targets(labels)
+        labels, totals = self._merge_labels(found, of_files)
         self.classes_, codes = encode_classes(labels, totals, type(self).__name__)
         counted = totals > 0
         return compute_class_weights(self.class_weight, self.classes_, codes[counted], totals[counted])

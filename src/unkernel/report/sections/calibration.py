@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.measures.class_measures import ClassMeasures
 from unkernel.measures.intervals import wilson
 from unkernel.measures.number_format import format_percent, number
-from unkernel.report.figures import COLOURS, GREY, SQUARE, drawing, legend, name_of_line, picture
+from unkernel.report.figures import COLOURS, GREY, SQUARE, draw_shares, drawing, legend, picture
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
@@ -74,18 +74,8 @@ def _draw_bins(found: dict[str, list[Bin]], what: str) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, of_model), colour in zip(found.items(), COLOURS, strict=False):
-            below = [one.seen - one.low for one in of_model]
-            above = [one.high - one.seen for one in of_model]
-            axes.errorbar(
-                [one.said for one in of_model],
-                [one.seen for one in of_model],
-                yerr=[below, above],
-                marker="o",
-                markersize=4,
-                capsize=2,
-                color=colour,
-                label=name_of_line(name),
-            )
+            shares = [(one.seen, one.low, one.high) for one in of_model]
+            draw_shares(axes, [one.said for one in of_model], shares, colour, name)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
         axes.set(xlabel="predicted probability", ylabel="observed frequency")
         if len(found) > 1:

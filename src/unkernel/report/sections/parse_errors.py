@@ -21,7 +21,7 @@ from unkernel.measures.parser_measures import (
     TreeMeasures,
 )
 from unkernel.report.explanation_tables import heavy_table
-from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, picture
+from unkernel.report.figures import COLOURS, draw_shares, drawing, legend, picture
 from unkernel.report.markup import (
     Bar,
     Html,
@@ -98,18 +98,8 @@ def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     with drawing() as axes:
         for one, colour in zip(studied, COLOURS, strict=False):
             hits = [_hits(one, group) for group in groups]
-            shares = np.array([part / whole for part, whole in hits])
-            ends = np.array([wilson(*pair) for pair in hits])
-            axes.errorbar(
-                range(len(groups)),
-                shares,
-                yerr=[shares - ends[:, 0], ends[:, 1] - shares],
-                marker="o",
-                markersize=4,
-                capsize=2,
-                color=colour,
-                label=name_of_line(one.name),
-            )
+            shares = [(part / whole, *wilson(part, whole)) for part, whole in hits]
+            draw_shares(axes, range(len(groups)), shares, colour, one.name)
             which = f"{one.name}, " if len(studied) > 1 else ""
             rows += [
                 [which + _distance(group), f"{whole:,}", share(part, whole)]

@@ -22,19 +22,17 @@ def weights(answers: Sequence[Answered], top: int) -> Section:
         "A weight is added to the score of every example that has all features of the conjunction; for "
         "features with values, their product times the weight."
     )
-    return Section(
-        "Heaviest conjunctions", join_parts([words, side_by_side(_list_weights(one, top) for one in answers)])
-    )
+    lists = [_list_heaviest(one, top)[0] for one in answers]
+    return Section("Heaviest conjunctions", join_parts([words, side_by_side(lists)]))
 
 
-def _list_weights(answers: Answered, top: int) -> Html:
+def _list_heaviest(answers: Answered, top: int) -> tuple[Html, list[Heavy]]:
+    """Return a table of the largest weights, and the weights; without any, the reason and none."""
     try:
-        found = answers.heaviest(top)
+        found = [_name_features(one, answers) for one in answers.heaviest(top)]
     except ValueError as reason:
-        return paragraph(f"{answers.name}: {reason}")
-    return heavy_table(
-        [_name_features(one, answers) for one in found], f"{answers.name}: the largest weights"
-    )
+        return paragraph(f"{answers.name}: {reason}"), []
+    return heavy_table(found, f"{answers.name}: the largest weights"), found
 
 
 def fragments(answers: Sequence[Answered], top: int) -> Section:
@@ -42,19 +40,13 @@ def fragments(answers: Sequence[Answered], top: int) -> Section:
     words = paragraph(
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
     )
-    return Section("Heaviest fragments", join_parts([words, *(_fragments(one, top) for one in answers)]))
+    return Section("Heaviest fragments", join_parts([words, *(_draw_fragments(one, top) for one in answers)]))
 
 
-def _fragments(answers: Answered, top: int) -> Html:
-    try:
-        found = answers.heaviest(top)
-    except ValueError as reason:
-        return paragraph(f"{answers.name}: {reason}")
-    listed = heavy_table(found, f"{answers.name}: the largest weights")
-    pictures = [_picture(one) for one in found[:_DRAWN]]
-    return join_parts(
-        [listed, element("div", *(one for one in pictures if one is not None), class_="grid small")]
-    )
+def _draw_fragments(answers: Answered, top: int) -> Html:
+    listed, found = _list_heaviest(answers, top)
+    pictures = [picture for one in found[:_DRAWN] if (picture := _picture(one)) is not None]
+    return join_parts([listed, element("div", *pictures, class_="grid small")]) if found else listed
 
 
 def _picture(one: Heavy) -> Html | None:
