@@ -6,16 +6,16 @@ import dataclasses
 import warnings
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.examples import Examples
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.records.column_summary import MixedColumnWarning
 from unkernel.records.files import TrainingTable
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RecordExamples:
+class RecordExamples(Examples):
     """Records of a file and the rows that an encoder made of them."""
 
     file: str
@@ -24,8 +24,6 @@ class RecordExamples:
     X: Any
     seconds: float = 0.0
     zero_based: bool = True
-    groups: None = None
-    packed: None = None
 
     @staticmethod
     def fit(file: str, table: TrainingTable, encoder: Any, seconds: float = 0.0) -> RecordExamples:
@@ -63,12 +61,3 @@ class RecordExamples:
     def labels(self) -> NDArray[Any]:
         """Labels as classes, for ``fit``."""
         return class_labels(self.table.labels)
-
-    def targets(self) -> tuple[NDArray[Any], None]:
-        """Return the labels to compare with; records have no queries."""
-        return self.labels, None
-
-    def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """Return one row of scores per record."""
-        scores: NDArray[np.float64] = estimator.decision_function(self.X)
-        return scores.reshape(self.count, -1)

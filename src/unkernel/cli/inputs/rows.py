@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.examples import Examples
 from unkernel.cli.inputs.labelled_files import class_labels, drop_unknown_features
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.trees import TreeExamples, check_holds_rows, explain_trees
@@ -33,13 +34,12 @@ _WITH_TREES = "train on trees with unkernel train tree"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MemoryRows:
+class MemoryRows(Examples):
     """Rows of a file that was read."""
 
     file: str
     data: SvmlightData
     seconds: float
-    packed: None = None
 
     @property
     def count(self) -> int:
@@ -72,26 +72,19 @@ class MemoryRows:
         """Return labels and query numbers to compare with."""
         return self.data.y, self.data.qid
 
-    def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """Return one row of scores per row."""
-        scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
-        return scores.reshape(self.count, -1)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class PackedRows:
+class PackedRows(Examples):
     """Rows of files, in a packed copy. Large arrays are read when they are needed, and not kept."""
 
     file: str
     source: str | list[str]  # a path or a pattern, or several paths
-    packed: Path
     threads: int
     count: int
     n_features: int
-    zero_based: bool
     seconds: float
-    labels: None = None  # in the files
-    groups: None = None
+    packed: Path
+    zero_based: bool
 
     def targets(self) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]:
         """Return labels and query numbers to compare with."""
@@ -116,29 +109,19 @@ class PackedRows:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class DistantRows:
-    """Rows of files that workers of a cluster read. Their numbers are known once the estimator is trained."""
+class DistantRows(Examples):
+    """Rows of files that workers of a cluster read. Their columns are known once the estimator is trained."""
 
     file: str
     source: str | list[str]
     estimator: Any
-    wanted: Any  # where indices start
+    zero_based: Any
     seconds: float = 0.0
-    labels: None = None  # in the files
-    groups: None = None
-    packed: None = None
-
-    @property
-    def count(self) -> int | None:
-        return getattr(self.estimator, "n_rows_", None)
+    count: None = None
 
     @property
     def n_features(self) -> int:
         return int(self.estimator.n_features_in_)
-
-    @property
-    def zero_based(self) -> Any:
-        return getattr(self.estimator, "zero_based_", self.wanted)
 
 
 Rows = MemoryRows | PackedRows | TreeExamples | RecordExamples

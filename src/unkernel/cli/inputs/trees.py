@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.examples import Examples
 from unkernel.cli.inputs.file_contents import check_no_bare_trees, check_no_model, read_beginning
 from unkernel.cli.inputs.file_contents import has_trees as _begins_with_trees
 from unkernel.cli.inputs.labelled_files import class_labels
@@ -61,15 +61,12 @@ def check_rows_only(files: Sequence[str], zero_based: bool | None, cache: int | 
 
 
 @dataclass(frozen=True, eq=False)
-class TreeExamples:
+class TreeExamples(Examples):
     """Trees of a file, with their vectors and labels."""
 
     file: str
     data: TreeData
     seconds: float
-    zero_based: None = None
-    groups: None = None
-    packed: None = None
 
     @property
     def count(self) -> int:
@@ -101,15 +98,6 @@ class TreeExamples:
         if self.data.y is None:
             raise ValueError(f"{self.file}: has trees and no labels; {_EXAMPLE}")
         return class_labels(self.data.y)
-
-    def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
-        """Return the labels to compare with; trees have no queries."""
-        return self.labels, None
-
-    def scores(self, estimator: Any) -> NDArray[np.float64]:
-        """Return one row of scores per tree."""
-        scores: NDArray[np.float64] = estimator.decision_function(self.data.X)
-        return scores.reshape(self.count, -1)
 
 
 def read(file: str, display: Display) -> TreeExamples:

@@ -80,7 +80,7 @@ def train(learner: Learner, request: Request, display: Display) -> dict[str, Any
         validated = validate(learner, rows, make_folds, request, display)
         training_seconds, said = fit(learner, estimator, rows, display)
         save_model(estimator, rows, request.output)  # before anything else can fail
-        if late:  # workers have found out whether the files count from 0 or 1
+        if late:  # the number of columns is known now
             tests = _read_test(request.test, display, threads, rows)
         with display.show_work("measuring"):
             measure = partial(learner.measure, estimator)

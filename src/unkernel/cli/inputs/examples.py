@@ -1,0 +1,30 @@
+"""The base of examples to train and to test on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Examples:
+    """Examples of a file, with defaults for facts that only some sources have."""
+
+    file: str
+    source: Any  # the examples, for `fit`
+    count: Any  # None if only the workers of a cluster know it
+    labels: Any = None  # labels as classes, for `fit`; None if they are in the source
+    groups: Any = None  # query numbers, for `fit`
+    zero_based: Any = None  # None if files have no indices
+    packed: Path | None = None  # the packed copy of rows
+
+    def targets(self) -> tuple[NDArray[Any], NDArray[np.int64] | None]:
+        """Return labels and query numbers to compare with."""
+        return self.labels, self.groups
+
+    def scores(self, estimator: Any) -> NDArray[np.float64]:
+        """Return the scores of all examples, of shape (examples, scores)."""
+        scores: NDArray[np.float64] = estimator.decision_function(self.source)
+        return scores.reshape(self.count, -1)
