@@ -11,7 +11,7 @@ import pytest
 from unkernel.engines import Candidate
 from unkernel.measures.number_format import size
 from unkernel.report import search_plot
-from unkernel.report.tuning_plot import draw_tuning, lines_of
+from unkernel.report.tuning_plot import draw_tuning, group_lines
 
 
 def test_lines_of_a_plot_join_what_differs_in_its_trie_alone():
@@ -45,10 +45,10 @@ def setting(mean: float, **parameters: object) -> dict[str, object]:
 
 def test_lines_of_a_tuning_join_what_differs_in_one_parameter_alone():
     settings = [setting(0.5, degree=d, C=c) for c in (1.0, 0.1) for d in (1, 2)]
-    found = lines_of(["degree", "C"], "C", settings)
+    found = group_lines(["degree", "C"], "C", settings)
     assert [words for words, _ in found] == ["degree 1", "degree 2"]
     assert [[one["C"] for one in line] for _, line in found] == [[0.1, 1.0]] * 2
-    words = lines_of(["loss"], "loss", [setting(0.5, loss="hinge"), setting(0.6, loss="squared_hinge")])
+    words = group_lines(["loss"], "loss", [setting(0.5, loss="hinge"), setting(0.6, loss="squared_hinge")])
     assert [[one["loss"] for one in line] for _, line in words] == [["hinge", "squared_hinge"]]
 
 

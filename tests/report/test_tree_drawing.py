@@ -7,13 +7,13 @@ from itertools import pairwise
 import pytest
 
 from reference.pages import Page
-from unkernel.report.tree_drawing import _in_order, _place_nodes, draw_tree, parse_tree
+from unkernel.report.tree_drawing import _list_nodes, _place_nodes, draw_tree, parse_tree
 
 
 def test_a_tree_and_its_parts():
     root = parse_tree("(S (NP dogs) (VP (V bark) ...))")
     assert root is not None
-    assert [node.label for node in _in_order(root)] == ["S", "NP", "dogs", "VP", "V", "bark", "..."]
+    assert [node.label for node in _list_nodes(root)] == ["S", "NP", "dogs", "VP", "V", "bark", "..."]
     page = Page(draw_tree("(S (NP <b>) (VP bark))"))
     assert page.texts["text"] == ["S", "NP", "<b>", "VP", "bark"]
     assert len(page.of("line")) == 4
@@ -40,7 +40,7 @@ def test_what_is_no_tree_is_not_drawn(text):
 def test_labels_of_a_level_do_not_meet(text):
     root = parse_tree(text)
     assert root is not None
-    nodes = _in_order(root)
+    nodes = _list_nodes(root)
     width = _place_nodes(nodes)
     for depth in {node.depth for node in nodes}:
         level = sorted((node for node in nodes if node.depth == depth), key=lambda node: node.x)

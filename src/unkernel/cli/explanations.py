@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from unkernel.cli.inputs.models import score_names
+from unkernel.cli.inputs.models import name_scores
 from unkernel.engines.explain.explanation import Contribution, Explanation
 from unkernel.measures.number_format import labels as label_words
 from unkernel.models import Decision
@@ -30,7 +30,7 @@ def describe_explanation(
     return {
         "for_class": found.for_class,
         "against": found.against,
-        "scores": score_names(decision),
+        "scores": name_scores(decision),
         "score": found.score,
         "intercept": found.intercept,
         "contributions": [

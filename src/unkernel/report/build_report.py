@@ -126,10 +126,14 @@ def report(
     answers: list[Answered] = []
     baseline: LinearBaseline | None = None
     for name, model in named.items():
-        classifier = _ready(model)
+        classifier = _find_classifier(model)
         asked = _encode_examples(classifier, X, threads)
         examples = Examples(
-            _column(y), "", _unit(classifier), _groups(qid), _show_example(classifier, X, asked)
+            _check_column(y),
+            "",
+            _name_unit(classifier),
+            _convert_groups(qid),
+            _show_example(classifier, X, asked),
         )
         answers.append(ask_model(str(name), classifier, asked, examples, threads))
         if train is not None and baseline is None:
@@ -143,10 +147,10 @@ def make_baseline(
     """Return the linear baseline of a model, to be trained on rows as its classifier takes them."""
     if isinstance(rows, Forest) or answers.decision.scheme in ("regression", "one_class"):
         raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
-    known = _column(labels)
+    known = _check_column(labels)
     if len(known) != rows.shape[0]:
         raise ValueError(f"train has inconsistent numbers of samples: {rows.shape[0]} and {len(known)}")
-    return LinearBaseline(rows, known, _groups(groups))
+    return LinearBaseline(rows, known, _convert_groups(groups))
 
 
 def report_of(
@@ -154,19 +158,19 @@ def report_of(
 ) -> Report:
     """Return the report of one model or several, whose predictions are known."""
     _check_comparable(answers)
-    make = _ranks if answers[0].ranks else _classes if len(answers[0].classes) else _values
+    make = _study_ranks if answers[0].ranks else _study_classes if len(answers[0].classes) else _study_values
     studied, sections, summary = make(answers, choices, baseline)
     all_sections = [models_of(answers), data(answers), *sections, training(answers), engines(answers)]
     return Report(
-        _title(answers, choices),
+        _make_title(answers, choices),
         {one.name: one.measures for one in studied},
         [section for section in all_sections if section is not None],
-        _notes(answers[0], studied),
+        _list_undefined(answers[0], studied),
         summary,
     )
 
 
-def _notes(answers: Answered, studied: Sequence[Studied]) -> list[str]:
+def _list_undefined(answers: Answered, studied: Sequence[Studied]) -> list[str]:
     """Which measures have no value, if that is because all examples are of one class."""
     if answers.ranks or not len(answers.classes) or len(np.unique(answers.right)) > 1:
         return []
@@ -176,7 +180,7 @@ def _notes(answers: Answered, studied: Sequence[Studied]) -> list[str]:
     return [words] if undefined else []
 
 
-def _classes(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
+def _study_classes(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
     studied = [ClassMeasures(one) for one in answers]
     place, heavy = answers[0].positive, weights
     if place is None:
@@ -200,7 +204,7 @@ def _classes(answers: Sequence[Answered], choices: Choices, baseline: LinearBase
     return studied, sections, {one.name: summarize_classes(one, baseline) for one in studied}
 
 
-def _ranks(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
+def _study_ranks(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
     from unkernel.measures.rank_measures import RankMeasures  # brings scikit-learn in
     from unkernel.report.sections.ranking import ranking
 
@@ -211,7 +215,7 @@ def _ranks(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseli
     return studied, [quality(studied), ranking(studied, choices.records), columns(studied), heavy], summary
 
 
-def _values(answers: Sequence[Answered], choices: Choices, _: LinearBaseline | None) -> Parts:
+def _study_values(answers: Sequence[Answered], choices: Choices, _: LinearBaseline | None) -> Parts:
     choices.check_no_costs("the model answers with numbers")
     studied = [ValueMeasures(one) for one in answers]
     heavy = weights(answers, choices.top) if choices.top else None
@@ -220,7 +224,7 @@ def _values(answers: Sequence[Answered], choices: Choices, _: LinearBaseline | N
     return studied, sections, {one.name: summarize_values(one) for one in studied}
 
 
-def _title(answers: Sequence[Answered], choices: Choices) -> str:
+def _make_title(answers: Sequence[Answered], choices: Choices) -> str:
     if choices.title is not None:
         return choices.title
     names = " and ".join(one.name for one in answers)
@@ -231,26 +235,26 @@ def _check_comparable(answers: Sequence[Answered]) -> None:
     """Models side by side have the same answers to give."""
     first = answers[0]
     for other in answers[1:]:
-        if _kind(first) != _kind(other):
+        if _identify_answers(first) != _identify_answers(other):
             raise ValueError(
-                f"{first.name} and {other.name} cannot be compared: one answers with {_answers(first)}, the "
-                f"other with {_answers(other)}"
+                f"{first.name} and {other.name} cannot be compared: one answers with "
+                f"{_describe_answers(first)}, the other with {_describe_answers(other)}"
             )
 
 
-def _kind(answers: Answered) -> tuple[Any, ...]:
+def _identify_answers(answers: Answered) -> tuple[Any, ...]:
     """What a model answers with: classes in any order, ranks or numbers."""
     return answers.ranks, answers.decision.scheme == "regression", sorted(map(str, answers.classes))
 
 
-def _answers(answers: Answered) -> str:
+def _describe_answers(answers: Answered) -> str:
     return label_words(answers.classes) or ("an order" if answers.ranks else "numbers")
 
 
 # --- What models are asked ----------------------------------------------------------------------------
 
 
-def _ready(model: Any) -> Classifier:
+def _find_classifier(model: Any) -> Classifier:
     if isinstance(model, CompiledClassifier | RecordClassifier | TreeClassifier):
         return model
     ready = getattr(model, "_get_classifier", None)
@@ -271,19 +275,19 @@ def _encode_examples(classifier: Classifier, X: Any, threads: int) -> CsrRows | 
     return classifier._check_rows(X)
 
 
-def _unit(classifier: Classifier) -> str:
+def _name_unit(classifier: Classifier) -> str:
     units = {RecordClassifier: "record", TreeClassifier: "tree"}
     return units.get(type(classifier), "row")
 
 
-def _column(values: ArrayLike) -> np.ndarray[Any, Any]:
+def _check_column(values: ArrayLike) -> np.ndarray[Any, Any]:
     found = np.asarray(values)
     if found.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {found.shape} instead")
     return found
 
 
-def _groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
+def _convert_groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
     return None if qid is None else np.asarray(qid)
 
 

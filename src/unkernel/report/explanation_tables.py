@@ -15,10 +15,10 @@ _NO_BAR = 0.0
 
 def explanation_table(found: Explanation | TreeExplanation) -> Html:
     """What a score is made of: the parts with bars, then what is not listed, then the sum."""
-    return _of_tree(found) if isinstance(found, TreeExplanation) else _of_row(found)
+    return _tabulate_tree(found) if isinstance(found, TreeExplanation) else _tabulate_row(found)
 
 
-def _of_row(found: Explanation) -> Html:
+def _tabulate_row(found: Explanation) -> Html:
     numbers = found.comparison.numbers
     parts: list[tuple[str, tuple[float, ...]]] = [
         (AND.join(part.names), numbers(part.value)) for part in found.contributions
@@ -27,20 +27,20 @@ def _of_row(found: Explanation) -> Html:
     parts.append(("what every example gets", numbers(found.intercept)))
     if others:
         parts.append((f"{others:,} others", numbers(found.rest)))
-    return _sums(parts, numbers(found.score), found.for_class, found.against)
+    return _tabulate_sums(parts, numbers(found.score), found.for_class, found.against)
 
 
-def _of_tree(found: TreeExplanation) -> Html:
+def _tabulate_tree(found: TreeExplanation) -> Html:
     parts = [(fragment.text, (fragment.value,)) for fragment in found.fragments]
     parts += [("what every tree gets", (found.intercept,)), ("all others", (found.rest,))]
-    return _sums(parts, (found.score,), found.for_class, found.against)
+    return _tabulate_sums(parts, (found.score,), found.for_class, found.against)
 
 
-def _sums(
+def _tabulate_sums(
     parts: Sequence[tuple[str, tuple[float, ...]]], total: tuple[float, ...], for_class: Any, against: Any
 ) -> Html:
     longest = max((abs(value) for _, values in parts for value in values), default=0.0)
-    rows: list[list[Any]] = [[words, *bars(values, longest)] for words, values in parts]
+    rows: list[list[Any]] = [[words, *make_bars(values, longest)] for words, values in parts]
     rows.append(["score", *(format_signed(value) for value in total)])
     if len(total) > 1:
         head = ["", f"for {for_class}", f"for {against}"]
@@ -52,7 +52,7 @@ def _sums(
     return table(head, rows, caption=caption, marked=[len(parts)])
 
 
-def bars(values: Sequence[float], longest: float) -> list[Bar]:
+def make_bars(values: Sequence[float], longest: float) -> list[Bar]:
     """Numbers with bars behind them."""
     return [Bar(format_signed(value), value / longest if longest else _NO_BAR) for value in values]
 
@@ -60,11 +60,11 @@ def bars(values: Sequence[float], longest: float) -> list[Bar]:
 def heavy_table(found: Sequence[Heavy], caption: str) -> Html:
     """Large weights, with what they speak for."""
     longest = max((abs(one.weight) for one in found), default=0.0)
-    rows = [[one.label, _spoken_for(one), *bars([one.weight], longest)] for one in found]
+    rows = [[one.label, _name_supported_class(one), *make_bars([one.weight], longest)] for one in found]
     return table(["", "speaks for", "weight"], rows, caption=caption, texts=[1])
 
 
-def _spoken_for(one: Heavy) -> str:
+def _name_supported_class(one: Heavy) -> str:
     if one.for_class is None:
         return "a larger score" if one.weight > 0 else "a smaller score"
     words = str(one.for_class) if one.weight > 0 else f"not {one.for_class}"

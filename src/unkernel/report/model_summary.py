@@ -16,7 +16,7 @@ _ANSWERS = {"regression": "a value", "one_class": "whether it is like the traini
 
 def model_facts(model: Model) -> dict[str, str]:
     """A model as plain data."""
-    facts = {"model": _content(model), "answers": _answers(model)}
+    facts = {"model": _describe_content(model), "answers": _describe_answers(model)}
     if not isinstance(model, TreeModel):
         facts["features"] = f"{getattr(model, 'n_features', 0):,}"
     if len(model.classes):
@@ -59,9 +59,9 @@ def describe_training(model: Model) -> dict[str, str]:
             facts[words] = number(float(origin[name]), 6)
     parameters = origin.get("parameters")
     if isinstance(parameters, dict):
-        facts |= {f"parameter {name}": _value(value) for name, value in parameters.items()}
+        facts |= {f"parameter {name}": _format_value(value) for name, value in parameters.items()}
     elif "C" in origin:
-        facts["parameter C"] = _value(origin["C"])
+        facts["parameter C"] = _format_value(origin["C"])
     return facts
 
 
@@ -71,11 +71,11 @@ def facts_by_model(known: Sequence[dict[str, str]]) -> list[tuple[str, list[str]
     return [(name, [one.get(name, "") for one in known]) for name in names]
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return number(value, 6) if isinstance(value, float) else str(value)
 
 
-def _answers(model: Model) -> str:
+def _describe_answers(model: Model) -> str:
     if model.decision.ranking:
         return "a score to rank by"
     words = _ANSWERS.get(model.decision.scheme)
@@ -83,7 +83,7 @@ def _answers(model: Model) -> str:
     return words or f"{many(len(found), 'class', 'classes')}: {labels(found)}"
 
 
-def _content(model: Model) -> str:
+def _describe_content(model: Model) -> str:
     if isinstance(model, KernelModel):
         return f"{many(model.n_support, 'support vector')}, {model.kernel.words()} kernel"
     if isinstance(model, LinearModel):

@@ -39,21 +39,21 @@ def parse_tree(text: str) -> Node | None:
     for token in tokens:
         if token == "(":
             if opened:  # a node without a label
-                path.append(_added(path[-1], ""))
+                path.append(_add_child(path[-1], ""))
             opened = True
         elif token == ")":
             if opened or len(path) < 2:
                 return None
             path.pop()
         else:
-            node = _added(path[-1], token)
+            node = _add_child(path[-1], token)
             if opened:
                 path.append(node)
             opened = False
     return above.children[0] if len(path) == 1 and len(above.children) == 1 and not opened else None
 
 
-def _added(parent: Node, label: str) -> Node:
+def _add_child(parent: Node, label: str) -> Node:
     node = Node(label, depth=parent.depth + 1)
     parent.children.append(node)
     return node
@@ -64,10 +64,10 @@ def draw_tree(text: str) -> Html | None:
     root = parse_tree(text)
     if root is None:
         return None
-    nodes = _in_order(root)
+    nodes = _list_nodes(root)
     width = _place_nodes(nodes)
     height = max(node.depth for node in nodes) * _LEVEL + 2 * _MARGIN - _LEVEL + 16
-    lines = [_line(node, one) for node in nodes for one in node.children]
+    lines = [_draw_line(node, one) for node in nodes for one in node.children]
     words = [
         f'<text x="{node.x:.1f}" y="{_height(node):.1f}">{escape_html(node.label)}</text>' for node in nodes
     ]
@@ -78,7 +78,7 @@ def draw_tree(text: str) -> Html | None:
     )
 
 
-def _line(above: Node, below: Node) -> str:
+def _draw_line(above: Node, below: Node) -> str:
     begin = f'x1="{above.x:.1f}" y1="{_height(above) + 6:.1f}"'
     return f'<line {begin} x2="{below.x:.1f}" y2="{_height(below) - 13:.1f}"/>'
 
@@ -87,7 +87,7 @@ def _height(node: Node) -> float:
     return _MARGIN + 12 + (node.depth - 1) * _LEVEL
 
 
-def _in_order(root: Node) -> list[Node]:
+def _list_nodes(root: Node) -> list[Node]:
     """All nodes, each before its children."""
     found, left = [], [root]
     while left:
@@ -103,18 +103,18 @@ def _place_nodes(nodes: list[Node]) -> float:
     A label that is wider than its children pushes what comes after it aside.
     """
     ends: dict[int, float] = {}  # where the last label of each level ends
-    for node in reversed(_leaves_last(nodes)):
+    for node in reversed(_list_reversed(nodes)):
         middle = sum((node.children[0].x, node.children[-1].x)) / 2 if node.children else 0.0
         least = max(ends.get(node.depth, _MARGIN), 0.0 if node.children else ends.get(0, _MARGIN))
         node.x = max(middle, least + node.width / 2)
         if node.x > middle and node.children:
             _shift(node, node.x - middle)
         ends[node.depth] = node.x + node.width / 2
-        ends[0] = max(ends.get(0, 0.0), *(one.x + one.width / 2 for one in _in_order(node)))
+        ends[0] = max(ends.get(0, 0.0), *(one.x + one.width / 2 for one in _list_nodes(node)))
     return ends[0] + _MARGIN
 
 
-def _leaves_last(nodes: list[Node]) -> list[Node]:
+def _list_reversed(nodes: list[Node]) -> list[Node]:
     """Reversed, every node comes after its children, from left to right."""
     found, left = [], [nodes[0]]
     while left:
@@ -125,5 +125,5 @@ def _leaves_last(nodes: list[Node]) -> list[Node]:
 
 
 def _shift(node: Node, by: float) -> None:
-    for one in _in_order(node)[1:]:
+    for one in _list_nodes(node)[1:]:
         one.x += by

@@ -16,8 +16,8 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
     """Write the plot; the file appears whole or not at all."""
     figure = new_figure(1)
     axes = figure.add_subplot(1, 1, 1)
-    across = _across(result["parameters"], result["settings"])
-    for words, line in lines_of(result["parameters"], across, result["settings"]):
+    across = _choose_axis(result["parameters"], result["settings"])
+    for words, line in group_lines(result["parameters"], across, result["settings"]):
         measured = [one["measures"].get(result["criterion"]) for one in line]
         known = [(one, found) for one, found in zip(line, measured, strict=True) if found is not None]
         places = [one[across] if across else "" for one, _ in known]
@@ -37,7 +37,7 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
     save_figure(figure, path)
 
 
-def lines_of(
+def group_lines(
     varied: Sequence[str], across: str | None, settings: Sequence[Setting]
 ) -> list[tuple[str, list[Setting]]]:
     """Settings that differ in `across` alone, and what they have in common."""
@@ -45,14 +45,14 @@ def lines_of(
     for one in settings:
         words = ", ".join(f"{name} {one[name]}" for name in varied if name != across)
         lines.setdefault(words, []).append(one)
-    return [(words, sorted(line, key=lambda one: _key(one, across))) for words, line in lines.items()]
+    return [(words, sorted(line, key=lambda one: _sort_key(one, across))) for words, line in lines.items()]
 
 
-def _key(one: Setting, across: str | None) -> Any:
+def _sort_key(one: Setting, across: str | None) -> Any:
     return 0 if across is None or isinstance(one[across], str) else one[across]
 
 
-def _across(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
+def _choose_axis(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
     """C where it varies, else the first parameter that is a number, else the first one."""
     numbers = [name for name in varied if not any(isinstance(one[name], str) for one in settings)]
     if "C" in varied:

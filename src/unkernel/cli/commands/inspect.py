@@ -175,7 +175,7 @@ def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifie
     """Return a classifier that has a table of conjunctions, and a note on missing ones."""
     classifier = opened.classifier
     if classifier is not None and classifier._tables.layout == CONJUNCTIONS:
-        return classifier, _missing_note(classifier)
+        return classifier, _describe_missing(classifier)
     assert isinstance(opened.model, KernelModel)
     kernel = opened.model.kernel
     few = kernel.name == "linear" or (
@@ -193,7 +193,7 @@ def _expand_conjunctions(opened: Opened, quiet: bool) -> tuple[CompiledClassifie
     return expanded, None
 
 
-def _missing_note(classifier: CompiledClassifier) -> str | None:
+def _describe_missing(classifier: CompiledClassifier) -> str | None:
     if classifier.engine == "split":
         return "conjunctions of rare features are missing: the tables of engine split do not contain them"
     return None if classifier.exact else "conjunctions of small weight were dropped (engine pruned)"

@@ -254,7 +254,7 @@ def candidates_to_json(candidates: Iterable[Candidate]) -> list[dict[str, Any]]:
     ]
 
 
-def score_names(decision: Decision) -> list[str]:
+def name_scores(decision: Decision) -> list[str]:
     """Name the scores of a row: by class, by pair of classes, or as the only one."""
     classes = decision.classes.tolist()
     if decision.scheme == "one_vs_rest":
@@ -264,20 +264,20 @@ def score_names(decision: Decision) -> list[str]:
     return ["value" if decision.scheme == "regression" else "score"]
 
 
-def decision_names(decision: Decision) -> list[str]:
+def name_decisions(decision: Decision) -> list[str]:
     """Name the numbers of ``decision_function``: scores, or their sums by class."""
     if decision.decides_by_scores:
-        return score_names(decision)
+        return name_scores(decision)
     return [str(label) for label in decision.classes.tolist()]
 
 
 def find_strongest(decision: Decision, weights: list[float]) -> tuple[float, str]:
     """Return the weight of largest magnitude, and the class that it supports."""
     place = max(range(len(weights)), key=lambda i: abs(weights[i]))
-    return weights[place], _supported_class(decision, place, weights[place] > 0)
+    return weights[place], _name_supported_class(decision, place, weights[place] > 0)
 
 
-def _supported_class(decision: Decision, place: int, positive: bool) -> str:
+def _name_supported_class(decision: Decision, place: int, positive: bool) -> str:
     classes = decision.classes.tolist()
     if decision.scheme == "regression":
         return "a larger value" if positive else "a smaller value"

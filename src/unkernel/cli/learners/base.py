@@ -133,41 +133,41 @@ class ClassLearner(Learner):
         return facts
 
 
-def class_words(result: dict[str, Any]) -> str:
+def describe_classes(result: dict[str, Any]) -> str:
     """Describe the number of examples, features and classes."""
     classes = result["classes"]
-    return f"{size_words(result)}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}"
+    return f"{describe_size(result)}, {many(len(classes), 'class', 'classes')}: {label_words(classes)}"
 
 
-def size_words(result: dict[str, Any]) -> str:
+def describe_size(result: dict[str, Any]) -> str:
     """Describe the number of examples and features."""
     unit = "record" if "columns" in result else "row"
     rows = "rows on a cluster" if result["rows"] is None else many(result["rows"], unit)
     return f"{rows}, {many(result['features'], 'feature')}"
 
 
-def weight_words(result: dict[str, Any]) -> str:
+def describe_weights(result: dict[str, Any]) -> str:
     """Describe a model of weights."""
     of_class = " and class" if len(result.get("classes", ())) > 2 else ""
     between = ", thresholds between ranks" if result.get("thresholds") else ""
     return f"one weight per feature{of_class}{between}, {format_size(result['model_bytes'])}"
 
 
-def model_counts(model: Any) -> dict[str, int]:
+def count_weights(model: Any) -> dict[str, int]:
     """Count the conjunctions of a model, or the support vectors that represent them."""
     if isinstance(model, KernelModel):
         return {"support_vectors": model.n_support}
     return {"conjunctions": model.n_conjunctions, "weights": int(np.count_nonzero(model.weights))}
 
 
-def conjunction_words(result: dict[str, Any]) -> str:
+def describe_conjunctions(result: dict[str, Any]) -> str:
     """Describe a model of conjunctions, or of the support vectors that represent them."""
     if "support_vectors" in result:
         return f"{many(result['support_vectors'], 'support vector')}, kernel of degree {result['degree']}"
     return f"{many(result['conjunctions'], 'conjunction')} of at most {many(result['degree'], 'feature')}"
 
 
-def gap_words(result: dict[str, Any], passes: str) -> str:
+def describe_gap(result: dict[str, Any], passes: str) -> str:
     """Describe the final gap, and the iterations that it took."""
     return f"{result['gap']:.2e} (asked for {result['tol']:g}) after {passes}"
 

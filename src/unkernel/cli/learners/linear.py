@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.rows import AnyRows, Rows
-from unkernel.cli.learners.base import ClassLearner, OnProgress, class_words, gap_words, weight_words
+from unkernel.cli.learners.base import (
+    ClassLearner,
+    OnProgress,
+    describe_classes,
+    describe_gap,
+    describe_weights,
+)
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cutplane import CuttingPlaneSVC
 from unkernel.measures.detection import roc_area
@@ -104,10 +110,10 @@ class LinearLearner(ClassLearner):
         """Describe the data, the model, the objective and the gap."""
         optimised = _MEASURES[result["objective_name"]]
         return {
-            "data": class_words(result),
-            "model": weight_words(result),
+            "data": describe_classes(result),
+            "model": describe_weights(result),
             "objective": f"{result['objective']:.8g} ({optimised}, {result['loss']})",
-            "gap": gap_words(
+            "gap": describe_gap(
                 result, f"{many(result['passes'], 'pass', 'passes')} of solver {result['solver']}"
             ),
         }

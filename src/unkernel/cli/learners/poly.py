@@ -9,10 +9,10 @@ from unkernel.cli.learners.base import (
     ClassLearner,
     Given,
     OnProgress,
-    class_words,
-    conjunction_words,
-    gap_words,
-    model_counts,
+    count_weights,
+    describe_classes,
+    describe_conjunctions,
+    describe_gap,
 )
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cli.quality import log_loss
@@ -42,7 +42,7 @@ class ConjunctionLearner(ClassLearner):
         model = estimator.to_model()
         by_newton = self.step != "epoch"
         chosen = {name: getattr(estimator, name) for name in ("degree", "coef0", "penalty", "feature_map")}
-        found = model_counts(model) | {
+        found = count_weights(model) | {
             "gamma": estimator.gamma_,
             "epochs": None if by_newton else estimator.n_iter_,
             "newton_steps": estimator.n_iter_ if by_newton else None,
@@ -53,10 +53,10 @@ class ConjunctionLearner(ClassLearner):
         """Describe the data, the model, the objective and the gap."""
         steps = result["newton_steps"] if result["epochs"] is None else result["epochs"]
         return {
-            "data": class_words(result),
-            "model": f"{conjunction_words(result)}, {format_size(result['model_bytes'])}",
+            "data": describe_classes(result),
+            "model": f"{describe_conjunctions(result)}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g} ({result['loss']}, {result['penalty']})",
-            "gap": gap_words(result, many(steps, self.step)),
+            "gap": describe_gap(result, many(steps, self.step)),
         }
 
 

@@ -8,11 +8,11 @@ from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import (
     Learner,
     OnProgress,
-    conjunction_words,
-    gap_words,
-    model_counts,
-    size_words,
-    weight_words,
+    count_weights,
+    describe_conjunctions,
+    describe_gap,
+    describe_size,
+    describe_weights,
 )
 from unkernel.cli.options.estimator_options import flag
 from unkernel.cli.quality import NDCG_DEPTH, RANK_MEASURES, compare_ranks
@@ -76,7 +76,7 @@ class RankLearner(Learner):
     def describe(self, estimator: Any) -> dict[str, Any]:
         """Add the ranks and their thresholds, and the size of a map."""
         degree = estimator.get_params().get("degree", 1)  # estimators of a cluster have none
-        of_map = {} if degree == 1 else model_counts(estimator.to_model()) | {"gamma": estimator.gamma_}
+        of_map = {} if degree == 1 else count_weights(estimator.to_model()) | {"gamma": estimator.gamma_}
         return (
             super().describe(estimator)
             | of_map
@@ -97,10 +97,10 @@ class RankLearner(Learner):
     def facts(self, result: dict[str, Any]) -> dict[str, str]:
         """Describe the data, the model, the objective and the gap."""
         return {
-            "data": f"{size_words(result)}, {many(result['ranks'], 'rank')}",
-            "model": weight_words(result) if result["degree"] == 1 else _mapped_words(result),
+            "data": f"{describe_size(result)}, {many(result['ranks'], 'rank')}",
+            "model": describe_weights(result) if result["degree"] == 1 else _describe_mapped_model(result),
             "objective": f"{result['objective']:.8g}",
-            "gap": gap_words(result, many(result["passes"], "pass", "passes")),
+            "gap": describe_gap(result, many(result["passes"], "pass", "passes")),
         }
 
     def quality(self, measured: dict[str, Any], which: str) -> dict[str, str]:
@@ -108,6 +108,6 @@ class RankLearner(Learner):
         return rank_facts(measured, f"{which} ")
 
 
-def _mapped_words(result: dict[str, Any]) -> str:
+def _describe_mapped_model(result: dict[str, Any]) -> str:
     between = ", thresholds between ranks" if result["thresholds"] else ""
-    return f"{conjunction_words(result)}{between}, {format_size(result['model_bytes'])}"
+    return f"{describe_conjunctions(result)}{between}, {format_size(result['model_bytes'])}"

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
-from unkernel.cli.learners.base import ClassLearner, OnProgress, gap_words
+from unkernel.cli.learners.base import ClassLearner, OnProgress, describe_gap
 from unkernel.cli.terminal.console import format_size
 from unkernel.data.trees.tree_files import convert_labels
 from unkernel.measures.number_format import labels as label_words
@@ -93,7 +93,7 @@ class TreeLearner(ClassLearner):
             "model": f"{many(result['support_trees'], 'support tree')} of "
             f"{many(result['subtrees'], 'subtree')}, {format_size(result['model_bytes'])}",
             "objective": f"{result['objective']:.8g}",
-            "gap": _gap_words(result),
+            "gap": _describe_gap(result),
         }
 
 
@@ -106,10 +106,10 @@ def _check_missing(examples: TreeExamples, combine: str) -> None:
         raise ValueError(f"{examples.file}: has no vectors behind |ET|, which --combine {combine} needs")
 
 
-def _gap_words(result: dict[str, Any]) -> str:
+def _describe_gap(result: dict[str, Any]) -> str:
     rounds = f"{many(result['rounds'], 'round')} of solver {result['solver']}"
     if result["solver"] == "exact":
-        return gap_words(result, rounds)
+        return describe_gap(result, rounds)
     return f"{result['gap']:.2e} of the problem of the samples, after {rounds}"
 
 

@@ -108,7 +108,7 @@ def _derive_option(
         parameter=name,
         kind=kind,
         help=name_options(_add_limits(first_sentence(description), allowed), parameters),
-        default=_default_words(name, default),
+        default=_format_default(name, default),
         metavar=_METAVARS.get(name, metavar),
         convert=convert,
     )
@@ -124,7 +124,7 @@ def _add_limits(sentence: str, allowed: Any) -> str:
     return sentence
 
 
-def _default_words(name: str, default: Any) -> str:
+def _format_default(name: str, default: Any) -> str:
     """Format a default. A seed always has one on the command line, so that results can be repeated."""
     if name == "random_state":
         return str(default or 0)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels
-from unkernel.cli.inputs.models import decision_names
+from unkernel.cli.inputs.models import name_decisions
 from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
 from unkernel.data.files import open_writer
 from unkernel.models import Decision
@@ -55,7 +55,7 @@ class Answers:
     def _columns(self) -> list[str]:
         named = []
         if self.scores:
-            names = decision_names(self.decision)
+            names = name_decisions(self.decision)
             named += ["score"] if len(names) == 1 else [f"score {name}" for name in names]
         if self.probability:
             named += [f"probability {name}" for name in self.decision.classes.tolist()]

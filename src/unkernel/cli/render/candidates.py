@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.text import Text
 
-from unkernel.cli.render.models import exactness
+from unkernel.cli.render.models import format_exactness
 from unkernel.cli.terminal.console import flatten, format_microseconds, format_size
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
 
@@ -28,7 +28,7 @@ def print_candidates(candidates: Sequence[dict[str, Any]]) -> None:
             "" if one["nbytes"] is None else format_size(one["nbytes"]),
             "" if one["microseconds"] is None else format_microseconds(one["microseconds"]),
             _CHOSEN if one["chosen"] else "",
-            exactness(one["exact"]),
+            format_exactness(one["exact"]),
             Text(flatten(one["note"])),
             style="bold" if one["chosen"] else "",
         )

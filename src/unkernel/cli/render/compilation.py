@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from unkernel.cli.render.candidates import print_candidates
-from unkernel.cli.render.models import exactness, model_facts, trie_words
+from unkernel.cli.render.models import format_exactness, format_trie, model_facts
 from unkernel.cli.terminal.console import format_seconds, format_size, print_facts
 
 
@@ -16,13 +16,13 @@ def print_compiled(result: dict[str, Any]) -> None:
         print_candidates(result["candidates"])
     spent = result["seconds"]
     facts = {
-        "engine": f"{result['engine']}, {exactness(result['exact'])}",
+        "engine": f"{result['engine']}, {format_exactness(result['exact'])}",
         "bytes": f"{format_size(result['model_bytes'])} in the file, "
         f"{format_size(result['compiled_bytes'])} compiled",
         "time": f"{format_seconds(spent['reading'])} reading, {format_seconds(spent['compiling'])} compiling",
     }
     if result["trie_asked_for"]:
-        facts["trie"] = trie_words(result["trie"]) if result["trie"] else "none: it is not faster"
+        facts["trie"] = format_trie(result["trie"]) if result["trie"] else "none: it is not faster"
     if result["plot"]:
         facts["plot"] = result["plot"]
     print_facts(result["model"], facts)

@@ -7,7 +7,7 @@ from typing import Any
 from rich.text import Text
 
 from unkernel.cli.render.candidates import print_candidates
-from unkernel.cli.render.models import exactness, model_facts, trie_words
+from unkernel.cli.render.models import format_exactness, format_trie, model_facts
 from unkernel.cli.render.records import print_columns
 from unkernel.cli.terminal.console import flatten, format_size, format_value, print_facts, results
 from unkernel.cli.terminal.tables import name_column, new_table, number_column, print_table
@@ -27,7 +27,7 @@ def print_model(found: dict[str, Any]) -> None:
         _print_rows(found)
 
 
-def _bytes_words(found: dict[str, Any]) -> str:
+def _format_bytes(found: dict[str, Any]) -> str:
     compiled = f", {format_size(found['compiled_bytes'])} compiled" if "compiled_bytes" in found else ""
     undigested = ", without digests" if found.get("digests") is False else ""
     return f"{format_size(found['file_bytes'])} in the file{undigested}{compiled}"
@@ -53,7 +53,7 @@ def _print_parser(found: dict[str, Any]) -> None:
     from unkernel.cli.render.decisions import print_heaviest
     from unkernel.cli.render.parsers import parser_facts, print_parts
 
-    print_facts(found["file"], parser_facts(found) | {"bytes": _bytes_words(found)})
+    print_facts(found["file"], parser_facts(found) | {"bytes": _format_bytes(found)})
     chosen = {name: value for name, value in found["parameters"].items() if value is not None}
     print_facts("parameters", {name: format_value(value, 8) for name, value in chosen.items()})
     print_parts(found["parts"])
@@ -62,7 +62,7 @@ def _print_parser(found: dict[str, Any]) -> None:
 
 
 def _print_trees(found: dict[str, Any]) -> None:
-    print_facts(found["file"], model_facts(found) | {"bytes": _bytes_words(found)})
+    print_facts(found["file"], model_facts(found) | {"bytes": _format_bytes(found)})
     _print_origin(found["origin"])
     if not found.get("top"):
         return
@@ -79,17 +79,17 @@ def _print_rows(found: dict[str, Any]) -> None:
     facts = model_facts(found)
     if "basis" in found:
         facts = {"kind": facts.pop("kind"), "degree": str(found["degree"])} | facts
-    facts["features"] = _feature_words(found)
+    facts["features"] = _format_features(found)
     if found.get("compiled"):
-        facts["engine"] = f"{found['engine']}, {exactness(found['exact'])}"
-        facts["zones"] = _zone_words(found["zones"])
+        facts["engine"] = f"{found['engine']}, {format_exactness(found['exact'])}"
+        facts["zones"] = _format_zones(found["zones"])
         if found["trie"]:
-            facts["trie"] = trie_words(found["trie"])
+            facts["trie"] = format_trie(found["trie"])
     if "conjunctions" in found:
-        facts["conjunctions"] = _conjunction_words(found)
-    facts["bytes"] = _bytes_words(found)
+        facts["conjunctions"] = _format_conjunctions(found)
+    facts["bytes"] = _format_bytes(found)
     if "feature_map" in found:
-        facts["feature map"] = _feature_map_words(found)
+        facts["feature map"] = _format_feature_map(found)
     print_facts(found["file"], facts)
     _print_origin(found["origin"])
     if found.get("candidates"):
@@ -98,7 +98,7 @@ def _print_rows(found: dict[str, Any]) -> None:
         _print_heaviest(found)
 
 
-def _feature_words(found: dict[str, Any]) -> str:
+def _format_features(found: dict[str, Any]) -> str:
     used = found["used_features"]
     if "basis" in found:
         return f"{found['features']:,}, of which {used:,} occurred in training"
@@ -106,7 +106,7 @@ def _feature_words(found: dict[str, Any]) -> str:
     return f"{found['features']:,}, of which {used:,} contribute to scores{width}"
 
 
-def _zone_words(parts: dict[str, int]) -> str:
+def _format_zones(parts: dict[str, int]) -> str:
     if "dense" in parts:
         joined = f"{parts['grouped']:,} grouped" if parts["grouped"] else f"{parts['fused']:,} fused"
         return (
@@ -118,7 +118,7 @@ def _zone_words(parts: dict[str, int]) -> str:
     return f"{parts['used']:,} features as lists"
 
 
-def _conjunction_words(found: dict[str, Any]) -> str:
+def _format_conjunctions(found: dict[str, Any]) -> str:
     by_order = ", ".join(
         f"{count:,} of {many(order, 'feature')}"
         for order, count in enumerate(found["conjunctions_by_order"], 1)
@@ -126,7 +126,7 @@ def _conjunction_words(found: dict[str, Any]) -> str:
     return f"{found['conjunctions']:,}: {by_order}"
 
 
-def _feature_map_words(found: dict[str, Any]) -> str:
+def _format_feature_map(found: dict[str, Any]) -> str:
     if found["feature_map"] != "kernel":
         return str(found["feature_map"])
     return f"kernel ({found['gamma']:g} ⟨x, z⟩ + {found['coef0']:g})^{found['degree']}"

@@ -30,10 +30,10 @@ def model_facts(about: dict[str, Any]) -> dict[str, str]:
     """Return the facts of a model from its :func:`~unkernel.cli.inputs.models.describe`."""
     if "support_trees" in about:
         return _tree_facts(about)
-    facts = {"kind": kind_words(about)}
+    facts = {"kind": format_kind(about)}
     if "support_vectors" in about:
         values = "all values are 1" if about["binary"] else "real values"
-        facts["kernel"] = kernel_words(about)
+        facts["kernel"] = format_kernel(about)
         facts["support vectors"] = f"{about['support_vectors']:,}, {values}"
     if about["scheme"] == "regression" and about["ranking"]:
         return facts | {"answers": "scores that order rows (ranking)"}
@@ -42,9 +42,9 @@ def model_facts(about: dict[str, Any]) -> dict[str, str]:
 
 def _tree_facts(about: dict[str, Any]) -> dict[str, str]:
     facts = {
-        "kind": kind_words(about),
+        "kind": format_kind(about),
         "kernel": about["kernel_words"],
-        "normalised": _normalised_words(about),
+        "normalised": _format_normalisation(about),
         "support trees": f"{about['support_trees']:,} of {many(about['subtrees'], 'subtree')}, "
         f"{many(about['productions'], 'production')} and {many(about['labels'], 'label')}",
     }
@@ -54,12 +54,12 @@ def _tree_facts(about: dict[str, Any]) -> dict[str, str]:
     return facts | _decision_facts(about)
 
 
-def _normalised_words(about: dict[str, Any]) -> str:
+def _format_normalisation(about: dict[str, Any]) -> str:
     parts = {"trees": about["normalize"], "vectors": about["normalize_vectors"]}
     return ", ".join(f"{part}: {'yes' if on else 'no'}" for part, on in parts.items() if on is not None)
 
 
-def kind_words(about: dict[str, Any]) -> str:
+def format_kind(about: dict[str, Any]) -> str:
     """Return the kind of a model, and the program that it comes from."""
     if "basis" in about:
         return f"{about['kind']} ({'sets of features' if about['basis'] == 'sets' else 'monomials'})"
@@ -79,7 +79,7 @@ def _decision_facts(about: dict[str, Any]) -> dict[str, str]:
     return facts | {"probabilities": "yes" if about["probability"] else "no"}
 
 
-def kernel_words(about: dict[str, Any]) -> str:
+def format_kernel(about: dict[str, Any]) -> str:
     """Return the kernel as a formula."""
     name = str(about["kernel"])
     if name == "rbf":
@@ -90,11 +90,11 @@ def kernel_words(about: dict[str, Any]) -> str:
     return f"polynomial ({product})^{about['degree']}" if name == "polynomial" else f"sigmoid tanh({product})"
 
 
-def exactness(exact: bool) -> str:
+def format_exactness(exact: bool) -> str:
     """Return whether an engine gives the exact scores of its model, in words."""
     return "exact" if exact else "APPROXIMATE"
 
 
-def trie_words(trie: dict[str, int]) -> str:
+def format_trie(trie: dict[str, int]) -> str:
     """Return the size of the prefix trie, in words."""
     return f"{many(trie['nodes'], 'node')} of at most {trie['limit']:,}, {format_size(trie['bytes'])}"

@@ -36,7 +36,7 @@ def _tree_facts(found: dict[str, Any]) -> dict[str, str]:
         f"{found['uas_no_punct']:.2f} % without punctuation",
         "LAS": f"{found['las']:.2f} %, {found['las_no_punct']:.2f} % without punctuation",
         "sentences": f"{found['exact']:.2f} % of {found['n_sentences']:,} without a mistake",
-        "speed": _speed_words(found, found["words_per_second"]),
+        "speed": _format_speed(found, found["words_per_second"]),
     }
 
 
@@ -60,11 +60,11 @@ def _chunk_facts(found: dict[str, Any]) -> dict[str, str]:
         "F1": f"{found['f1']:.2f} (precision {found['precision']:.2f} %, recall {found['recall']:.2f} %)",
         "chunks": f"{found['right']:,}, of which {found['correct']:,} are among the {found['found']:,} found",
         "tags": f"{found['accuracy']:.2f} % of {found['tokens']:,} right",
-        "speed": _speed_words(found, found["tokens_per_second"]),
+        "speed": _format_speed(found, found["tokens_per_second"]),
     }
 
 
-def _speed_words(found: dict[str, Any], words_per_second: float) -> str:
+def _format_speed(found: dict[str, Any], words_per_second: float) -> str:
     return f"{found['sentences_per_second']:,.0f} sentences/s, {words_per_second:,.0f} words/s"
 
 

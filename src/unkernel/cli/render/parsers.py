@@ -27,18 +27,18 @@ def parser_facts(found: dict[str, Any]) -> dict[str, str]:
     if "degree" in chosen:
         facts["learner"] = f"{chosen.get('learner', 'online')}, degree {chosen['degree']}"
     if "templates" in chosen:
-        facts["templates"] = _template_words(chosen["templates"])
+        facts["templates"] = _format_templates(chosen["templates"])
     facts["features"] = f"{found['features']:,}"
     if found["answers"] is not None:
         what = "chunk types" if found["kind"] == _CHUNKER else "relations"
         facts[what] = f"{len(found['answers']):,}: {label_words(found['answers'])}"
     for kind in dict.fromkeys(part["name"].partition(".")[0] for part in found["parts"]):
         name = kind if kind in _TEXT_PARSER_MODELS else f"model of {_KINDS_OF_PARTS.get(kind, kind)}"
-        facts[name] = _parts_words(_of_kind(kind, found["parts"]))
+        facts[name] = _format_parts(_of_kind(kind, found["parts"]))
     return facts
 
 
-def _template_words(templates: Any) -> str:
+def _format_templates(templates: Any) -> str:
     if templates is None:
         return "default"
     return templates if isinstance(templates, str) else many(len(templates), "template")
@@ -48,7 +48,7 @@ def _of_kind(kind: str, parts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]
     return [part for part in parts if part["name"].partition(".")[0] == kind]
 
 
-def _parts_words(parts: list[dict[str, Any]]) -> str:
+def _format_parts(parts: list[dict[str, Any]]) -> str:
     words = [many(len(parts), "part")]
     for what, name in (("conjunctions", "conjunction"), ("support_vectors", "support vector")):
         counts = [part[what] for part in parts if part[what] is not None]
@@ -74,7 +74,7 @@ def print_parser_training(result: dict[str, Any]) -> None:
     units = many(result["words"], result["unit"], "bunsetsu" if result["unit"] == "bunsetsu" else None)
     facts = {"data": f"{many(result['sentences'], 'sentence')}, {units}"} | parser_facts(result)
     if result["best_epochs"]:
-        facts["epochs"] = _epoch_words(result)
+        facts["epochs"] = _format_epochs(result)
     spent = result["seconds"]
     facts["time"] = f"{format_seconds(spent['training'])} training, {format_seconds(spent['total'])} in all"
     if result["peak_memory_bytes"] is not None:
@@ -86,7 +86,7 @@ def print_parser_training(result: dict[str, Any]) -> None:
         print_labels(result["dev"])
 
 
-def _epoch_words(result: dict[str, Any]) -> str:
+def _format_epochs(result: dict[str, Any]) -> str:
     """Describe the epochs that were kept, one per run."""
     best = result["best_epochs"]
     kept = [seen for seen in result["epochs"] if best[seen["run"] - 1] == seen["epoch"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from unkernel.cli.render.models import exactness, trie_words
+from unkernel.cli.render.models import format_exactness, format_trie
 from unkernel.cli.terminal.console import format_microseconds, format_size, print_facts
 
 
@@ -18,10 +18,10 @@ def print_speed(result: dict[str, Any]) -> None:
     def format_speed(which: str) -> str:
         return f"{format_microseconds(times[which])} µs/{unit} ({speeds[which]:,.0f} {unit}s/s)"
 
-    facts = {"engine": f"{result['engine']}, {exactness(result['exact'])}"}
+    facts = {"engine": f"{result['engine']}, {format_exactness(result['exact'])}"}
     if result.get("trie"):
-        facts["trie"] = trie_words(result["trie"])
-    facts |= {f"{unit}s": _size_words(result), "one thread": format_speed("one_thread")}
+        facts["trie"] = format_trie(result["trie"])
+    facts |= {f"{unit}s": _format_size(result), "one thread": format_speed("one_thread")}
     if threads > 1:
         facts[f"{threads} threads"] = f"{format_speed('all_threads')}, {result['scaling']:.2f} times as fast"
     median, best = format_microseconds(one["median"]), format_microseconds(one["best"])
@@ -34,7 +34,7 @@ def print_speed(result: dict[str, Any]) -> None:
     print_facts(result["model"], facts)
 
 
-def _size_words(result: dict[str, Any]) -> str:
+def _format_size(result: dict[str, Any]) -> str:
     if "subtrees" in result:
         return f"{result['rows']:,} with {result['subtrees']:,} different subtrees in total"
     return f"{result['rows']:,} with {result['features_per_row']:.1f} features each"

@@ -36,7 +36,7 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
     if validated := result["cross_validation"]:
         for name in learner.criteria:
             if measured := validated["measures"].get(name):
-                facts[f"{validated['folds']}-fold {measure_name(name)}"] = mean_words(name, measured)
+                facts[f"{validated['folds']}-fold {name_measure(name)}"] = format_mean(name, measured)
     if packed := result.get("packed_rows"):
         facts["packed rows"] = f"{packed}, {format_size(result['packed_bytes'])}, kept for the next run"
     spent = result["seconds"]
@@ -46,12 +46,12 @@ def print_training(learner: Any, result: dict[str, Any]) -> None:
     print_facts(result["model"], facts)
 
 
-def measure_name(name: str) -> str:
+def name_measure(name: str) -> str:
     """Return the name of a measure, for people."""
     return _NAMES.get(name, name.replace("_", " "))
 
 
-def mean_words(name: str, measured: dict[str, Any], *, in_percent: bool = False) -> str:
+def format_mean(name: str, measured: dict[str, Any], *, in_percent: bool = False) -> str:
     """Format a mean with the standard deviation between folds, if there are several."""
     mean, std = measured["mean"], measured["std"]
     if in_percent or name in _SHARES:
@@ -66,13 +66,13 @@ def print_tuning(result: dict[str, Any]) -> None:
     shown = [
         name for name in result["measures"] if any(name in one["measures"] for one in result["settings"])
     ]
-    titles = [*names, *map(measure_name, shown), "time"]
+    titles = [*names, *map(name_measure, shown), "time"]
     table = new_table(*map(number_column, titles), name_column(""))
     for place, one in enumerate(result["settings"]):
         best = place == result["best"]
         cells = [format_value(one[name]) for name in names]
         cells += [
-            mean_words(name, one["measures"][name], in_percent=result["percent"])
+            format_mean(name, one["measures"][name], in_percent=result["percent"])
             if name in one["measures"]
             else ""
             for name in shown
@@ -82,7 +82,7 @@ def print_tuning(result: dict[str, Any]) -> None:
         )
     measured_on = result["dev"] or f"{result['folds']} folds"
     print_table(f"{result['data']}, measured on {measured_on}", table)
-    facts = {"best": result["best_options"], "by": measure_name(result["criterion"])}
+    facts = {"best": result["best_options"], "by": name_measure(result["criterion"])}
     if result["plot"]:
         facts["plot"] = result["plot"]
     facts["time"] = f"{format_seconds(result['seconds'])} in all"

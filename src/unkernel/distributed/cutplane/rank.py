@@ -19,7 +19,7 @@ from unkernel.distributed.cluster.regroup import gather_groups
 from unkernel.distributed.cluster.row_blocks import concatenate_known
 from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import GroupedRows, RankedRows
-from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays, scale_of_pairs
+from unkernel.distributed.cutplane.risks import ClusterMinimiser, is_counting_cheaper, scale_of_pairs
 from unkernel.distributed.shared_docs import complete_docs
 from unkernel.errors import warn_caller
 
@@ -134,7 +134,7 @@ class DaskRankSVM(OnCluster, RankSVM):
         if has_groups:
             scale = scale_of_pairs(cluster, self.pair_weight)
             return minimiser, GroupedRows("", self.pair_weight, scale, accuracy)
-        if not counting_pays(cluster) or len(numbers) > _MAX_COUNTED_RANKS:
+        if not is_counting_cheaper(cluster) or len(numbers) > _MAX_COUNTED_RANKS:
             self._warn_of_gathering(cluster, len(numbers))
             return minimiser, self._gather_ranking(cluster)
         pair_weights = weigh_rank_pairs(numbers, totals, counts, self.pair_weight)
@@ -148,7 +148,7 @@ class DaskRankSVM(OnCluster, RankSVM):
 
     @staticmethod
     def _warn_of_gathering(cluster: Cluster, ranks: int) -> None:
-        if counting_pays(cluster):
+        if is_counting_cheaper(cluster):
             warn_caller(
                 f"there are {ranks:,} labels, too many to count rows by label: each pass gathers the scores "
                 f"of all {sum(cluster.rows):,} rows; use groups, or at most {_MAX_COUNTED_RANKS:,} labels",

@@ -347,7 +347,7 @@ class JointRisk:
         self._here = self._here + step * (self._there - self._here)
 
 
-def counting_pays(cluster: Cluster) -> bool:
+def is_counting_cheaper(cluster: Cluster) -> bool:
     """Return whether counts are fewer bytes than the scores of all rows."""
     return max(cluster.rows) > _MAX_SCORED_ROWS
 

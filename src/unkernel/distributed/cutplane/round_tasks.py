@@ -150,7 +150,11 @@ def _new_state(part: Part, now: Round, here: Vector, there: Vector) -> RoundStat
 def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vector:
     """Return X'c. Few rows change sides from one cut to the next: then only these are read."""
     before, gradient = state.coefficients, state.gradient
-    if before is None or gradient is None or not _update_pays(state, coefficients - before, coefficients):
+    if (
+        before is None
+        or gradient is None
+        or not _is_update_cheaper(state, coefficients - before, coefficients)
+    ):
         gradient = part.combine(coefficients)
         state.updates = 0
     else:
@@ -160,6 +164,6 @@ def _update_gradient(part: Part, state: RoundState, coefficients: Vector) -> Vec
     return gradient
 
 
-def _update_pays(state: RoundState, changes: Vector, coefficients: Vector) -> bool:
+def _is_update_cheaper(state: RoundState, changes: Vector, coefficients: Vector) -> bool:
     fewer = np.count_nonzero(changes) < np.count_nonzero(coefficients)
     return bool(fewer) and state.updates < _MAX_UPDATES

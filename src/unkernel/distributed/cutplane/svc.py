@@ -19,7 +19,7 @@ from unkernel.distributed.cluster.coordinator import Cluster
 from unkernel.distributed.cluster.gathered_blocks import GatheredBlocks
 from unkernel.distributed.cluster.row_parts import get_targets
 from unkernel.distributed.cutplane.ranking_tasks import RankedRows
-from unkernel.distributed.cutplane.risks import ClusterMinimiser, counting_pays
+from unkernel.distributed.cutplane.risks import ClusterMinimiser, is_counting_cheaper
 from unkernel.distributed.cutplane.round_tasks import PartProblem, Problem
 from unkernel.distributed.cutplane.score_quantile import find_score_quantile
 from unkernel.distributed.shared_docs import complete_docs
@@ -135,7 +135,7 @@ class DaskCuttingPlaneSVC(OnCluster, CuttingPlaneSVC):
         options = self._make_solver_options(on_progress, self._get_intercept_feature())
         minimiser = ClusterMinimiser(cluster, rows, options.intercept)
         start = start or self._start_problems(minimiser)
-        if self.objective == "error_rate" or (self.objective == "roc_area" and counting_pays(cluster)):
+        if self.objective == "error_rate" or (self.objective == "roc_area" and is_counting_cheaper(cluster)):
             solutions = [
                 self._solve_on_workers(minimiser, options, classes, place=place, begin=begin)
                 for place, begin in zip(self._list_problems(), start, strict=True)

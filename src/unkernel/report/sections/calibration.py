@@ -36,14 +36,14 @@ def calibration(studied: Sequence[ClassMeasures]) -> Section:
         return Section(
             "Calibration", paragraph("There are no probabilities, so there is no calibration to show.")
         )
-    found = {one.answers.name: bins(*_said_and_seen(one)) for one in able}
+    found = {one.answers.name: bins(*_get_said_and_seen(one)) for one in able}
     place = able[0].answers.positive
     what = "the answer" if place is None else str(able[0].answers.classes[place])
     parts = [_draw_bins(found, what), *(_list_bins(name, of_model, what) for name, of_model in found.items())]
-    return Section("Calibration", join_parts([side_by_side(parts), _errors(found)]))
+    return Section("Calibration", join_parts([side_by_side(parts), _describe_errors(found)]))
 
 
-def _said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _get_said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Of two classes the probability of the positive one; of more, that of the answer."""
     answers = one.answers
     assert answers.probabilities is not None
@@ -92,6 +92,6 @@ def _list_bins(name: str, found: Sequence[Bin], what: str) -> Html:
     return table(["predicted", "observed", "examples"], rows, caption=f"{name}: calibration for {what}")
 
 
-def _errors(found: dict[str, list[Bin]]) -> Html:
+def _describe_errors(found: dict[str, list[Bin]]) -> Html:
     words = "; ".join(f"{name} {number(compute_expected_error(one), 3)}" for name, one in found.items())
     return paragraph(f"Expected calibration error (mean distance over the tenths): {words}.")

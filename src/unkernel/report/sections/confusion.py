@@ -21,14 +21,14 @@ _MOST_CLASSES = 60
 def confusion(studied: Sequence[ClassMeasures]) -> Section:
     """The confusion matrix; of many classes the most frequent mistakes in its place."""
     many = len(studied[0].answers.classes) > _LARGEST_MATRIX
-    parts = [_pairs(one) if many else _matrix(one) for one in studied]
+    parts = [_list_confused_pairs(one) if many else _draw_matrix(one) for one in studied]
     if studied[0].answers.positive is None:
-        parts += [_classes(one) for one in studied]
+        parts += [_list_classes(one) for one in studied]
     few = len(studied[0].answers.classes) == 2
     return Section("Confusion", side_by_side(parts) if few else join_parts(parts))
 
 
-def _matrix(one: ClassMeasures) -> Html:
+def _draw_matrix(one: ClassMeasures) -> Html:
     """A table: rows are right classes, columns what was said."""
     counts, names = one.confusion, one.answers.classes
     totals = counts.sum(axis=1)
@@ -57,7 +57,7 @@ def _shade_cell(count: Any, total: Any, is_right: bool) -> Html:
     )
 
 
-def _pairs(one: ClassMeasures) -> Html:
+def _list_confused_pairs(one: ClassMeasures) -> Html:
     wrong: NDArray[Any] = one.confusion.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
@@ -76,7 +76,7 @@ def _pairs(one: ClassMeasures) -> Html:
     return table(["true", "predicted", "examples", "of the class"], rows, caption=caption, texts=[1])
 
 
-def _classes(one: ClassMeasures) -> Html:
+def _list_classes(one: ClassMeasures) -> Html:
     counts = one.confusion
     hits, right, given = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
     order = np.argsort(-right, kind="stable")[:_MOST_CLASSES].tolist()

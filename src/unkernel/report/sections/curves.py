@@ -21,14 +21,14 @@ _BINS = 40
 
 def curves(studied: Sequence[ClassMeasures]) -> Section:
     """How well scores tell classes apart, at every threshold."""
-    lines = list(_lines(studied))
-    parts = [_roc(lines), _precision_recall(lines)]
+    lines = list(_list_curves(studied))
+    parts = [_draw_roc(lines), _draw_precision_recall(lines)]
     if studied[0].answers.positive is not None:
-        parts += [_distribution(one) for one in studied]
+        parts += [_draw_distribution(one) for one in studied]
     return Section("Curves", side_by_side(parts))
 
 
-def _lines(studied: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
+def _list_curves(studied: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
     """A line for each model of two classes; of more classes, one for each of the largest classes."""
     for one in studied:
         answers = one.answers
@@ -48,7 +48,7 @@ def _lines(studied: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
                 yield str(name), found.curve()
 
 
-def _roc(lines: Sequence[tuple[str, Curve]]) -> Html:
+def _draw_roc(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot([0, 1], [0, 1], linestyle=":", color=GREY)
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
@@ -67,7 +67,7 @@ def _roc(lines: Sequence[tuple[str, Curve]]) -> Html:
         )
 
 
-def _precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
+def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
     with drawing(SQUARE) as axes:
         for (name, curve), colour in zip(lines, COLOURS, strict=False):
             few = _choose_points(len(curve.hits))
@@ -90,12 +90,12 @@ def _precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
         )
 
 
-def _distribution(one: ClassMeasures) -> Html:
+def _draw_distribution(one: ClassMeasures) -> Html:
     answers = one.answers
     place = answers.positive
     assert place is not None
     scores = answers.evidence[:, place]
-    edges = _edges(scores)
+    edges = _choose_edges(scores)
     with drawing() as axes:
         for k, colour in zip((1 - place, place), COLOURS, strict=False):
             own = scores[answers.right == k]
@@ -118,7 +118,7 @@ def _distribution(one: ClassMeasures) -> Html:
         )
 
 
-def _edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _choose_edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Bins for all but the outermost scores, which join the bins at the ends."""
     low, high = np.percentile(scores, [0.5, 99.5])
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)

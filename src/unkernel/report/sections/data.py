@@ -25,23 +25,23 @@ def data(answers: Sequence[Answered]) -> Section:
     rows.append((f"{examples.unit}s", [f"{len(examples):,}"]))
     if examples.groups is not None:
         rows.append(("groups", [f"{len(np.unique(examples.groups)):,}"]))
-    sizes = [_size(one) for one in answers]
+    sizes = [_compute_mean_size(one) for one in answers]
     if sizes[0]:
         rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
     parts = [facts([""], rows, caption="The data that was answered")]
     if len(first.classes) and not first.ranks:
-        parts.append(_classes(first))
+        parts.append(_list_classes(first))
     if isinstance(first.classifier, RecordClassifier) and not first.classifier.plan.whole:
-        parts.append(_columns(first.classifier))
+        parts.append(_list_columns(first.classifier))
     return Section("Data", join_parts(parts))
 
 
-def _size(answer: Answered) -> str:
+def _compute_mean_size(answer: Answered) -> str:
     rows = answer.asked
     return number(rows.nnz / rows.shape[0]) if isinstance(rows, CsrRows) else ""
 
 
-def _classes(answer: Answered) -> Html:
+def _list_classes(answer: Answered) -> Html:
     counts = np.bincount(answer.right, minlength=len(answer.classes))
     order = np.argsort(-counts, kind="stable")[:_MOST_CLASSES].tolist()
     rows = [
@@ -57,7 +57,7 @@ def _classes(answer: Answered) -> Html:
     return table(["class", f"{answer.examples.unit}s", "share"], rows, caption=caption)
 
 
-def _columns(classifier: RecordClassifier) -> Html:
+def _list_columns(classifier: RecordClassifier) -> Html:
     kinds, counts = column_kinds(classifier.plan), features_of_columns(classifier.plan)
     rows = [[name, kinds[name], f"{counts[name]:,}"] for name in kinds]
     found = table(["column", "kind", "features"], rows, caption="Columns that the model reads", texts=[1])

@@ -20,7 +20,7 @@ _TOP = 6  # conjunctions of each
 
 def mistakes(answers: Sequence[Answered], most: int) -> Section:
     """Some for each model."""
-    return Section("Mistakes", join_parts(_of_model(one, most, len(answers) > 1) for one in answers))
+    return Section("Mistakes", join_parts(_list_mistakes(one, most, len(answers) > 1) for one in answers))
 
 
 def worst(answers: Answered, most: int) -> list[int]:
@@ -31,7 +31,7 @@ def worst(answers: Answered, most: int) -> list[int]:
     return found
 
 
-def _of_model(answers: Answered, most: int, several: bool) -> Html:
+def _list_mistakes(answers: Answered, most: int, several: bool) -> Html:
     wrong = int(np.count_nonzero(answers.chosen != answers.right))
     chosen = worst(answers, most)
     unit = answers.examples.unit
@@ -41,24 +41,26 @@ def _of_model(answers: Answered, most: int, several: bool) -> Html:
             f"; below, the {len(chosen)} that the model is most sure of. {unit.capitalize()}s count from 0."
         )
     parts = [element("h3", answers.name)] if several else []
-    return join_parts([*parts, paragraph(words), *(_mistake(answers, one) for one in chosen)])
+    return join_parts([*parts, paragraph(words), *(_describe_mistake(answers, one) for one in chosen)])
 
 
-def _mistake(answers: Answered, example: int) -> Html:
+def _describe_mistake(answers: Answered, example: int) -> Html:
     said, right = (answers.classes[int(codes[example])] for codes in (answers.chosen, answers.right))
     which = f"{answers.examples.unit.capitalize()} {example:,}"
-    title = f"{which}: predicted {said}, true class {right}{_sure(answers, example)}"
-    parts = [part for part in (_show_mistake(answers, example), _why(answers, example)) if part is not None]
+    title = f"{which}: predicted {said}, true class {right}{_describe_confidence(answers, example)}"
+    parts = [
+        part for part in (_show_mistake(answers, example), _explain(answers, example)) if part is not None
+    ]
     return element("article", element("h4", title), side_by_side(parts))
 
 
-def _sure(answers: Answered, example: int) -> str:
+def _describe_confidence(answers: Answered, example: int) -> str:
     if answers.probabilities is None:
         return f" (ahead by {format_signed(answers.margins[example])})"
     return f" (with {format_percent(answers.probabilities[example, answers.chosen[example]], 1)})"
 
 
-def _why(answers: Answered, example: int) -> Html:
+def _explain(answers: Answered, example: int) -> Html:
     try:
         return explanation_table(answers.explain(example, _TOP))
     except ValueError as reason:

@@ -93,20 +93,20 @@ def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
 
 def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     """How far heads are, and how many of them are found."""
-    groups = [group for group in _LENGTHS if _within(studied[0], group).any()]
+    groups = [group for group in _LENGTHS if _is_within(studied[0], group).any()]
     rows: list[list[Any]] = []
     with drawing() as axes:
         for one, colour in zip(studied, COLOURS, strict=False):
-            hits = [_hits(one, group) for group in groups]
+            hits = [_count_hits(one, group) for group in groups]
             shares = [(part / whole, *wilson(part, whole)) for part, whole in hits]
             draw_shares(axes, range(len(groups)), shares, colour, one.name)
             which = f"{one.name}, " if len(studied) > 1 else ""
             rows += [
-                [which + _distance(group), f"{whole:,}", share(part, whole)]
+                [which + _format_distance(group), f"{whole:,}", share(part, whole)]
                 for group, (part, whole) in zip(groups, hits, strict=True)
             ]
         axes.set(xlabel="distance of the right head", ylabel="share of right heads")
-        axes.set_xticks(range(len(groups)), [_distance(group) for group in groups])
+        axes.set_xticks(range(len(groups)), [_format_distance(group) for group in groups])
         if len(studied) > 1:
             legend(axes, loc="lower left")
         shown = figure(
@@ -117,16 +117,16 @@ def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
     return Section("Distance", side_by_side([shown, table(head, rows, caption="Right heads by distance")]))
 
 
-def _within(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
+def _is_within(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> NDArray[np.bool_]:
     return np.asarray((one.lengths >= group[0]) & (one.lengths <= group[1]))
 
 
-def _hits(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
-    own = one.right_heads[_within(one, group)]
+def _count_hits(one: HeadMeasures | TextTreeMeasures, group: tuple[int, int]) -> tuple[int, int]:
+    own = one.right_heads[_is_within(one, group)]
     return int(own.sum()), len(own)
 
 
-def _distance(group: tuple[int, int]) -> str:
+def _format_distance(group: tuple[int, int]) -> str:
     low, high = group
     if low == high:
         return str(low)
@@ -138,12 +138,12 @@ def relations(studied: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
     parts = []
     for one in studied:
         right, found = one.relations
-        listed = _by_value(one.name, "relation", right, one.given_relations, one.right)
+        listed = _list_by_value(one.name, "relation", right, one.given_relations, one.right)
         parts.append(side_by_side([listed, _count_confusions(one.name, right, found)]))
     return Section("Relations", join_parts(parts))
 
 
-def _by_value(
+def _list_by_value(
     name: str, what: str, right: NDArray[Any], answers: NDArray[Any], correct: NDArray[np.bool_]
 ) -> Html:
     """Precision and recall of each value of a column."""
@@ -177,7 +177,7 @@ def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
     """Sentences with many mistakes, as they are and as they were found."""
     parts = []
     for one in studied:
-        for place in _worst(one, most):
+        for place in _find_worst(one, most):
             title = f"{one.name}, sentence {place:,}: {many(int(one.mistakes[place]), 'mistake')}"
             right, found = (
                 figure(element("div", Html(bank[place].to_svg()), class_="drawn"), words)
@@ -190,7 +190,7 @@ def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
     return Section("Mistakes", join_parts([paragraph(words), *parts]))
 
 
-def _worst(one: HeadMeasures, most: int) -> list[int]:
+def _find_worst(one: HeadMeasures, most: int) -> list[int]:
     sizes = np.diff(one.offsets)
     wrong = np.where((sizes <= _LONGEST_DRAWN) & (one.mistakes > 0), one.mistakes, 0)
     order = np.argsort(-wrong, kind="stable")[:most]
@@ -229,6 +229,6 @@ def tags(studied: Sequence[TagMeasures]) -> Section:
         for column in one.columns:
             right, found = one.texts(column)
             name = f"{one.name}, {column}"
-            listed = _by_value(name, "value", right, found, right == found)
+            listed = _list_by_value(name, "value", right, found, right == found)
             parts.append(side_by_side([listed, _count_confusions(name, right, found)]))
     return Section("Tags", join_parts(parts))

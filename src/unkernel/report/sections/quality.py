@@ -15,7 +15,7 @@ from unkernel.report.page import Section
 
 def quality(studied: Sequence[Studied], of_class: Any = None) -> Section:
     """How good the answers are; `of_class` is the class that measures of one class are about."""
-    parts = [_one(studied[0]) if len(studied) == 1 else _several(studied)]
+    parts = [_list_measures(studied[0]) if len(studied) == 1 else _compare_measures(studied)]
     if of_class is not None:
         parts.append(paragraph(f"Precision, recall, F1 and the areas are those of class {of_class}."))
     drawn = studied[0].drawn
@@ -27,11 +27,11 @@ def quality(studied: Sequence[Studied], of_class: Any = None) -> Section:
         )
     )
     if len(studied) > 1:
-        parts.append(_differences(studied))
+        parts.append(_list_differences(studied))
     return Section("Quality", join_parts(parts))
 
 
-def _one(studied: Studied) -> Html:
+def _list_measures(studied: Studied) -> Html:
     rows = [
         [one.name, format_measure(one), format_interval(one), one.method, studied.words.get(one.name, "")]
         for one in studied.measures
@@ -39,20 +39,20 @@ def _one(studied: Studied) -> Html:
     return table(["measure", "value", "95 % interval", "by", ""], rows, caption="Measures", texts=[3, 4])
 
 
-def _several(studied: Sequence[Studied]) -> Html:
+def _compare_measures(studied: Sequence[Studied]) -> Html:
     names = dict.fromkeys(one.name for model in studied for one in model.measures)
     by_name = [{one.name: one for one in model.measures} for model in studied]
-    rows = [[name, *(_with_interval(known.get(name)) for known in by_name)] for name in names]
+    rows = [[name, *(_format_with_interval(known.get(name)) for known in by_name)] for name in names]
     return table(
         ["measure", *(model.name for model in studied)], rows, caption="Measures, with their 95 % intervals"
     )
 
 
-def _with_interval(one: Measure | None) -> str:
+def _format_with_interval(one: Measure | None) -> str:
     return "" if one is None else f"{format_measure(one)} ({format_interval(one)})"
 
 
-def _differences(studied: Sequence[Studied]) -> Html:
+def _list_differences(studied: Sequence[Studied]) -> Html:
     """Of each model to the first one, on the same draws."""
     first, *others = studied
     known = {one.name: one for one in first.measures}

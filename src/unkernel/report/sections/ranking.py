@@ -23,20 +23,20 @@ def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
     if not able:
         reason = "Labels are no grades (whole numbers from 0 on, and not large), so there is no NDCG."
         return Section("Ranking", paragraph(reason))
-    parts = [_by_depth(able)]
+    parts = [_draw_by_depth(able)]
     if len(able[0].queries) > 1:
-        parts.append(_by_query(able))
-    worst = [_worst(one) for one in able] if records and len(able[0].queries) > 1 else []
-    return Section("Ranking", join_parts([side_by_side(parts), _left_out(able[0]), *worst]))
+        parts.append(_draw_by_query(able))
+    worst = [_list_worst(one) for one in able] if records and len(able[0].queries) > 1 else []
+    return Section("Ranking", join_parts([side_by_side(parts), _describe_left_out(able[0]), *worst]))
 
 
-def _by_depth(studied: Sequence[RankMeasures]) -> Html:
+def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
     depths = list(range(1, LARGEST_DEPTH + 1))
     with drawing() as axes:
         for one, colour in zip(studied, COLOURS, strict=False):
             table_of = np.array([one.ndcg[depth] for depth in depths])
             means = np.nanmean(table_of, axis=1)
-            low, high = _band(table_of)
+            low, high = _compute_band(table_of)
             axes.fill_between(depths, low, high, color=colour, alpha=0.18, linewidth=0)
             axes.plot(
                 depths, means, marker="o", markersize=3, color=colour, label=name_of_line(one.answers.name)
@@ -53,7 +53,7 @@ def _by_depth(studied: Sequence[RankMeasures]) -> Html:
         )
 
 
-def _band(values: Numbers) -> tuple[list[float], list[float]]:
+def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
     """For each row of values of queries, the interval of its mean."""
     known = ~np.isnan(values[0])
     kept = values[:, known]
@@ -64,7 +64,7 @@ def _band(values: Numbers) -> tuple[list[float], list[float]]:
     return [low for low, _ in ends], [high for _, high in ends]
 
 
-def _by_query(studied: Sequence[RankMeasures]) -> Html:
+def _draw_by_query(studied: Sequence[RankMeasures]) -> Html:
     with drawing() as axes:
         for one, colour in zip(studied, COLOURS, strict=False):
             values = one.ndcg[_DEPTH]
@@ -83,14 +83,14 @@ def _by_query(studied: Sequence[RankMeasures]) -> Html:
         return figure(picture(axes, words), words)
 
 
-def _left_out(one: RankMeasures) -> Html:
+def _describe_left_out(one: RankMeasures) -> Html:
     without = int(np.isnan(one.ndcg[1]).sum())
     count = many(len(one.queries), "query", "queries")
     words = f"Of {count}, {without:,} without a relevant row are left out."
     return paragraph(f"The gain of a row is 2^label - 1, discounted by log2(1 + place). {words}", note=True)
 
 
-def _worst(one: RankMeasures) -> Html:
+def _list_worst(one: RankMeasures) -> Html:
     values = one.ndcg[_DEPTH]
     order = np.argsort(np.where(np.isnan(values), np.inf, values), kind="stable")[:_WORST]
     rows = []

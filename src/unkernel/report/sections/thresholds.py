@@ -25,7 +25,7 @@ def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
         f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples than "
         "these: on the examples that it was chosen on, it looks better than it is."
     )
-    return Section("Thresholds", join_parts([words, *(_table(one, costs) for one in answers)]))
+    return Section("Thresholds", join_parts([words, *(_list_thresholds(one, costs) for one in answers)]))
 
 
 def places(answers: Answered, costs: Costs) -> dict[int, list[str]]:
@@ -46,7 +46,7 @@ def places(answers: Answered, costs: Costs) -> dict[int, list[str]]:
     return dict(sorted(listed.items()))
 
 
-def _table(answers: Answered, costs: Costs) -> Html:
+def _list_thresholds(answers: Answered, costs: Costs) -> Html:
     curve, detection = answers.detection.curve(), answers.detection
     probabilities = answers.probabilities
     rows: list[list[Any]] = []
@@ -62,11 +62,11 @@ def _table(answers: Answered, costs: Costs) -> Html:
             )
         misses = curve.positives - hits
         price = (costs.false_alarm * alarms + costs.miss * misses) / len(answers.examples)
-        precision, f1 = _ratio(hits, hits + alarms), _ratio(2 * hits, hits + alarms + curve.positives)
+        precision, f1 = _divide(hits, hits + alarms), _divide(2 * hits, hits + alarms + curve.positives)
         row += [f"{int(hits):,}", f"{int(alarms):,}", f"{int(misses):,}"]
         row += [
             format_percent(precision, 1),
-            format_percent(_ratio(hits, curve.positives), 1),
+            format_percent(_divide(hits, curve.positives), 1),
             format_percent(f1, 1),
         ]
         rows.append([*row, number(1000 * price)])
@@ -86,5 +86,5 @@ def _table(answers: Answered, costs: Costs) -> Html:
     return table(head, rows, caption=caption, marked=marked)
 
 
-def _ratio(part: float, whole: float) -> float:
+def _divide(part: float, whole: float) -> float:
     return float(part / whole) if whole else float("nan")

@@ -23,10 +23,10 @@ def training(answers: Sequence[Answered]) -> Section | None:
         return None
     names = [one.name for one in answers]
     shown = facts(names, facts_by_model(known), caption="What is known of training")
-    return Section("Training", join_parts([shown, *_histories(answers)]))
+    return Section("Training", join_parts([shown, *_draw_histories(answers)]))
 
 
-def _histories(answers: Sequence[Answered]) -> list[Html]:
+def _draw_histories(answers: Sequence[Answered]) -> list[Html]:
     found = {one.name: History.from_json(one.inner.model.origin.get("history")) for one in answers}
     known = {name: one for name, one in found.items() if one is not None and len(one.passes) > 1}
     if not known:
@@ -36,13 +36,13 @@ def _histories(answers: Sequence[Answered]) -> list[Html]:
         "learner. Some solvers estimate the objective until the last pass.",
         note=True,
     )
-    return [side_by_side([*(_objective(*one) for one in known.items()), _gaps(known)]), note]
+    return [side_by_side([*(_draw_objective(*one) for one in known.items()), _draw_gaps(known)]), note]
 
 
-def _objective(name: str, history: History) -> Html:
+def _draw_objective(name: str, history: History) -> Html:
     with drawing() as axes:
-        _line(axes, history, history.objective, color=COLOURS[0], label="objective")
-        _line(axes, history, history.bound, color=COLOURS[1], linestyle="--", label="lower bound")
+        _draw_line(axes, history, history.objective, color=COLOURS[0], label="objective")
+        _draw_line(axes, history, history.bound, color=COLOURS[1], linestyle="--", label="lower bound")
         least = min(history.objective.min(), history.bound.min())
         if history.objective.max() > _WIDE_RANGE * least > 0:
             make_logarithmic(axes)
@@ -55,10 +55,10 @@ def _objective(name: str, history: History) -> Html:
         return figure(picture(axes, words), f"{words}.")
 
 
-def _gaps(known: Mapping[str, History]) -> Html:
+def _draw_gaps(known: Mapping[str, History]) -> Html:
     with drawing() as axes:
         for (name, history), colour in zip(known.items(), COLOURS, strict=False):
-            _line(axes, history, history.gap, color=colour, label=name_of_line(name))
+            _draw_line(axes, history, history.gap, color=colour, label=name_of_line(name))
         make_logarithmic(axes)
         axes.set(xlabel="pass", ylabel="relative gap")
         if len(known) > 1:
@@ -70,6 +70,6 @@ def _gaps(known: Mapping[str, History]) -> Html:
         )
 
 
-def _line(axes: Any, history: History, values: Any, **style: Any) -> None:
+def _draw_line(axes: Any, history: History, values: Any, **style: Any) -> None:
     axes.plot(history.passes, values, marker="o", markersize=2.5, **style)
     axes.xaxis.get_major_locator().set_params(integer=True)

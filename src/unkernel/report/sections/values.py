@@ -20,11 +20,11 @@ _TOP = 6
 
 def values(studied: Sequence[ValueMeasures]) -> Section:
     """Two pictures for each model."""
-    parts = [part for one in studied for part in (_scatter(one), _errors(one))]
+    parts = [part for one in studied for part in (_draw_scatter(one), _draw_errors(one))]
     return Section("Values", side_by_side(parts))
 
 
-def _scatter(one: ValueMeasures) -> Html:
+def _draw_scatter(one: ValueMeasures) -> Html:
     right, said = one.right, one.answers.raw[:, 0]
     if len(right) > _MOST_POINTS:
         few = np.random.default_rng(0).choice(len(right), _MOST_POINTS, replace=False)
@@ -38,7 +38,7 @@ def _scatter(one: ValueMeasures) -> Html:
         return figure(picture(axes, words), f"{words}. On the dotted line, they are equal.")
 
 
-def _errors(one: ValueMeasures) -> Html:
+def _draw_errors(one: ValueMeasures) -> Html:
     low, high = np.percentile(one.errors, [0.5, 99.5])
     with drawing() as axes:
         axes.hist(np.clip(one.errors, low, high), bins=40, color=COLOURS[0], alpha=0.7)

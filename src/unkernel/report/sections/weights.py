@@ -45,11 +45,11 @@ def fragments(answers: Sequence[Answered], top: int) -> Section:
 
 def _draw_fragments(answers: Answered, top: int) -> Html:
     listed, found = _list_heaviest(answers, top)
-    pictures = [picture for one in found[:_DRAWN] if (picture := _picture(one)) is not None]
+    pictures = [picture for one in found[:_DRAWN] if (picture := _draw_fragment(one)) is not None]
     return join_parts([listed, element("div", *pictures, class_="grid small")]) if found else listed
 
 
-def _picture(one: Heavy) -> Html | None:
+def _draw_fragment(one: Heavy) -> Html | None:
     picture = draw_tree(one.label)
     if picture is None:
         return None
