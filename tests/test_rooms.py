@@ -102,7 +102,7 @@ def test_lazy_names_are_those_that_type_checkers_see(path):
 
 
 def test_every_registered_kind_has_a_loader():
-    kinds = registry.registered()
+    kinds = registry.list_kinds()
     assert {"compiled", "conjunctions", "kernel", "linear", "tree"} < set(kinds)
     for name, kind in kinds.items():
         assert kind.name == name

@@ -387,7 +387,7 @@ def test_inspect(run, parser_file):
     task, path = parser_file
     ran = run("inspect", path)
     assert ran.code == 0
-    assert registry.registered()[KINDS[task]].description in ran.out
+    assert registry.list_kinds()[KINDS[task]].description in ran.out
     for words in ("templates", "parts", "conjunctions", "in the file"):
         assert words in ran.out
     described = run("inspect", path, "--json").json
@@ -399,7 +399,7 @@ def test_inspect(run, parser_file):
 
 def test_commands_for_rows_say_that_it_is_a_parser(run, parser_file, test_file, tmp_path):
     task, path = parser_file
-    description = registry.registered()[KINDS[task]].description
+    description = registry.list_kinds()[KINDS[task]].description
     for command in (
         ("predict", path, test_file),
         ("bench", path, test_file),

@@ -12,7 +12,7 @@ from unkernel.models import container, load_model, registry
 @pytest.fixture
 def sundial(tmp_path, monkeypatch):
     """A file of a kind that is registered for one test."""
-    monkeypatch.setattr(registry, "_kinds", registry.registered())
+    monkeypatch.setattr(registry, "_kinds", registry.list_kinds())
     registry.register("sundial", "a sundial", lambda name, arrays, settings: (name, arrays, settings))
     container.write(tmp_path / "s.uk", "sundial", {"hours": np.arange(3)}, {"latitude": 49})
     return tmp_path / "s.uk"
@@ -45,6 +45,6 @@ def test_a_kind_that_nobody_registered(tmp_path):
 
 
 def test_descriptions():
-    kinds = registry.registered()
+    kinds = registry.list_kinds()
     assert kinds["chunker"].description == "a chunker"
     assert registry.kind_of("file", "tree").description == "a model of trees"

@@ -62,4 +62,4 @@ def test_the_same_model_written_in_another_way(family, tmp_path):
 @pytest.mark.slow
 def test_every_kind_of_file_is_in_the_zoo():
     kinds = {Parts.of(one.content).kind for family in FAMILIES for one in family_of(family)}
-    assert kinds == set(registry.registered())
+    assert kinds == set(registry.list_kinds())

@@ -333,7 +333,7 @@ def _change_value(holder: Any, key: Any, value: Any, rng: Random) -> None:
 def _change_kind(parts: Parts, rng: Random) -> tuple[str, Parts]:
     from unkernel.models import registry
 
-    kind = rng.choice([*registry.registered(), "checkpoint", ""])
+    kind = rng.choice([*registry.list_kinds(), "checkpoint", ""])
     return f"kind {kind}", replace(parts, kind=kind)
 
 

@@ -68,12 +68,12 @@ class PairCoefficients:
             product[:, pair_columns(self.n_classes, code)] += matrix[:, own] @ self.values[own]
         return product
 
-    def transposed_product(self, vectors: CsrRows) -> NDArray[np.float64]:
+    def multiply_transposed(self, vectors: CsrRows) -> NDArray[np.float64]:
         """Return the (columns, pairs) product of support vectors, transposed, with these coefficients."""
         product = np.zeros((vectors.shape[1], self.shape[1]))
         for code, own in self.by_class():
             columns = pair_columns(self.n_classes, code)
-            product[:, columns] += vectors[own].transposed_product(self.values[own])
+            product[:, columns] += vectors[own].multiply_transposed(self.values[own])
         return product
 
     def by_class(self) -> Iterator[tuple[int, slice]]:

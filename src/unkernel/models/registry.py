@@ -53,7 +53,7 @@ def register(name: str, description: str, loader: str | Loader) -> None:
     _kinds[name] = FileKind(name, description, loader)
 
 
-def registered() -> dict[str, FileKind]:
+def list_kinds() -> dict[str, FileKind]:
     """Return all kinds, by name."""
     return dict(_kinds)
 

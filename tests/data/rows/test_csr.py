@@ -78,7 +78,7 @@ def test_what_models_compute_with_them(table, data):
     assert_rows(rows.select_columns(columns), table[:, columns])
     small = np.clip(table, -3, 3)
     factors = np.arange(2.0 * len(table)).reshape(-1, 2)
-    product = canonical_rows(small).transposed_product(factors)
+    product = canonical_rows(small).multiply_transposed(factors)
     np.testing.assert_allclose(product, sparse.csr_matrix(small).T @ factors, rtol=1e-13, atol=0)
     assert_rows(stack_rows([rows, rows[:1], rows]), np.concatenate([table, table[:1], table]))
     copied = rows.copy()

@@ -25,7 +25,7 @@ from unkernel.cli.inputs.models import (
     OpenedTrees,
     first_index,
     open_model,
-    stored_feature_names,
+    read_stored_feature_names,
 )
 from unkernel.cli.inputs.question_rows import expect_rows, read_question_rows
 from unkernel.cli.inputs.records import check_no_records
@@ -94,9 +94,9 @@ def explain(
             found = _explain_tree(opened, data, row, top, of, quiet=json)
         else:
             rows = _read_rows(opened, data, zero_based, quiet=json)
-            names = read_names(features, first_index(opened.model, rows.zero_based)) or stored_feature_names(
-                opened.model
-            )
+            names = read_names(
+                features, first_index(opened.model, rows.zero_based)
+            ) or read_stored_feature_names(opened.model)
             found = {"model": str(model), "data": data} | _explain_row(opened, rows, row, top, of)
             found |= _name_features(found["contributions"], names)
     if json:

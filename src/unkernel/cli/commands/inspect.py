@@ -24,7 +24,7 @@ from unkernel.cli.inputs.models import (
     find_strongest,
     first_index,
     open_model,
-    stored_feature_names,
+    read_stored_feature_names,
 )
 from unkernel.cli.options import shared_options
 from unkernel.cli.render.inspection import print_model
@@ -68,7 +68,7 @@ def inspect(
         if isinstance(opened, OpenedTrees):
             found = _inspect_trees(opened, top, features, quiet=json)
         else:
-            names = read_names(features, first_index(opened.model)) or stored_feature_names(opened.model)
+            names = read_names(features, first_index(opened.model)) or read_stored_feature_names(opened.model)
             found = _inspect_rows(opened, top, names, quiet=json)
     if json:
         print_json(found)

@@ -29,7 +29,7 @@ def describe_parser_file(path: Path) -> str | None:
         kind = container.read(path)[0]
     except FormatError:
         return None
-    known = registry.registered().get(kind)
+    known = registry.list_kinds().get(kind)
     return None if known is None or kind in MODEL_KINDS else known.description
 
 

@@ -116,7 +116,7 @@ def first_index(model: Model, rows_zero_based: bool = True) -> int:
     return 0 if (noted if isinstance(noted, bool) else rows_zero_based) else 1
 
 
-def stored_feature_names(model: Model) -> dict[int, str]:
+def read_stored_feature_names(model: Model) -> dict[int, str]:
     """Return the names of columns stored in a model: those of the data frame that it was trained on."""
     names = model.origin.get("feature_names")
     return dict(enumerate(map(str, names))) if isinstance(names, list) else {}

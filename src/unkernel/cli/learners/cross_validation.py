@@ -38,15 +38,15 @@ class Validated:
 
     def mean(self, measure: str) -> float:
         """Return the mean over the folds in which the measure is known; NaN if there are none."""
-        known = self.known_values(measure)
+        known = self.list_known_values(measure)
         return float(np.mean(known)) if known else math.nan
 
     def deviation(self, measure: str) -> float | None:
         """Return the standard deviation between folds; None for a single fold."""
-        known = self.known_values(measure)
+        known = self.list_known_values(measure)
         return float(np.std(known)) if len(self.values) > 1 and known else None
 
-    def known_values(self, measure: str) -> list[float]:
+    def list_known_values(self, measure: str) -> list[float]:
         """Return the measure in each fold in which it is known."""
         found = [fold.get(measure) for fold in self.values]
         numbers = [one["value"] if isinstance(one, dict) else one for one in found]
@@ -201,7 +201,7 @@ def summarize(results: Sequence[Validated], measures: Sequence[str]) -> list[dic
                 name: {"mean": one.mean(name), "std": one.deviation(name)}
                 for name in measures
                 if name not in _NOT_AVERAGED
-                if one.known_values(name)
+                if one.list_known_values(name)
             },
             "folds": len(one.values),
             "seconds": one.seconds,

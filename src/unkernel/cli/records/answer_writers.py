@@ -82,11 +82,11 @@ class Answers:
 
     def codes(self, raw: Numbers) -> NDArray[np.intp] | None:
         """Return the class index of each record; None without classes to choose from."""
-        counted = self._numbered
+        counted = self._numbered_decision
         return None if counted is None else np.asarray(counted.choose(raw))
 
     @cached_property
-    def _numbered(self) -> Decision | None:
+    def _numbered_decision(self) -> Decision | None:
         if self.decision.scheme in ("regression", "one_class"):
             return None
         return dataclasses.replace(self.decision, classes=np.arange(len(self.decision.classes)))

@@ -23,7 +23,7 @@ _WRONG = {"moves": "wrong_moves", "labels": "wrong_labels", "sentences": "wrong_
 def parser_facts(found: dict[str, Any]) -> dict[str, str]:
     """Return the facts of a parser from its description; parts of a kind are summed."""
     chosen = found["parameters"]
-    facts = {"kind": f"{registry.registered()[found['kind']].description} ({found['parser']})"}
+    facts = {"kind": f"{registry.list_kinds()[found['kind']].description} ({found['parser']})"}
     if "degree" in chosen:
         facts["learner"] = f"{chosen.get('learner', 'online')}, degree {chosen['degree']}"
     if "templates" in chosen:

@@ -112,7 +112,7 @@ class CsrRows:
         order = np.lexsort((self.indices, self.row_of_entry()))
         return self._with(self.indptr, self.indices[order], self.data[order])
 
-    def transposed_product(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    def multiply_transposed(self, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the product of the transposed rows with a (rows, k) matrix, of shape (columns, k)."""
         row_of_entry = self.row_of_entry()
         result = np.empty((self.shape[1], matrix.shape[1]))

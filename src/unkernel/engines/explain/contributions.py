@@ -77,7 +77,7 @@ def _split_kernel_scores(
     """Expand the model over the columns of the row, whichever engine scores it."""
     if is_linear_of_pairs(model):
         assert isinstance(model.coefficients, PairCoefficients)
-        weights = model.coefficients.transposed_product(model.vectors.select_columns(columns))
+        weights = model.coefficients.multiply_transposed(model.vectors.select_columns(columns))
         return RowContributions(columns[:, None], weights * values[:, None], model.intercept)
     if not Machine(model).expandable:
         raise ValueError(

@@ -466,7 +466,7 @@ def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64]
     used = np.unique(model.vectors.indices).astype(np.int64)
     for begin in range(0, len(used), step):
         some = used[begin : begin + step]
-        more = model.coefficients.transposed_product(model.vectors.select_columns(some))  # type: ignore[union-attr]
+        more = model.coefficients.multiply_transposed(model.vectors.select_columns(some))  # type: ignore[union-attr]
         columns, weights = np.concatenate([columns, some]), np.concatenate([weights, more])
         chosen = _choose_largest_rows(weights, top)
         columns, weights = columns[chosen], weights[chosen]

@@ -65,7 +65,7 @@ def simplify(model: Model) -> Model:
         return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
-    weights = gamma * model.vectors.transposed_product(model.coefficients)
+    weights = gamma * model.vectors.multiply_transposed(model.coefficients)
     intercept = model.intercept + coef0 * model.coefficients.sum(axis=0)
     return LinearModel(
         weights.reshape(model.n_features, model.n_scores),
@@ -327,7 +327,7 @@ def _compute_pair_blocks(
         used = distinct(vectors[own].indices)
         columns.append(used.astype(np.int64))
         classes.append(np.full(len(used), code))
-        blocks.append(vectors[own].select_columns(used).transposed_product(coefficients.values[own]))
+        blocks.append(vectors[own].select_columns(used).multiply_transposed(coefficients.values[own]))
     column, of_class = np.concatenate(columns), np.concatenate(classes)
     order = np.lexsort((of_class, column))
     return column[order], of_class[order], np.concatenate(blocks)[order]

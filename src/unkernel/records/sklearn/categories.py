@@ -19,7 +19,7 @@ def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) 
     for place, column in enumerate(raw.columns):
         groups = _groups(encoder, place)
         features, width = _features(encoder, place, groups)
-        unknown = _unknown_code(encoder, place, groups, features)
+        unknown = _choose_unknown_code(encoder, place, groups, features)
         codes = {
             _key(category): IGNORED if features[group] < 0 else first + features[group]
             for category, group in zip(encoder.categories_[place], groups, strict=True)
@@ -74,7 +74,7 @@ def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], i
     return features, count - 1
 
 
-def _unknown_code(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
+def _choose_unknown_code(encoder: Any, place: int, groups: list[int], features: list[int]) -> int:
     if encoder.handle_unknown == "error":
         return FORBIDDEN
     if encoder.handle_unknown in ("infrequent_if_exist", "warn") and _has_infrequent(encoder, place):
