@@ -109,10 +109,6 @@ def _dtype(*others: Any) -> Parameter:
     return Parameter(takes, [np.float64, *others], accepts, [np.float32], _ROUNDED)
 
 
-def _not_a_function(takes: str, *examples: Any, refused: str, why: str = _CODE) -> Parameter:
-    return Parameter(takes, examples, lambda value: not callable(value), [refused], why)
-
-
 # --- Categories --------------------------------------------------------------------------------------------
 
 _INFREQUENT = {
