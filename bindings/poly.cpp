@@ -4,7 +4,9 @@
 #include <nanobind/stl/vector.h>
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <tuple>
+#include <utility>
 
 #include "bindings.hpp"
 #include "csr_rows.hpp"
@@ -120,21 +122,46 @@ double find_largest_matrices(const Trained& trained) {
   return bytes;
 }
 
-Table to_table(Trained&& trained, std::size_t rows) {
+// What training found. The arrays are numpy's, so that models share them instead of copying.
+struct Solution {
+  nb::list outcomes, finishes;  // one per problem
+  double matrix_bytes = 0.0;
+  std::string storage;
+  std::size_t dimension = 0;
+  nb::object keys, weights, intercept;
+  nb::object duals = nb::none();  // rows x problems
+};
+
+Solution make_solution(Trained&& trained, std::size_t rows) {
   // A split has no intercept of its own; softmax is one problem of several scores.
   const std::size_t problems = std::max(trained.outcomes.size(), trained.intercept.size());
   const std::size_t conjunctions = trained.keys.size();
-  Table result;
-  result["outcomes"] = list_outcomes(trained);
-  result["finishes"] = list_finishes(trained);
-  result["matrix_bytes"] = find_largest_matrices(trained);
-  result["storage"] = find_name(storages, trained.storage);
-  result["dimension"] = trained.dimension;
-  result["keys"] = to_numpy(std::move(trained.keys));
-  result["weights"] = to_numpy(std::move(trained.weights), {conjunctions, problems});
-  result["intercept"] = to_numpy(std::move(trained.intercept));
-  if (!trained.duals.empty()) result["duals"] = to_numpy(std::move(trained.duals), {rows, problems});
-  return result;
+  Solution solution;
+  solution.outcomes = list_outcomes(trained);
+  solution.finishes = list_finishes(trained);
+  solution.matrix_bytes = find_largest_matrices(trained);
+  solution.storage = find_name(storages, trained.storage);
+  solution.dimension = trained.dimension;
+  solution.keys = nb::cast(to_numpy(std::move(trained.keys)));
+  solution.weights = nb::cast(to_numpy(std::move(trained.weights), {conjunctions, problems}));
+  solution.intercept = nb::cast(to_numpy(std::move(trained.intercept)));
+  if (!trained.duals.empty()) {
+    solution.duals = nb::cast(to_numpy(std::move(trained.duals), {rows, problems}));
+  }
+  return solution;
+}
+
+void bind_solution(nb::module_& module) {
+  nb::class_<Solution>(module, "PolySolution", "The weights of conjunctions and how training ended.")
+      .def_ro("outcomes", &Solution::outcomes)
+      .def_ro("finishes", &Solution::finishes)
+      .def_ro("matrix_bytes", &Solution::matrix_bytes)
+      .def_ro("storage", &Solution::storage)
+      .def_ro("dimension", &Solution::dimension)
+      .def_ro("keys", &Solution::keys)
+      .def_ro("weights", &Solution::weights)
+      .def_ro("intercept", &Solution::intercept)
+      .def_ro("duals", &Solution::duals, "The dual variables of rows; None if training had none.");
 }
 
 Table estimate_storage(const DistinctRows& examples, int degree, int problems, double memory) {
@@ -208,6 +235,7 @@ void bind_mapped_rows(nb::module_& module) {
 
 void bind_poly(nb::module_& module) {
   bind_mapped_rows(module);
+  bind_solution(module);
   nb::class_<Progress>(module, "Progress")
       .def_ro("stage", &Progress::stage)
       .def_ro("problem", &Progress::problem)
@@ -260,7 +288,7 @@ void bind_poly(nb::module_& module) {
             const Options given(options);
             Trained trained = train(self, read_train_options(given, map, std::move(class_weights)),
                                     is_logistic(given), start_hashes, start_duals, on_progress);
-            return to_table(std::move(trained), static_cast<std::size_t>(self.rows()));
+            return make_solution(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("on_progress").none())
@@ -272,7 +300,7 @@ void bind_poly(nb::module_& module) {
             Trained trained =
                 train_sparse(self, read_sparse_options(Options(options), map, std::move(class_weights)),
                              start_keys, start_weights, start_intercept, on_progress);
-            return to_table(std::move(trained), static_cast<std::size_t>(self.rows()));
+            return make_solution(std::move(trained), static_cast<std::size_t>(self.rows()));
           },
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_keys"), nb::arg("start_weights"), nb::arg("start_intercept"),

@@ -49,7 +49,7 @@ def test_each_way_alone_reaches_the_optimum(finish, loss):
     clf = only(finish)(2, max_iter=10**5, **options).fit(X, y)
     assert clf.gap_ <= clf.tol
     assert best.objective_ * (1 - best.gap_) <= clf.objective_ <= best.objective_ * (1 + 2e-3)
-    assert set(clf.told_["finishes"]) <= {"sweeps", finish}
+    assert set(clf.told_.finishes) <= {"sweeps", finish}
 
 
 def test_an_unknown_way_is_refused():
@@ -63,7 +63,7 @@ def test_rows_that_rest_are_not_finished_in_kernel_space(storage):
     X, y = sets(5000, 60, 0.4)
     clf = Told(3, C=1e-4, gamma=1.0, storage=storage, random_state=0).fit(X, y)
     assert clf.gap_ <= clf.tol
-    assert clf.told_["matrix_bytes"] <= LARGEST_GRAM
+    assert clf.told_.matrix_bytes <= LARGEST_GRAM
 
 
 @pytest.mark.parametrize("finish", ["kernel_space", "second_order"])
@@ -75,13 +75,13 @@ def test_matrices_fit_into_the_memory_that_is_left(finish, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         free = only(finish)(degree, **options).fit(X, y)
-        taken = free.told_["matrix_bytes"]
-        assert free.told_["finishes"] == [finish]
+        taken = free.told_.matrix_bytes
+        assert free.told_.finishes == [finish]
         limit = 0.5 * taken + 2_000_000
         monkeypatch.setattr(base_module, "available_bytes", lambda: limit)
         tight = only(finish)(degree, **options).fit(X, y)
     assert taken > 0
-    assert tight.told_["matrix_bytes"] <= limit
+    assert tight.told_.matrix_bytes <= limit
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_w8a(gamma):
     rows = real_data.load("w8a")
     clf = Told(3, C=0.01, gamma=gamma, random_state=0).fit(rows.X, rows.y)
     assert clf.gap_ <= clf.tol
-    assert clf.told_["matrix_bytes"] <= LARGEST_GRAM
+    assert clf.told_.matrix_bytes <= LARGEST_GRAM
 
 
 def test_w8a_converges_by_default_settings():
@@ -98,4 +98,4 @@ def test_w8a_converges_by_default_settings():
     rows = real_data.load("w8a")
     clf = Told(2, C=8, gamma=1 / 32, random_state=0).fit(rows.X, rows.y)
     assert clf.gap_ <= clf.tol
-    assert clf.told_["finishes"] == ["kernel_space"]
+    assert clf.told_.finishes == ["kernel_space"]

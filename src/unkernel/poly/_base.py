@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from unkernel._core import DistinctRows, FeatureMap, distinct_examples
+from unkernel._core import DistinctRows, FeatureMap, PolySolution, distinct_examples
 from unkernel.data.memory import available_bytes
 from unkernel.data.rows.csr import CsrRows, canonical_rows
 from unkernel.data.rows.row_checks import check_inputs
@@ -115,29 +115,27 @@ class PolyLearner(PreparedClassifier, RowLearner):
         rows = examples.rows
         if start is None:
             start = self._choose_start() if self.warm_start else Start()
-        trained = self._train(examples, start, on_progress)
-        outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
-        about = f"{rows.rows} distinct rows, storage={trained['storage']}, {trained['dimension']} weights; "
-        make_model = partial(self._make_model, rows, trained)
+        solution = self._train(examples, start, on_progress)
+        outcomes = [Outcome(*outcome) for outcome in solution.outcomes]
+        about = f"{rows.rows} distinct rows, storage={solution.storage}, {solution.dimension} weights; "
+        make_model = partial(self._make_model, rows, solution)
         self._finish_fit(outcomes, make_model, facts=self._training_facts(), about=about)
-        duals = self._get_duals(rows, trained)
+        duals = self._get_duals(rows, solution)
         if self.warm_start and duals is not None:
             self._duals = duals
         assert isinstance(self.model_, ConjunctionModel | KernelModel)
         return Start(duals, self.model_)
 
-    def _get_duals(self, rows: DistinctRows, trained: dict[str, Any]) -> DualStart | None:
-        if "duals" not in trained:
+    def _get_duals(self, rows: DistinctRows, solution: PolySolution) -> DualStart | None:
+        if solution.duals is None:
             return None
-        return DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(trained["duals"]))
+        return DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(solution.duals))
 
     def _check_parameters(self) -> None:
         """Check that the parameters go together."""
 
     @abstractmethod
-    def _train(
-        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
-    ) -> dict[str, Any]:
+    def _train(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> PolySolution:
         """Return the weights and the outcome of the training."""
 
     @abstractmethod
@@ -168,7 +166,7 @@ class PolyLearner(PreparedClassifier, RowLearner):
 
     def _train_rows(
         self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None, *, loss: str
-    ) -> dict[str, Any]:
+    ) -> PolySolution:
         """Train all weights under an l2 penalty, row by row."""
         self._steps = "Newton steps" if loss == "logistic" else "epochs"
         former = start.duals
@@ -185,15 +183,13 @@ class PolyLearner(PreparedClassifier, RowLearner):
             seed=self._draw_seed(),
             threads=thread_count(self.n_jobs),
         )
-        return dict(
-            training_set.rows.train(
-                options,
-                feature_map=self._make_feature_map(),
-                class_weights=training_set.factors,
-                start_hashes=former.hashes if former else np.empty(0, np.uint64),
-                start_duals=former.duals.reshape(-1) if former else np.empty(0),
-                on_progress=self._choose_reporter(on_progress, "rows"),
-            )
+        return training_set.rows.train(
+            options,
+            feature_map=self._make_feature_map(),
+            class_weights=training_set.factors,
+            start_hashes=former.hashes if former else np.empty(0, np.uint64),
+            start_duals=former.duals.reshape(-1) if former else np.empty(0),
+            on_progress=self._choose_reporter(on_progress, "rows"),
         )
 
     def _train_sparse(
@@ -205,7 +201,7 @@ class PolyLearner(PreparedClassifier, RowLearner):
         loss: str,
         l1: float,
         l2: float,
-    ) -> dict[str, Any]:
+    ) -> PolySolution:
         """Train weights under a penalty with an l1 part, column by column."""
         self._steps = "Newton steps"
         former = self._match_conjunctions(start.model, training_set.rows)
@@ -220,16 +216,14 @@ class PolyLearner(PreparedClassifier, RowLearner):
             seed=self._draw_seed(),
             threads=thread_count(self.n_jobs),
         )
-        return dict(
-            training_set.rows.train_sparse(
-                options,
-                feature_map=self._make_feature_map(),
-                class_weights=training_set.factors,
-                start_keys=former.keys if former else np.empty(0, np.uint64),
-                start_weights=former.weights.reshape(-1) if former else np.empty(0),
-                start_intercept=former.intercept if former else np.empty(0),
-                on_progress=self._choose_reporter(on_progress, "conjunctions"),
-            )
+        return training_set.rows.train_sparse(
+            options,
+            feature_map=self._make_feature_map(),
+            class_weights=training_set.factors,
+            start_keys=former.keys if former else np.empty(0, np.uint64),
+            start_weights=former.weights.reshape(-1) if former else np.empty(0),
+            start_intercept=former.intercept if former else np.empty(0),
+            on_progress=self._choose_reporter(on_progress, "conjunctions"),
         )
 
     def _match_conjunctions(
@@ -247,13 +241,13 @@ class PolyLearner(PreparedClassifier, RowLearner):
     # --- Models ---------------------------------------------------------------------------------------
 
     def _make_model(
-        self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
+        self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> ConjunctionModel | KernelModel:
-        of_duals = trained["storage"] in ("split", "kernel")
-        return (self._make_kernel_model if of_duals else self._make_conjunction_model)(rows, trained, origin)
+        of_duals = solution.storage in ("split", "kernel")
+        return (self._make_kernel_model if of_duals else self._make_conjunction_model)(rows, solution, origin)
 
     def _make_conjunction_model(
-        self, rows: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
+        self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> ConjunctionModel:
         return ConjunctionModel(
             degree=int(self.degree),
@@ -263,22 +257,22 @@ class PolyLearner(PreparedClassifier, RowLearner):
             coef0=float(self.coef0),
             n_features=int(self.n_features_in_),
             columns=read_only_view(rows.columns),
-            keys=read_only_view(trained["keys"]),
-            weights=read_only_view(trained["weights"]),
-            intercept=read_only_view(trained["intercept"]),
+            keys=read_only_view(solution.keys),
+            weights=read_only_view(solution.weights),
+            intercept=read_only_view(solution.intercept),
             classes=self.classes_,
             probability=self._probability,
             origin=origin,
         )
 
     def _make_kernel_model(
-        self, distinct: DistinctRows, trained: dict[str, Any], origin: dict[str, Any]
+        self, distinct: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> KernelModel:
         """Make a model of the rows with non-zero dual variables, which are its coefficients."""
         scheme = "binary" if len(self.classes_) == 2 else "one_vs_rest"
         return make_support_vector_model(
             distinct,
-            np.asarray(trained["duals"]),
+            np.asarray(solution.duals),
             Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
             Decision(scheme, self.classes_),
             n_features=int(self.n_features_in_),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from unkernel._core import softmax
+from unkernel._core import PolySolution, softmax
 from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
@@ -154,9 +154,7 @@ class PolyLogisticRegression(PolyLearner):
 
     _probability = Softmax()
 
-    def _train(
-        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
-    ) -> dict[str, Any]:
+    def _train(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> PolySolution:
         if self.penalty == "l2":
             return self._train_rows(training_set, start, on_progress, loss="logistic")
         share = self._l1_share()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
+from unkernel._core import PolySolution
 from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.poly._base import PolyLearner, Start, TrainingSet
@@ -181,15 +182,13 @@ class PolySVC(PolyLearner):
                 "loss is not supported"
             )
 
-    def _train(
-        self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None
-    ) -> dict[str, Any]:
+    def _train(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> PolySolution:
         if self.penalty == "l1":
-            trained = self._train_sparse(training_set, start, on_progress, loss=self.loss, l1=1.0, l2=0.0)
+            solution = self._train_sparse(training_set, start, on_progress, loss=self.loss, l1=1.0, l2=0.0)
         else:
-            trained = self._train_rows(training_set, start, on_progress, loss=self.loss)
-        self.storage_ = str(trained["storage"])
-        return trained
+            solution = self._train_rows(training_set, start, on_progress, loss=self.loss)
+        self.storage_ = solution.storage
+        return solution
 
     def _training_facts(self) -> dict[str, Any]:
         return {"loss": self.loss, "penalty": self.penalty, "storage": self.storage_}

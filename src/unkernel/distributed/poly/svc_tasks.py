@@ -251,14 +251,14 @@ def solve_members(pieces: list[PackedExamples], problem: PolyProblem, effort: Ef
         problem.n_features,
     )
     rows = learner._merge_equal_rows(examples.rows, examples.codes, examples.weights)
-    trained = learner._train(TrainingSet(rows, problem.factors), Start(effort.start), None)
-    outcomes = [Outcome(*outcome) for outcome in trained["outcomes"]]
-    model = learner._make_model(rows, trained, {})
+    solution = learner._train(TrainingSet(rows, problem.factors), Start(effort.start), None)
+    outcomes = [Outcome(*outcome) for outcome in solution.outcomes]
+    model = learner._make_model(rows, solution, {})
     return Solved(
         objectives=np.array([outcome.objective for outcome in outcomes]),
         bounds=np.array([outcome.bound for outcome in outcomes]),
         passes=max(outcome.rounds for outcome in outcomes),
-        duals=_drop_zeros(learner._get_duals(rows, trained)),
+        duals=_drop_zeros(learner._get_duals(rows, solution)),
         storage=learner.storage_,
         rows_nbytes=packed.nbytes,
         model_nbytes=count_bytes(vars(model)),
