@@ -27,7 +27,6 @@ class Limit(Enum):
     TENSOR_BYTES = "a tensor of bytes has no null among its texts, and its numbers are floats"
     CELL_TYPE = "a cell of CSV is read as the type of its column, so a number in a column of texts is text"
     CSV_TEXT = "CSV is UTF-8, which has no lone surrogates"
-    CSV_MARK = "readers of CSV drop a byte order mark before the first cell that they are given"
 
 
 class CannotSayError(Exception):
@@ -58,8 +57,6 @@ def csv_value(value: Any, kind: str | None) -> Any:
     if isinstance(value, str) if kind != "number" else type(value) in (int, float):
         if isinstance(value, str) and not is_utf8(value):
             raise CannotSayError(Limit.CSV_TEXT)
-        if isinstance(value, str) and value.startswith("\ufeff"):
-            raise CannotSayError(Limit.CSV_MARK)
         return value
     raise CannotSayError(Limit.CELL_TYPE)
 

@@ -28,6 +28,7 @@ _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _DELIMITERS = (",", ";", "\t", "|")
+_ODD_NAN = re.compile(rb"[-+]nan|nan\(|(?!nan|NaN)[nN][aA][nN]", re.ASCII)
 _QUOTED = re.compile(rb'(?:\A|(?<=[,;\t|\n\r]))"[^"]*(?:""[^"]*)*("|\Z)')  # a field
 
 
@@ -160,15 +161,15 @@ def _decode(piece: Piece, file: str) -> str:
 def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, threads: int) -> Block:
     """Parse the columns in `types` as values of these types."""
     table = _parse_by_arrow(piece, header, types, threads)
-    if table is None or any(_has_infinity(table[name]) for name, kind in types.items() if kind == "number"):
+    if table is None or _has_doubtful_numbers(table, piece, types):
         return _parse_by_csv(piece, header, types, first)
     return Block(header.file, table, table.num_rows, lambda row: _find_lines(piece, header)[row], first)
 
 
 def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """Parse with pyarrow; None if it is not installed or refuses the records."""
+    """Parse with pyarrow; None if it is not installed, refuses the records, or would drop their first mark."""
     arrow = arrow_csv()
-    if arrow is None or not piece.data.strip():
+    if arrow is None or not piece.data.strip() or piece.data.startswith(_BOM):
         return None
     pa, pc = arrow
     known = {"number": pa.float64(), "boolean": pa.bool_(), "string": pa.string()}
@@ -195,10 +196,19 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
         return None
 
 
-def _has_infinity(column: Any) -> bool:
-    """Return whether a number is infinite: pyarrow does not distinguish ``inf`` from 1e999."""
-    numbers = (chunk.buffers()[1] for chunk in column.chunks)
-    return any(found is not None and np.isinf(np.frombuffer(found)).any() for found in numbers)
+def _has_doubtful_numbers(table: Any, piece: Piece, types: Mapping[str, str]) -> bool:
+    """Return whether a cell may be a number for pyarrow alone.
+
+    It does not distinguish ``inf`` from 1e999, and takes more spellings of NaN.
+    """
+    odd_nan = _ODD_NAN.search(piece.data) is not None
+    for name in (name for name, kind in types.items() if kind == "number"):
+        for chunk in table[name].chunks:
+            bits = chunk.buffers()[1]
+            values = np.empty(0) if bits is None else np.frombuffer(bits)
+            if np.isinf(values).any() or (odd_nan and np.isnan(values).any()):
+                return True
+    return False
 
 
 @cache
