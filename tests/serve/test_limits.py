@@ -50,6 +50,32 @@ def test_bad_bodies_are_told_what_is_wrong(client: Client, body, words):
     assert words in found.json()["error"]
 
 
+@pytest.mark.parametrize("number", [b"1e999", b"-1e999", b"9" * 5000])
+def test_numbers_larger_than_any_float_are_named(client: Client, number: bytes):
+    found = client.post(PREDICT, content=b'{"age": ' + number + b"}")
+    assert (found.status_code, found.json()["error"]) == (
+        400,
+        "the body has a number that is larger than any float",
+    )
+
+
+@pytest.mark.parametrize("body", [b"NaN", b"-Infinity", b"\xff\xfe{", b"\x00", b"'old'", b"{'age': 1}"])
+def test_only_bare_words_get_a_hint_of_quotes(client: Client, body: bytes):
+    found = client.post(PREDICT, content=body)
+    assert found.status_code == 400
+    assert "double quotes" not in found.json()["error"]
+
+
+def test_a_byte_order_mark_before_json_is_ignored(client: Client):
+    body = b'{"age": 51, "town": "Oslo"}'
+    for endpoint in ("predict", "explain"):
+        plain, marked = (
+            client.post(f"/models/people/{endpoint}", content=mark + body).json()
+            for mark in (b"", b"\xef\xbb\xbf")
+        )
+        assert plain == marked
+
+
 def test_texts_and_trees_have_no_lone_surrogates(client: Client):
     for name in ("text", "trees", "arcs"):
         for endpoint in ("predict", "explain"):

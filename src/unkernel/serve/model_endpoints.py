@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 
-import msgspec
 import numpy as np
 
 from unkernel._core import JsonShape, TimeLimit
@@ -43,7 +42,6 @@ _DEFAULT_TOP, _MAX_TOP = 10, 1000
 _MIN_SECONDS = 1e-3
 _GRACE_SECONDS = 5.0  # after the timeout of a request
 _MAX_LENGTH_DIGITS = 18
-_decode = msgspec.json.Decoder().decode
 
 
 class ModelEndpoints:
@@ -215,14 +213,14 @@ def _answer_lines(answerer: Answerer, lines: bytes, first: int) -> bytes:
         return answers
     given = [(number, text) for number, text in enumerate(lines.split(b"\n"), first) if text.strip()]
     try:
-        return answerer.answer_items([_decode(text) for _, text in given], JsonShape.LINES)
-    except (ValueError, TypeError, RecursionError):
+        return answerer.answer_items([decode_json(text) for _, text in given], JsonShape.LINES)
+    except (RequestError, ValueError, TypeError, RecursionError):
         return b"".join(_answer_line(answerer, text, number) for number, text in given)
 
 
 def _answer_line(answerer: Answerer, text: bytes, number: int) -> bytes:
     try:
-        item = decode_json(text)
+        item = decode_json(text, "the line")
         return _call_model(lambda: answerer.answer_items([item], JsonShape.LINES), named=False)
     except RequestError as error:
         return _encode_error_line(error, number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ Receive = Callable[[], Awaitable[Any]]
 Headers = Mapping[bytes, bytes]
 _Part = TypeVar("_Part")
 _decode = msgspec.json.Decoder().decode
+_BOM = b"\xef\xbb\xbf"
+_BARE_WORD = re.compile(rb"\s*(?!NaN|[-+]?Infinity)[A-Za-z\xc3-\xf4]")
 
 
 class DisconnectedError(Exception):
@@ -115,23 +118,28 @@ def _make_size_error(most: int, what: str = "the body") -> RequestError:
     return RequestError(413, f"{what} has more than {most:,} bytes, the server's limit", close=True)
 
 
-def decode_json(body: bytes) -> Any:
-    """Decode a JSON body; raise a RequestError if it is invalid."""
+def decode_json(body: bytes, name: str = "the body") -> Any:
+    """Decode JSON, with or without a byte order mark; raise a RequestError that names it if it is invalid."""
+    body = body.removeprefix(_BOM)
     if not body:
-        raise RequestError(400, "the body is empty: send one input, or a list of them")
+        raise RequestError(400, f"{name} is empty: send one input, or a list of them")
     try:
         return _decode(body)
     except msgspec.DecodeError as error:
         if (found := _decode_surrogates(body)) is not None:
             return found
-        hint = "" if body.lstrip()[:1] in (b"{", b"[") else "; send a text in double quotes"
-        raise RequestError(400, f"the body is not JSON: {error}{hint}") from None
+        raise RequestError(400, _explain_invalid_json(body, name, error)) from None
     except UnicodeDecodeError:
-        raise RequestError(
-            400, f"the body is not UTF-8: byte {_find_invalid_byte(body)} is invalid"
-        ) from None
+        raise RequestError(400, f"{name} is not UTF-8: byte {_find_invalid_byte(body)} is invalid") from None
     except RecursionError:
-        raise RequestError(400, "the body is nested too deeply") from None
+        raise RequestError(400, f"{name} is nested too deeply") from None
+
+
+def _explain_invalid_json(body: bytes, name: str, error: msgspec.DecodeError) -> str:
+    if "out of range" in str(error):
+        return f"{name} has a number that is larger than any float"
+    hint = "; send a text in double quotes" if _BARE_WORD.match(body) else ""
+    return f"{name} is not JSON: {error}{hint}"
 
 
 def _decode_surrogates(body: bytes) -> Any:

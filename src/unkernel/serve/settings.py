@@ -140,7 +140,7 @@ def parse_model_files(given: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for word in given:
         name, equals, path = word.partition("=")
-        if not equals or "/" in name:
+        if not equals or ("/" in name and not Path(path).exists()):
             name, path = Path(word).name.removesuffix(_SUFFIX), word
         _check_name(name, word, f"; write name={path}")
         if name in found:
