@@ -363,6 +363,22 @@ def test_trees_without_labels(run, tree_model, tmp_path):
     assert run("predict", tree_model, tmp_path / "b.mrg", "--json").json["accuracy"] is None
 
 
+@pytest.mark.parametrize(
+    ("rest", "words"),
+    [
+        ("|BT| (A b) |ET|", "compares 1 of 2 trees per example"),
+        ("|ET| 1:0.5 2:1 |EV|", "compares no vectors"),
+    ],
+)
+def test_parts_that_the_model_ignores_are_named(run, tree_model, tmp_path, rest, words):
+    file = tmp_path / "more.dat"
+    file.write_text(f"1 |BT| (S (NP dogs) (VP bark)) {rest}\n")
+    found = run("predict", tree_model, file)
+    assert (found.code, len(found.out.splitlines())) == (0, 1)
+    assert words in found.err
+    assert "more.dat" in found.err
+
+
 def test_labels_that_happen_to_be_numbers(run, tmp_path):
     """Whether labels are numbers is told file by file, and classes may be texts all the same."""
     trees = [tree for _, tree in QUESTIONS]

@@ -168,6 +168,19 @@ def test_pyarrow_and_csv_read_the_same(rows):
     assert [one["name"] for one in fast] == [name or None for name, _ in rows]
 
 
+@pytest.mark.parametrize("size", [4, 1 << 20])
+def test_byte_order_marks_inside_of_files_are_kept(parser, size):
+    text = "\ufeffname\n\ufeffann\nbob\n\ufeffeve\n"
+    found = records_of(opened(text, size=size), {"name": "string"})
+    assert [one["name"] for one in found] == ["\ufeffann", "bob", "\ufeffeve"]
+
+
+@pytest.mark.parametrize("number", ["-nan", "+nan", "NAN", "nan(1)", "Nan"])
+def test_other_spellings_of_nan_are_refused(parser, number):
+    with pytest.raises(FormatError, match="expected a number"):
+        records_of(opened(f"a\n1\n{number}\n"), {"a": "number"})
+
+
 # --- Training -----------------------------------------------------------------------------------------
 
 
@@ -247,6 +260,59 @@ def test_bad_lines_of_json(text, line, words):
     with pytest.raises(FormatError, match=words) as caught:
         list(opened(text, "x.jsonl").blocks({}))
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("labels", "line", "words"),
+    [
+        (["a", None], 2, "needs a label"),
+        (["a", ["b"]], 2, "a label is a string or a number"),
+        ([1, 2, "1"], 3, "the label 1 is a string in one record and none in another"),
+        ([True, 1, "True"], 3, "write all as strings"),
+        (["a", "b\0"], 2, "cannot end in a NUL character"),
+        (["a", "\ud800"], 2, "lone surrogate"),
+        ([1.0, float("inf")], 2, "cannot be infinite"),
+        ([1, 2**53, 0.5], 2, "too large for an exact label"),
+        ([1, 2**63], 2, "too large for an exact label"),
+        ([1, 10**400], 2, "larger than any float"),
+    ],
+)
+def test_labels_that_an_array_would_change_are_refused(labels, line, words):
+    text = "".join(json.dumps({"x": 1, "y": label}) + "\n" for label in labels)
+    with pytest.raises(FormatError, match=words) as caught:
+        read_training([opened(text, "x.jsonl")], "y", kinds={}, drop=())
+    assert caught.value.line == line
+
+
+def test_labels_of_tables_are_exact_or_refused(parser):
+    with pytest.raises(FormatError, match="too large for an exact label") as caught:
+        read_training([opened("x,y\n1,2\n1,9007199254740993\n")], "y", kinds={}, drop=())
+    assert caught.value.line == 3
+
+
+@pytest.mark.parametrize(
+    "labels", [[True, 2, False], [1, 2, 3], [0.5, 1], [True, False], ["1", "a"], [2**62, 5]]
+)
+def test_labels_are_distinct_as_they_were(labels):
+    text = "".join(json.dumps({"x": 1, "y": label}) + "\n" for label in labels)
+    found = read_training([opened(text, "x.jsonl")], "y", kinds={}, drop=()).labels
+    assert found.tolist() in (labels, list(map(str, labels)))
+
+
+def test_numbers_larger_than_any_float_name_the_line(parser):
+    for text, name in (
+        ("x,y\n1,a\n1e999,b\n", "x.csv"),
+        ('{"x":1,"y":0}\n{"x":1%s,"y":0}' % ("0" * 400), "x.jsonl"),
+    ):
+        with pytest.raises(FormatError, match="column 'x': the number is larger than any float") as caught:
+            read_training([opened(text, name)], "y", kinds={}, drop=())
+        assert caught.value.line == text[: text.index("1e999" if name == "x.csv" else "1000")].count("\n") + 1
+
+
+@pytest.mark.parametrize("options", [{"kinds": {"y": "drop"}, "drop": ()}, {"kinds": {}, "drop": ("y",)}])
+def test_the_target_cannot_be_dropped(options):
+    with pytest.raises(ValueError, match="--target 'y' cannot be dropped"):
+        read_training([opened("x,y\n1,a\n")], "y", **options)
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_memory(monkeypatch):

@@ -268,7 +268,7 @@ bool ColumnReader::fail_columns(std::int64_t found, const char* at) {
     return fail(
         at, instead +
                 "; CoNLL-U has one word per line, with its number, form, lemma, tags and so on in columns "
-                "that tabs separate; a parser cannot be trained on plain text");
+                "that tabs separate; this is plain text");
   }
   return fail(at, instead + "; tabs separate them, and _ stands in an empty one");
 }

@@ -21,6 +21,12 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
     return whole if np.array_equal(whole, labels) else labels
 
 
+def check_classes(labels: NDArray[Any], name: str) -> None:
+    """Refuse labels with fractions, which are numbers to predict, not classes."""
+    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
+        raise ValueError(f"{name} has fractions, and these models predict classes, not numbers")
+
+
 def match_width(model: Any, X: Any, name: str) -> Any:
     """Give rows exactly the columns of a model of fixed width, or at least those of another one."""
     if model.fixed_width:

@@ -17,11 +17,16 @@ from unkernel.cli.inputs.file_contents import has_trees as _begins_with_trees
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.terminal.progress import Display
 from unkernel.data import TreeData, read_trees
-from unkernel.errors import FormatError
+from unkernel.data.trees.forest import Forest
+from unkernel.errors import FormatError, warn_caller
 from unkernel.models import TreeModel
 
 _TREE_SUFFIXES = {".klp", ".conllu"}  # of files that hold only trees
 _EXAMPLE = "a line is, for example: 1 |BT| (S (NP dogs) (VP bark)) |ET|"
+
+
+class UnusedPartWarning(UserWarning):
+    """Examples hold trees or vectors that a model ignores."""
 
 
 def is_tree_file(file: str) -> bool:
@@ -135,4 +140,21 @@ def read_for_model(model: TreeModel, path: Path, file: str, display: Display) ->
         raise ValueError(
             f"{file}: has no vectors (index:value behind |ET|), and the model {path} compares vectors"
         )
+    for part in _list_compared_parts(model, examples.data.X):
+        reason = f"the model {path} compares {part}; the rest of each example is ignored"
+        warn_caller(f"{file}: {reason}", UnusedPartWarning)
     return examples
+
+
+def _list_compared_parts(model: TreeModel, forest: Forest) -> list[str]:
+    """Describe the trees and the vectors that a model compares, unless these are all of a forest."""
+    compared = []
+    for name, own, others, pairing in (
+        ("trees", forest.trees, model.support.trees, model.kernel.tree_pairing),
+        ("vectors", forest.vectors, model.support.vectors, model.kernel.vector_pairing),
+    ):
+        if own and model.kernel.combination == {"trees": "vectors", "vectors": "trees"}[name]:
+            compared.append(f"no {name}")
+        elif pairing != "all" and len(own) > 1 and own.keys() - others.keys():
+            compared.append(f"{len(own.keys() & others.keys())} of {len(own)} {name} per example")
+    return compared

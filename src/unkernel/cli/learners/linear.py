@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.labelled_files import check_classes
 from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import (
     ClassLearner,
@@ -82,6 +83,7 @@ class LinearLearner(ClassLearner):
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
+        check_classes(rows.labels, f"{rows.file}: the column of labels")
         estimator.fit_reporting(
             rows.source, rows.labels, None, on_progress=on_progress, zero_based=rows.zero_based
         )

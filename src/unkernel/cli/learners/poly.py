@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from unkernel.cli.inputs.labelled_files import check_classes
 from unkernel.cli.inputs.rows import AnyRows, Rows
 from unkernel.cli.learners.base import (
     ClassLearner,
@@ -35,6 +36,7 @@ class ConjunctionLearner(ClassLearner):
 
     def fit(self, estimator: Any, rows: AnyRows, on_progress: OnProgress) -> None:
         """Train."""
+        check_classes(rows.labels, f"{rows.file}: the column of labels")
         estimator.fit_reporting(rows.source, rows.labels, None, on_progress)
 
     def describe(self, estimator: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.labelled_files import check_classes
 from unkernel.cli.inputs.record_examples import RecordExamples
 from unkernel.cli.inputs.records import ORIGIN, OpenedRecords, is_record_file, open_record_file
 from unkernel.cli.inputs.rows import describe_files
@@ -190,10 +191,7 @@ def _check_labels(data: str, target: str, labels: NDArray[Any]) -> None:
             f"{data}: column {target!r} has {many(len(classes), 'different value')} "
             f"({label_words(classes.tolist())}); at most {_MAX_CLASSES:,} classes are supported"
         )
-    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
-        raise ValueError(
-            f"{data}: column {target!r} has fractions, and these models predict classes, not numbers"
-        )
+    check_classes(labels, f"{data}: column {target!r}")
 
 
 # --- Cross-validation ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from unkernel.cli.inputs.labelled_files import check_classes
 from unkernel.cli.inputs.rows import AnyRows
 from unkernel.cli.inputs.trees import TreeExamples
 from unkernel.cli.learners.base import ClassLearner, OnProgress, describe_gap
@@ -65,6 +66,7 @@ class TreeLearner(ClassLearner):
         assert isinstance(rows, TreeExamples)
         _check_missing(rows, self.given.get("combine", "auto"))
         labels = rows.labels
+        check_classes(labels, f"{rows.file}: the column of labels")
         if isinstance(estimator.class_weight, dict):
             estimator.class_weight = _match_weights(estimator.class_weight, labels)
         estimator.fit_reporting(rows.source, labels, None, on_progress)

@@ -7,10 +7,10 @@ import dataclasses
 import io
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from unkernel.cli.inputs.labelled_files import class_labels
 from unkernel.cli.inputs.models import name_decisions
-from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdout_bytes
 from unkernel.data.files import open_writer
 from unkernel.models import Decision
 from unkernel.records.files import format_of
@@ -27,6 +27,7 @@ _DELIMITERS = {"csv": ",", "tsv": "\t", "lines": " "}
 _CONTROL_CHARACTERS = re.compile(  # also surrogates, which UTF-8 does not have
     "[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]"
 )
+_OTHER_SUFFIXES = (".json", ".xlsx", ".xls", ".feather", ".arrow", ".html")
 Numbers = NDArray[np.float64]
 
 
@@ -47,6 +48,10 @@ class Answers:
             raise ValueError(f"{output}: predictions are written as CSV, TSV or JSON lines, not as Parquet")
         if found is not None:
             return found
+        if PurePath(output).suffix.lower() in _OTHER_SUFFIXES:
+            raise ValueError(
+                f"{output}: predictions are written as CSV, TSV, JSON lines (.jsonl) or plain lines"
+            )
         if output != STANDARD_STREAM:
             return "lines"
         return "csv" if input_format == "parquet" else input_format
@@ -140,7 +145,7 @@ def open_answers(output: str | None, answers: Answers | None) -> Iterator[Callab
     if output is None or answers is None:
         yield lambda _: None
         return
-    stream = sys.stdout.buffer if output == STANDARD_STREAM else None
+    stream = stdout_bytes() if output == STANDARD_STREAM else None
     with open_writer(output if stream is None else stream) as write:
         write(answers.header())
 

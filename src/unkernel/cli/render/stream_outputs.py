@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from unkernel.cli.output_files import check_output, check_place
-from unkernel.cli.terminal.standard_streams import STANDARD_STREAM
+from unkernel.cli.terminal.standard_streams import STANDARD_STREAM, stdout_bytes
 from unkernel.data.atomic_write import replace_file
 from unkernel.data.files import name_of, open_writer
 from unkernel.data.text.chunks import ChunkSentence
@@ -146,7 +146,7 @@ def _open_output(output: str) -> Iterator[Callable[[bytes], object]]:
         with open_writer(output) as write:
             yield write
         return
-    stream = sys.stdout.buffer
+    stream = stdout_bytes()
 
     def write_now(data: bytes) -> None:
         stream.write(data)

@@ -1,9 +1,11 @@
-"""Standard input as a file: its name on the command line, and its path."""
+"""Standard input and output as files: their name on the command line, the path of stdin, bytes for stdout."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from typing import BinaryIO, cast
 
 STANDARD_STREAM = "-"
 
@@ -19,3 +21,19 @@ def stdin_path() -> Path:
     if not os.path.lexists("/dev/stdin"):
         raise ValueError("-: this system cannot open stdin by a name; name a file instead")
     return Path("/dev/stdin")
+
+
+class _TextSink:
+    """Writes UTF-8 to a stream of text, as ``contextlib.redirect_stdout`` puts in the place of stdout."""
+
+    def write(self, data: bytes) -> int:
+        sys.stdout.write(data.decode())
+        return len(data)
+
+    def flush(self) -> None:
+        sys.stdout.flush()
+
+
+def stdout_bytes() -> BinaryIO:
+    """Return stdout as a stream of bytes, also where it was replaced by a stream of text."""
+    return getattr(sys.stdout, "buffer", None) or cast(BinaryIO, _TextSink())

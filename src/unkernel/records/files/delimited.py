@@ -167,7 +167,7 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
 
 
 def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """Parse with pyarrow; None if it is not installed, refuses the records, or would drop their first mark."""
+    """Parse with pyarrow; None where it is missing, refuses records, or would drop a byte order mark."""
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip() or piece.data.startswith(_BOM):
         return None

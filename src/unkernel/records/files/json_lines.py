@@ -14,6 +14,15 @@ from unkernel.records.files.cells import TOO_LARGE
 _LARGEST_RECORD = 1 << 28  # bytes
 _BOM = b"\xef\xbb\xbf"
 
+_JSON_KINDS = {
+    list: "a list",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
 
 def json_blocks(blocks: Iterable[bytes], file: str) -> Iterator[Block]:
     """Yield the records in the order of the file, in blocks of whole lines."""
@@ -55,8 +64,9 @@ def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
         raise FormatError(file, line, 0, f"not a JSON object that can be read: {error}") from None
     if not isinstance(record, dict):
-        kind = type(record).__name__
-        raise FormatError(file, line, 0, f'expected an object such as {{"age": 39}}, got a {kind}')
+        raise FormatError(
+            file, line, 0, f'expected an object such as {{"age": 39}}, got {_JSON_KINDS[type(record)]}'
+        )
     if math.inf in record.values() or -math.inf in record.values():
         _check_infinities(record, text, file, line)
     return record

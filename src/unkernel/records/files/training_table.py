@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -21,6 +23,9 @@ from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
 _MOST_NAMES = 30  # of columns in a message
+_LARGEST_FLOAT = sys.float_info.max
+_FIRST_INEXACT_FLOAT = 2**53
+_FIRST_LONG_INTEGER = 2**63
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +81,9 @@ def read_training(
     TrainingTable
         The records, those of the first file first.
     """
-    left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")} - {target}
+    left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")}
+    if target in left_out:
+        raise ValueError(f"--target {target!r} cannot be dropped: its labels are what to learn")
     first, blocks = _blocks_of(files, [target, *kinds, *drop], left_out, threads)
     columns, types = _join_blocks(blocks, first)
     if first.columns is None:
@@ -162,13 +169,15 @@ def _join_blocks(blocks: list[Block], file: RecordFile) -> tuple[dict[str, Any],
         records = [record for block in blocks for record in block.table]
         names = dict.fromkeys(name for record in records for name in record)
         columns: dict[str, Any] = {name: [record.get(name) for record in records] for name in names}
+        for name, values in columns.items():
+            _check_sizes(name, values, blocks)
         return columns, {name: _find_type(values) for name, values in columns.items()}
     types = file.stored_types
     columns, found = {}, {}
     for name in first if isinstance(first, Mapping) else first.column_names:
         parts = [block.table[name] for block in blocks]
         if types is None:
-            columns[name], found[name] = _infer_values(parts)
+            columns[name], found[name] = _infer_values(name, parts, blocks)
         else:
             columns[name], found[name] = _join_stored(parts, types[name]), types[name]
     return columns, found
@@ -181,11 +190,17 @@ def _find_type(values: Sequence[Any]) -> str:
     return "boolean" if kinds == {bool} else "string"
 
 
-def _infer_values(parts: list[Any]) -> tuple[Any, str]:
+def _infer_values(name: str, parts: list[Any], blocks: list[Block]) -> tuple[Any, str]:
     """Convert cells to values of their common type; each distinct cell is examined once."""
     words, codes = _encode_cells(parts)
     kind = cells.type_of(word for word in words if word is not None)
-    values = [None if word is None else cells.value_of(word, kind) for word in words]
+    values: list[Any] = []
+    for word in words:
+        try:
+            values.append(None if word is None else cells.value_of(word, kind))
+        except ValueError as error:
+            row = int(np.argmax(codes == len(values)))
+            raise _locate_error(blocks, row, f"column {name!r}: {error}") from None
     if kind == "number":
         return np.array([np.nan if value is None else value for value in values])[codes], kind
     return np.array(values, dtype=object)[codes].tolist(), kind
@@ -222,8 +237,15 @@ def _locate_error(blocks: list[Block], row: int, reason: str) -> FormatError:
     return blocks[place].error(row - (ends[place] - blocks[place].n_rows), reason)
 
 
+def _check_sizes(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
+    """Check that a float can hold each whole number."""
+    for row, value in enumerate(values):
+        if isinstance(value, int) and abs(value) > _LARGEST_FLOAT:
+            raise _locate_error(blocks, row, f"column {name!r}: {cells.TOO_LARGE}")
+
+
 def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Return the places where numbers are expected."""
+    """Check that values are numbers where the schema asks for numbers."""
     for row, value in enumerate(values):
         if isinstance(value, str):
             try:
@@ -256,13 +278,45 @@ def _format_percentage(part: int, whole: int) -> str:
 
 
 def _read_labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
-    listed_ = to_objects(values)
-    missing = next((row for row, value in enumerate(listed_) if value is None), None)
-    if missing is not None:
-        raise _locate_error(blocks, missing, f"column {target!r}: a record to learn from needs a label")
-    for row, value in enumerate(listed_):
-        if isinstance(value, (list, dict)):
-            raise _locate_error(blocks, row, f"column {target!r}: a label is a string or a number")
-    if all(isinstance(value, (int, float)) for value in listed_):
-        return np.array(listed_)
-    return np.array([str(value) for value in listed_])
+    labels = to_objects(values)
+    types = set(map(type, labels))
+    numeric = types <= {int, float} or types == {bool}
+    for kind in types & {type(None), list, dict}:
+        fault = (
+            "a record to learn from needs a label"
+            if kind is type(None)
+            else "a label is a string or a number"
+        )
+        row = next(row for row, label in enumerate(labels) if type(label) is kind)
+        raise _locate_error(blocks, row, f"column {target!r}: {fault}")
+    spelled: set[str] = set()
+    for label in dict(zip(zip(map(type, labels), labels, strict=True), labels, strict=True)).values():
+        fault = _find_label_fault(label, among_floats=float in types)
+        if not (fault or numeric) and str(label) in spelled:
+            fault = f"the label {label} is a string in one record and none in another; write all as strings"
+        spelled.add(str(label))
+        if fault:
+            row = next(row for row, one in enumerate(labels) if type(one) is type(label) and one == label)
+            raise _locate_error(blocks, row, f"column {target!r}: {fault}")
+    return np.array(labels if numeric else [str(label) for label in labels])
+
+
+def _find_label_fault(label: Any, *, among_floats: bool) -> str:
+    """Return why an array of labels could not hold a label as it is; an empty string if it can."""
+    if isinstance(label, str):
+        if label.endswith("\0"):
+            return "a label cannot end in a NUL character"
+        return "the label has a lone surrogate, which is no character" if _has_surrogate(label) else ""
+    if not math.isfinite(label):
+        return "a label cannot be infinite"
+    if abs(label) >= (_FIRST_INEXACT_FLOAT if among_floats else _FIRST_LONG_INTEGER):
+        return "the number is too large for an exact label; write labels as strings"
+    return ""
+
+
+def _has_surrogate(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
