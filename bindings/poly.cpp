@@ -124,7 +124,7 @@ double find_largest_matrices(const Trained& trained) {
 
 // What training found. The arrays are numpy's, so that models share them instead of copying.
 struct Solution {
-  nb::list outcomes, finishes;  // one per problem
+  nb::typed<nb::list, nb::any> outcomes, finishes;  // one per problem
   double matrix_bytes = 0.0;
   std::string storage;
   std::size_t dimension = 0;
