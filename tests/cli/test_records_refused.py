@@ -242,6 +242,10 @@ def test_models_and_files_that_were_mixed_up(run, people_model, people_file, mod
         "predictions are written as CSV"
         in run("predict", people_model, people_file, "-o", tmp_path / "a.parquet").error()
     )
+    for name in ("a.json", "a.xlsx"):
+        line = run("predict", people_model, people_file, "-o", tmp_path / name).error()
+        assert "JSON lines (.jsonl)" in line
+    assert not list(tmp_path.glob("a.*"))
     line = run("parse", people_model, people_file).error()
     assert line == f"{people_model}: a model of records, not a parser: unkernel predict takes it"
     assert "a model of rows, not a parser" in run("parse", model_file, people_file).error()

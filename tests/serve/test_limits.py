@@ -340,10 +340,17 @@ def test_models_are_called_as_their_files():
     for given, words in (
         (["a/x.uk", "b/x.uk"], "two models are called 'x'"),
         (["über.uk"], "write name=über.uk"),
+        (["a/b=x.uk"], "write name=a/b=x.uk"),
         ([], "at least one"),
     ):
         with pytest.raises(ValueError, match=words):
             parse_model_files(given)
+
+
+def test_names_with_slashes_are_refused_as_names(tmp_path):
+    (tmp_path / "x.uk").touch()
+    with pytest.raises(ValueError, match=f"write name={tmp_path / 'x.uk'}"):
+        parse_model_files([f"a/b={tmp_path / 'x.uk'}"])
 
 
 def test_token_files_are_checked(tmp_path):

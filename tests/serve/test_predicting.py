@@ -90,7 +90,7 @@ def test_a_bad_line_is_answered_with_what_is_wrong(client: Client):
     )
     assert same([found[0], found[3]], 2 * [client.post("/models/people/predict", json=RECORDS[0]).json()])
     assert (found[1]["line"], found[1]["field"]) == (2, "age")
-    assert (found[2]["line"], found[2]["error"]) == (4, "the body is not JSON: Input data was truncated")
+    assert (found[2]["line"], found[2]["error"]) == (4, "the line is not JSON: Input data was truncated")
 
 
 def test_rows_are_lists_of_values_or_of_columns(client: Client, files):

@@ -136,7 +136,7 @@ GOOD = {"name": "age", "shape": [1], "datatype": "FP64", "data": [20]}
         ([], 400, 'expected an object with "inputs"'),
         ({}, 400, "inputs is missing"),
         ({"inputs": {}}, 400, "inputs must be a list"),
-        ({"inputs": []}, 400, "the input 'age' is missing"),
+        ({"inputs": []}, 400, "is empty: give 'age'"),
         ({"inputs": [7]}, 400, "inputs[0] must be an object"),
         ({"inputs": [GOOD], "id": 7}, 400, "id must be a string"),
         ({"inputs": [GOOD, GOOD]}, 400, "inputs[1]: a second input 'age'"),

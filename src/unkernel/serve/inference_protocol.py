@@ -221,7 +221,9 @@ def check_inputs(given: Mapping[str, NDArray[Any]], answerer: Answerer, most: in
     if unknown is not None:
         listed = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
         raise RequestError(400, f"the model has no input {unknown!r}; it has: {listed}", field="inputs")
-    if not given or (len(known) == 1 and known[0] not in given):
+    if not given:
+        raise RequestError(400, f'"inputs" is empty: give {known[0]!r}, for example', field="inputs")
+    if len(known) == 1 and known[0] not in given:
         raise RequestError(400, f"the input {known[0]!r} is missing", field="inputs")
     counts = {array.shape[0] for array in given.values()}
     if len(counts) > 1:
