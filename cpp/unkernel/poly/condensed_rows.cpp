@@ -110,7 +110,7 @@ Columns checked(Columns columns) {
   return columns;
 }
 
-// Feature by feature: needs no memory per possible conjunction, so it is used if these are very many.
+// Works feature by feature and needs no memory per possible conjunction: for very large numbers of these.
 template <class Local>
 Columns condense_by_feature(const DistinctRows& examples, int degree, Records<Local>& records, int threads,
                             const Monitor& monitor) {
@@ -197,7 +197,7 @@ void for_each_place(const DistinctRows& examples, const ConjunctionIndex& index,
   }
 }
 
-// Row by row, with one bit per possible conjunction: makes two passes, and numbers columns in the order of
+// Works row by row with one bit per possible conjunction: two passes, with columns numbered in the order of
 // their keys.
 template <class Local>
 Columns condense_by_row(const DistinctRows& examples, const ConjunctionIndex& index, Records<Local>& records,

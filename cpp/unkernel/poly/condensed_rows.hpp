@@ -2,11 +2,10 @@
 //
 // All conjunctions with the same rarest feature share a *segment* of the weight vector, so a column is stored
 // as its place in the segment: 2 bytes per non-zero if no segment is longer than 65,536, else 4. (Numbering
-// all columns by frequency made a pass a third slower, because the weights of a row are then scattered over
-// the whole vector.) Values are not stored; they are products of the entries of x, which the loops hold
-// anyway.
+// all columns by frequency made a pass a third slower, because it scatters the weights of a row over the
+// whole vector.) Values are not stored; they are products of the entries of x, which the loops hold anyway.
 //
-// A row is one record, so that a visit in random order touches neighbouring cache lines only: its number of
+// A row is one record, so that a random access touches only neighbouring cache lines. It holds its number of
 // features m; where the segment of each begins; the places, feature by feature.
 //
 // Memory   2 or 4 bytes per non-zero of phi, 4 per feature of x, 8 per conjunction that occurs.
@@ -111,7 +110,7 @@ class CondensedRows : public KernelRows {
  private:
   static std::size_t partners(std::size_t a) { return Binary ? a : a + 1; }
 
-  // Both advance `local` over the non-zeros whose rarest feature is the row's a-th.
+  // Both loops advance `local` over the non-zeros whose rarest feature is the row's a-th.
   static double dot_segment(const double* segment, const Local*& local, const double* x, std::size_t a) {
     const std::size_t pairs = partners(a);
     if constexpr (Binary) {

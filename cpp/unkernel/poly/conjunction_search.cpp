@@ -34,14 +34,15 @@ class Strongest {
   const std::vector<Candidate>& found() const { return found_; }
 
  private:
-  // Whether a candidate up to this bound can be wanted. The margin allows for sums in another order.
+  // Returns whether a candidate with this bound may be among the strongest. The margin allows for other
+  // orders of summation.
   bool within_reach(double bound) const {
     return bound > request_.threshold && bound * (1.0 + 1e-9) >= floor_;
   }
 
   SearchRequest request_;
   std::vector<Candidate> found_;
-  double floor_ = 0.0;  // the weakest candidate, once as many as wanted have been found
+  double floor_ = 0.0;  // the weakest candidate, once enough candidates are known
 };
 
 }  // namespace

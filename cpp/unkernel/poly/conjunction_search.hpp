@@ -1,18 +1,18 @@
 // Finds the conjunctions that correlate most with a vector of row weights: those that an l1-regularised model
 // lacks.
 //
-// For weights g_i (gradients of the loss in the scores) the strength of a conjunction T is |sum_i g_i
+// For weights g_i (gradients of the loss in the scores) conjunction T has the strength |sum_i g_i
 // phi_T(x_i)|, phi_T = c_T m_T. Conjunctions are visited by their rarest feature, then by the second: the
 // sums of one feature fit into a small array, so nothing is stored per conjunction.
 //
 // Pruning  The rows of a longer conjunction are a subset of those of its prefix, so no strength below a
 //          prefix exceeds c * max(sum of positive, sum of negative g_i m_prefix(x_i)) * (largest |x|)^more.
-//          If that is within the threshold, the rows of the prefix are skipped, and the result is still exact
-//          over all conjunctions. Rows with g_i = 0 cost nothing.
+//          If this bound is within the threshold, the rows of the prefix are skipped. The result is still
+//          exact. Rows with g_i = 0 cost nothing.
 //
-// Over sets (binary data) all monomials with the same support are equal columns up to their constants. l1
-// gives weight only to the one with the largest constant, which is c_T; without l1 they share the weight, and
-// c_T^2 is the sum of theirs.
+// Over sets (binary data) all monomials with the same support are equal columns up to their constants. With
+// l1, only the monomial with the largest constant gets weight, and c_T is that constant. Without l1, all of
+// them share the weight, and c_T^2 is the sum of their squared constants.
 //
 // Cost     at most one addition per non-zero of phi; memory 8 bytes per entry of x, and 16 per feature and
 //          thread.
@@ -30,7 +30,7 @@
 
 namespace unkernel::poly {
 
-// c as a function of the size and exponents of a conjunction.
+// How c_T follows from the constants of equal columns.
 enum class EqualColumns { largest_counts, all_count };
 
 class LinearConstants {
@@ -53,7 +53,7 @@ struct Candidate {
 };
 
 struct SearchRequest {
-  double threshold;  // strengths up to here are ignored
+  double threshold;  // weaker conjunctions are ignored
   std::size_t most;  // how many of the strongest to return
   int threads;       // the result does not depend on it
 };
@@ -67,9 +67,9 @@ class ConjunctionSearch {
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
                                    const Monitor& monitor) const;
 
-  // phi_T(x_i) for all rows.
+  // Appends the column phi_T(x_i) over all rows.
   void append_column(kernels::Key key, solve::SparseColumns& columns) const;
-  // The same without the constant, as the begin of a column that the caller finishes.
+  // Appends the entries of the column without its constant; the caller finishes the column.
   void append_entries(kernels::Key key, solve::SparseColumns& columns) const;
 
   // In conjunction_visits.hpp.

@@ -1,5 +1,5 @@
-// Visits all conjunctions of some rows and their sums, with as few additions as the visitor allows. Included
-// by conjunction_search.cpp and partial_sums.cpp only.
+// Visits the conjunctions of some rows with their sums, and skips the subtrees that the visitor rules out.
+// Included by conjunction_search.cpp and partial_sums.cpp only.
 //
 // A visitor has
 //   single(rank, key, sum)               a feature and its sum, with its constant
@@ -22,13 +22,14 @@
 
 namespace unkernel::poly {
 
-// The larger of the positive and the negative part of a sum, given the sum and that of the absolute values.
+// Returns the larger of the positive and the negative part of a sum, given the sum and the sum of absolute
+// values.
 inline double larger_side(double sum, double mass) { return 0.5 * (mass + std::abs(sum)); }
 
 // The buffers of one thread.
 struct ConjunctionSearch::Buffers {
   // A row that contains the current prefix, its features before the last one of the prefix, and its weight
-  // times the prefix.
+  // times the prefix's value.
   struct Prefixed {
     const std::int32_t* features;
     const double* values;
@@ -125,7 +126,7 @@ void ConjunctionSearch::visit(std::size_t rank, std::span<const double> row_weig
 template <bool Binary, class Visitor>
 void ConjunctionSearch::visit_triples(std::size_t rank, Buffers& buffers, Visitor& visitor) const {
   std::sort(buffers.seconds.begin(), buffers.seconds.end());
-  // Buckets by second feature: -1 marks those that are out of reach.
+  // Sorts rows into buckets by second feature; -1 marks features out of reach.
   auto& starts = buffers.starts;
   std::fill(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(rank) + 1, -1);
   for (const std::size_t b : buffers.seconds) starts[b] = 0;

@@ -7,7 +7,7 @@ namespace unkernel::poly {
 
 double CostFactors::of(const Label& label) const {
   const double cost = C * class_weights[static_cast<std::size_t>(label.code)] * label.weight;
-  // Beyond this, rounding of a loss that should be 0 costs more than all weights do.
+  // With larger costs, rounding errors of a zero loss would outweigh the penalty.
   constexpr double largest = 1e20;
   if (!(cost > 0.0 && cost <= largest))
     throw std::invalid_argument("C times the weights must be positive, and at most 1e20");

@@ -18,11 +18,11 @@ struct CostFactors {
   double of(const Label& label) const;
 };
 
-// One class against the rest; of two classes, class 1 is positive.
+// Returns the costs of one class against the rest; of two classes, class 1 is positive.
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem);
 
-// The logistic loss for two classes, or the softmax loss for more.
+// Returns the logistic loss for two classes, or the softmax loss for more.
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);
 
 }  // namespace unkernel::poly

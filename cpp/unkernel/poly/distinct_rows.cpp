@@ -24,7 +24,7 @@ struct HashedRow {
 template <class Number>
 using Entries = std::vector<std::pair<Number, double>>;
 
-// The entries of a row, by their numbers. Often they are in this order: where all features are equally
+// Sorts the entries of a row by their numbers. Rows are often sorted already, if all features are equally
 // frequent.
 template <class Number>
 void sort_entries(std::span<Number> numbers, std::span<double> values, Entries<Number>& room) {
@@ -123,8 +123,8 @@ class Distinct {
     return i == end(a) && j == end(b);
   }
 
-  // Rows with equal hashes are contiguous now. Unequal rows may share a hash in principle, so each run of
-  // equal hashes is split by comparing its rows with the first of the remaining ones.
+  // Rows with equal hashes are now contiguous. Different rows may share a hash, so each run of equal hashes
+  // is split by comparing its rows.
   void merge_equal_rows() {
     result_.places.assign(static_cast<std::size_t>(input_.rows()), -1);
     result_.label_offsets.push_back(0);

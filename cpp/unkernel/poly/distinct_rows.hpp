@@ -1,4 +1,4 @@
-// The training set in the form that all of `poly` works on.
+// The training set of all solvers in `poly`.
 //
 // Rows with equal features are merged into one row with the sum of their weights for each class; rows of
 // weight zero are dropped. Losses are multiplied by weights, so the problem is the same but smaller: fitting
@@ -59,11 +59,12 @@ DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
                                int threads);
 
-// The same rows with features numbered by `columns`, which has all columns of the rows and may have others,
-// each once. Values are kept, or filled in, unless `binary`. Parts of a training set so come to number alike.
+// Returns the rows with features numbered by `columns`, a superset of the columns of the rows, without
+// duplicates. Values are kept, or filled in, unless `binary`. This gives the parts of a training set the same
+// numbering.
 DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary);
 
-// Some of the rows as the input had them: columns ascend in each row.
+// Some of the rows in their input form: columns ascend in each row.
 struct ChosenRows {
   std::vector<std::int64_t> offsets, columns;
   std::vector<double> values;

@@ -17,7 +17,7 @@ double KernelRows::squared_norm(std::int64_t i) const {
   return map_.kernel(p1, p2, p3);
 }
 
-// Rows that are dense enough are multiplied as blocks; zeros are cheaper there than indices.
+// Dense rows are multiplied as blocks: multiplying zeros is cheaper than following indices.
 std::vector<double> KernelRows::gram(std::span<const std::int32_t> subset, int threads) const {
   constexpr double dense_enough = 0.125;
   double nonzeros = 0.0;
@@ -55,7 +55,7 @@ std::vector<double> KernelRows::gram_by_blocks(std::span<const std::int32_t> sub
   return matrix;
 }
 
-// Expands each row into a dense vector once, and takes its products with all rows before it.
+// Expands each row into a dense vector once, and multiplies it with all rows before it.
 std::vector<double> KernelRows::gram_by_rows(std::span<const std::int32_t> subset, int threads) const {
   const std::size_t count = subset.size();
   std::vector<double> matrix(count * count);

@@ -1,4 +1,4 @@
-// The common part of on-the-fly and condensed rows: the rows x and the kernel between them.
+// The base of on-the-fly and condensed rows: the rows x and the kernel between them.
 #pragma once
 
 #include <cstdint>
@@ -83,10 +83,11 @@ class KernelRows {
   double kernel(const std::vector<double>& spread, std::int64_t j) const;
 };
 
-// Non-zeros of phi(x) for a row of `size` features: eq. (10), exactly, for any degree and basis.
+// Returns the number of non-zeros of phi(x) for a row of `size` features: eq. (10), exact for any degree and
+// basis.
 std::int64_t mapped_size(int degree, bool binary, std::int64_t size);
 
-// Their mean over the rows.
+// Returns the mean number of non-zeros over the rows.
 double mean_mapped_size(const DistinctRows& examples, int degree);
 
 }  // namespace unkernel::poly

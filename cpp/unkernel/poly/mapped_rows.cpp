@@ -14,7 +14,8 @@ namespace {
 
 using kernels::Key;
 
-// Column numbers in the order of their keys: already sorted, except inside condensed segments.
+// Returns column numbers in the order of their keys. They are already sorted, except inside condensed
+// segments.
 std::vector<std::pair<Key, std::size_t>> ordered_columns(const Columns& columns) {
   std::vector<std::pair<Key, std::size_t>> order;
   order.reserve(columns.keys.size());

@@ -1,4 +1,4 @@
-// Mapped rows phi(x) of a training set in the storage that suits them, and the weights of their sums.
+// Mapped rows phi(x) of a training set in the best storage, and the weights of their sums.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct Conjunctions {
   std::vector<double> intercept;   // the weight of the constant, one per score
 };
 
-// Weights are divided by powers of gamma for the model: throws unless these are normal numbers.
+// Weights are divided by powers of gamma for the model. Throws unless these powers are normal numbers.
 void check_scale(const kernels::FeatureMap& map);
 
 StorageEstimate estimate_and_plan(const DistinctRows& examples, const MapOptions& options, int problems);
@@ -41,18 +41,18 @@ std::unique_ptr<StoredRows> store_rows(const DistinctRows& examples, const MapOp
 
 Conjunctions conjunctions_of(const StoredRows& rows, const WeightVectors& vectors);
 
-// Mapped rows for solvers that know weights as sums of rows. The examples must outlive them.
+// Mapped rows for solvers that represent weights as sums of rows. The examples must outlive them.
 class MappedRows {
  public:
-  // `vectors_per_row`: numbers that the solver will keep per row. Throws NotEnoughMemory, with the sizes, if
-  // these or the rows do not fit.
+  // `vectors_per_row`: how many numbers the solver keeps per row. Throws NotEnoughMemory, with the sizes, if
+  // these numbers or the rows do not fit.
   MappedRows(const DistinctRows& examples, const MapOptions& options, int vectors_per_row,
              const Monitor& monitor);
 
   const StoredRows& stored() const { return *stored_; }
   Storage storage() const { return storage_; }
 
-  // Of w = sum_i coefficients_i phi(x_i): the scores of all rows, and the weights of conjunctions.
+  // For w = sum_i coefficients_i phi(x_i): the scores of all rows, and the weights of conjunctions.
   std::vector<double> scores(std::span<const double> coefficients, Threads threads) const;
   Conjunctions weights_of(std::span<const double> coefficients, Threads threads) const;
 

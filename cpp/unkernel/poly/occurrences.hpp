@@ -1,4 +1,4 @@
-// For each feature, the rows and positions where it occurs; rows ascending.
+// The rows and positions where each feature occurs; rows ascend.
 #pragma once
 
 #include <cstdint>

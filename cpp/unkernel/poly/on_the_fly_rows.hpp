@@ -62,7 +62,8 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // phi(x_i) over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and phi is c m.
+  // Returns phi(x_i) over the columns that occur. A step of 1 from zero leaves c^2 m in each place, and phi
+  // is c m.
   solve::MappedRows mapped() const {
     solve::MappedRows rows;
     const auto nonzeros = static_cast<std::size_t>(std::ceil(mean_map_size_ * static_cast<double>(size())));
@@ -110,7 +111,7 @@ class OnTheFlyRows : public KernelRows {
     }
   }
 
-  // c^2 of every column: what a step of 1 adds for a row of ones.
+  // Returns c^2 of every column: the change of its weight after a step of 1 with a row of ones.
   std::vector<double> column_constants() const {
     std::vector<double> constants(dimension());
     kernels::Conjunction conjunction;

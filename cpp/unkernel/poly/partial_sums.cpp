@@ -13,7 +13,7 @@ namespace {
 
 using kernels::Key;
 
-// The same in every process.
+// Hashes a key into a bucket, in the same way in every process.
 std::size_t bucket_of(Key key, std::size_t buckets) {
   return static_cast<std::size_t>(Random::mix(key)) & (buckets - 1);
 }

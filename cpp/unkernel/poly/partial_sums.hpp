@@ -1,15 +1,16 @@
-// Finds the strongest conjunctions of rows that are in several parts, none of which knows all of a sum.
+// Finds the strongest conjunctions of rows that are divided into several parts, each of which knows only its
+// share of a sum.
 //
 // Every part sums its own rows. A conjunction whose strength |sum_k s_k| over the parts k exceeds a threshold
-// is found in three steps, of which each sends little:
+// is found in three steps with small messages:
 //
-// 1. Features  each part states its sum of each feature, and a bound of its sums of longer conjunctions below
-//              that feature (conjunction_search.hpp). Where the bounds of all parts together are within the
-//              threshold, no longer conjunction can exceed it: the others are `live`.
-// 2. Buckets   conjunctions below live features are hashed into buckets. For each bucket a part states the
-//              largest and the smallest of its sums. Their sums over the parts bound all strengths in it. For
-//              triples this is preceded by a bound of what lies below the pairs of a bucket.
-// 3. Sums      of the conjunctions in buckets beyond the threshold, each part states key and sum.
+// 1. Features each part sends its sum of each feature, and a bound of its sums of longer conjunctions below
+//    that feature (conjunction_search.hpp). If the bounds of all parts add up to at most the threshold, no
+//    longer conjunction can exceed it. All other features are `live`.
+// 2. Buckets conjunctions below live features are hashed into buckets. For each bucket a part sends its
+//    largest and its smallest sum. Added up over the parts, they bound all strengths in the bucket. For
+//    triples, a bound of the triples below the pairs of a bucket comes first.
+// 3. Sums of the conjunctions in buckets beyond the threshold: each part sends key and sum.
 //
 // Cost     each step visits every conjunction of the part's live features once. Memory: 16 bytes per bucket
 //          and thread, 24 for degree 3.
@@ -39,10 +40,10 @@ struct ConjunctionSums {
   std::vector<double> sums;
 };
 
-// Which conjunctions are visited. Flags are bytes, 0 or 1; the number of buckets is a power of two.
+// Selects the conjunctions to visit. Flags are bytes, 0 or 1; the number of buckets is a power of two.
 struct LiveConjunctions {
   std::span<const std::uint8_t> features;      // by rank
-  std::span<const std::uint8_t> pair_buckets;  // below whose pairs triples are visited; empty for none
+  std::span<const std::uint8_t> pair_buckets;  // buckets of pairs whose triples are visited; empty for none
 };
 
 FeatureBounds feature_bounds(const ConjunctionSearch& search, std::span<const double> row_weights,

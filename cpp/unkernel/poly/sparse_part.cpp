@@ -62,7 +62,7 @@ void SparsePart::use(std::span<const Key> keys) {
   move_to(std::vector<double>(keys_.size() * outputs(), 0.0));
 }
 
-// Then the loss is that of the rows alone.
+// Then the loss covers the own rows only.
 void SparsePart::forget_anchors() {
   loss_.set(1.0, keys_.size(), std::vector<solve::Anchor>(keys_.size() * outputs(), {0.0, 0.0, 0.0}));
 }
@@ -98,7 +98,7 @@ void SparsePart::move_to(std::span<const double> weights) {
 
 double SparsePart::loss() const { return loss_.value(scores_); }
 
-// The gradient in the weights of a function of the scores, given its gradient in these.
+// Returns the gradient in the weights, given the gradient in the scores.
 std::vector<double> SparsePart::by_weight(std::span<const double> row_gradients) const {
   std::vector<double> found;
   for (std::size_t k = 0; k < outputs(); ++k) {
@@ -116,7 +116,7 @@ std::vector<double> SparsePart::hessian_product(std::span<const double> directio
   return by_weight(changes);
 }
 
-// Of the changes t of a row's scores, its Hessian diag(a) - a a'/n makes a_k (t_k - a't / n).
+// Row by row: the Hessian diag(a) - a a'/n turns the changes t of the scores into a_k (t_k - a't / n).
 void SparsePart::multiply_by_curvatures(std::span<double> changes) const {
   const std::size_t rows = loss_.rows();
   if (outputs() == 1) {
@@ -195,7 +195,7 @@ std::vector<double> SparsePart::propose(const Knowledge& all, std::int64_t steps
   for (std::size_t p = 0; p < weights_.size(); ++p) {
     if (weights_[p] != 0.0) solver.add_weight(p % keys_.size(), p / keys_.size(), weights_[p]);
   }
-  const bool rough = own < known;  // an exact solution of a model that knows only some of the rows is a waste
+  const bool rough = own < known;  // exact solutions are a waste while the part knows only some of the rows
   solver.run(0.0, steps, rough);
   forget_anchors();
   std::vector<double> proposed;
@@ -236,7 +236,8 @@ ConjunctionSums SparsePart::sums_in_buckets(std::size_t output, const LiveConjun
 }
 
 std::vector<Key> SparsePart::occurring(const Monitor& monitor) const {
-  // Sums that are 0 are not visited, and random weights of the rows make none but those of nothing 0.
+  // Zero sums are not visited. Random row weights make sums nonzero, except for conjunctions that do not
+  // occur.
   Random random(0);
   std::vector<double> row_weights(loss_.own_rows());
   for (double& weight : row_weights) weight = 1.0 + 0x1p-64 * static_cast<double>(random.next());

@@ -1,10 +1,10 @@
-// One part of the rows of a sparse model that is trained on many parts: the part's share of the objective,
-// its proposals for better weights, and its sums of conjunctions that are not in use yet.
+// One part of the rows in training that is distributed over many parts. It computes its share of the
+// objective, proposes better weights, and sums conjunctions that are not in use yet.
 //
 // The parts number features alike (renumbered). The conjunctions in use are given by their keys; their
 // weights are those of the penalty, w in phi_T w with phi_T = c_T m_T, output-major: [k * keys + j].
 //
-// All that a part states is a sum over its rows, so that sums over the parts are those of all rows. Proposals
+// Every result is a sum over the part's rows, so adding up the parts gives the sum over all rows. Proposals
 // are explained in solve/anchored_loss.hpp.
 #pragma once
 
@@ -28,31 +28,31 @@ std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool b
 
 class SparsePart {
  public:
-  // One class against the rest under the squared hinge, all classes under the logistic loss. The examples
+  // Uses one class against the rest with the squared hinge, all classes with the logistic loss. The examples
   // must outlive the part.
   SparsePart(const DistinctRows& examples, const SparseOptions& options, std::int64_t problem);
 
   std::size_t outputs() const { return loss_.outputs(); }
   std::size_t columns() const { return keys_.size(); }
 
-  // Sets the conjunctions in use, whose weights are then 0. Columns that are in use already, in the same
-  // order, are kept. Throws NotEnoughMemory.
+  // Sets the conjunctions in use, and their weights to 0. Keeps columns that are already in use in the same
+  // order. Throws NotEnoughMemory.
   void use(std::span<const kernels::Key> keys);
   void move_to(std::span<const double> weights);
 
-  // At the current weights.
+  // At the current weights:
   double loss() const;
   std::vector<double> gradients() const;                            // by weight
   std::vector<double> curvatures() const;                           // by weight
   std::vector<double> duals(std::span<const double> scales) const;  // sum_i g_i(-scale dL_i/df)
   std::vector<double> losses_along(std::span<const double> direction, std::span<const double> steps) const;
 
-  // The Hessian of the loss in the weights, times a direction.
+  // Returns the product of the Hessian of the loss in the weights with a direction.
   std::vector<double> hessian_product(std::span<const double> direction) const;
 
-  // Weights that lower the part's model of the objective of all rows, of whose loss it knows gradients and
-  // curvatures, in so many Newton steps. To the curvature of each weight in its own rows it adds what it
-  // lacks, and at least `damping` times that of all rows.
+  // Proposes weights that lower the part's model of the total objective, after this number of Newton steps.
+  // The model knows gradients and curvatures of the loss of all rows. It adds to the part's own curvature of
+  // each weight the curvature that it lacks, and at least `damping` times that of all rows.
   struct Knowledge {
     std::span<const double> gradients;
     std::span<const double> curvatures;
@@ -60,7 +60,7 @@ class SparsePart {
   };
   std::vector<double> propose(const Knowledge& all, std::int64_t steps, Monitor& monitor);
 
-  // partial_sums.hpp, for the gradients of one output.
+  // See partial_sums.hpp; these use the gradients of one output.
   FeatureBounds feature_bounds(std::size_t output, const Monitor& monitor) const;
   BucketBounds bucket_bounds(std::size_t output, const LiveConjunctions& live, std::size_t buckets,
                              const Monitor& monitor) const;

@@ -22,7 +22,8 @@ using solve::ScoreLoss;
 // The conjunctions in use and their weights: one column each, in the order of their addition.
 //
 // If rows are binary and the penalty is l1 alone, conjunctions that hold in exactly the same rows share one
-// column: the loss depends on the sum of their weights only, and weight on the largest constant costs least.
+// column: the loss depends only on the sum of their weights, and the largest constant needs the smallest
+// weight.
 class WorkingSet {
  public:
   WorkingSet(const ConjunctionSearch& search, bool binary, bool sharing, double memory)
@@ -55,8 +56,8 @@ class WorkingSet {
   }
 
  private:
-  // A former column with the rows of the last one and at least its scale. If there is none, the last one is
-  // remembered by its rows.
+  // Returns an earlier column with the rows of the last one and at least its scale. If there is none,
+  // remembers the last one by its rows.
   std::optional<std::uint32_t> equal_column() {
     const std::size_t last = columns_.size() - 1;
     const auto rows = columns_.rows(last);
@@ -141,7 +142,7 @@ class SparseProblem {
   }
 
   const std::vector<Key>& keys() const { return working_.keys(); }
-  // In score space, as in models.
+  // Returns a weight in score space, as models store it.
   double weight(std::size_t place, std::size_t output) const {
     return solver_.weights(output)[place] * working_.columns().scale(place);
   }
@@ -165,9 +166,9 @@ class SparseProblem {
     return count;
   }
 
-  // While the working set still grows by as many columns as allowed, accurate weights would be wasted. But
-  // under the squared hinge most rows soon have no curvature, and models without these rows are cheap to
-  // solve accurately.
+  // While the working set still grows by as many columns as allowed, accurate weights are a waste. With the
+  // squared hinge, however, most rows soon have no curvature, and a model without them is cheap to solve
+  // accurately.
   bool rough_pays() const { return options_.loss == SparseLoss::logistic; }
 
   std::size_t wanted() const {
@@ -175,7 +176,7 @@ class SparseProblem {
     return std::max(fewest, with_weights());
   }
 
-  // Over all outputs, the strongest value of each conjunction, including those of the working set.
+  // Returns the strongest violation of each conjunction over all outputs, including the working set.
   std::vector<Candidate> strongest_violators() {
     const bool all = options_.penalty.l2 > 0.0;  // each violation affects the dual objective
     const std::size_t most = all ? std::size_t{1} << 60 : wanted() + working_.conjunctions() + 1;

@@ -1,12 +1,13 @@
-// Trains sparse models: l1 (or elastic net) over all conjunctions, exactly, while storing only few of them.
+// Trains sparse models: exact l1 (or elastic net) over all conjunctions, while storing only a few of them.
 //
 // Problem   min_w  sum_Tk [ l1 |w_Tk| + l2/2 w_Tk^2 ] + sum_i L_i(w'phi(x_i)),  L the squared hinge, eq. (17)
 //           of Chang et al. 2010, or the logistic loss; more than two classes are trained one against the
 //           rest (squared hinge), or jointly with softmax (logistic)
-// Method    a working set: the model is solved on some conjunctions (proximal_newton.hpp); those that violate
-//           their optimality condition most among all others are added (conjunction_search.hpp), twice as
-//           many as have weights, until no violation matters. So conjunctions that cannot enter are never
-//           stored. Conjunctions of binary features that hold in the same rows are one column under l1.
+// Method    a working set: the model is solved on some conjunctions (proximal_newton.hpp); then the
+//           conjunctions that violate their optimality condition most are added (conjunction_search.hpp),
+//           twice as many as have weights, until no violation matters. Conjunctions that cannot enter the
+//           model are never stored. Conjunctions of binary features that hold in the same rows are one column
+//           under l1.
 // Stop      (P - D) / P <= tolerance, where D certifies the optimum over *all* conjunctions.
 #pragma once
 
@@ -38,8 +39,8 @@ struct SparseOptions {
   int threads;
 };
 
-// The loss of one problem: one class against the rest under the squared hinge, all classes under the logistic
-// loss.
+// Returns the loss of one problem: one class against the rest with the squared hinge, all classes with the
+// logistic loss.
 std::unique_ptr<solve::ScoreLoss> sparse_loss_of(const DistinctRows& examples, const SparseOptions& options,
                                                  std::int64_t problem);
 

@@ -13,7 +13,7 @@
 namespace unkernel::poly {
 namespace {
 
-// More values of R than this would not stay in the cache.
+// More values of R than this do not fit into the cache.
 constexpr std::int64_t most_codes = std::int64_t{1} << 20;
 
 std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int64_t i) {
@@ -21,13 +21,13 @@ std::span<const std::int32_t> features_of(const DistinctRows& examples, std::int
   return std::span(examples.features).subspan(first, static_cast<std::size_t>(examples.row_size(i)));
 }
 
-// The number of features below `head`, which come first in a row.
+// Returns the number of features below `head`, which come first in a row.
 std::int64_t common_size(const DistinctRows& examples, std::int64_t i, std::int64_t head) {
   const auto features = features_of(examples, i);
   return std::ranges::lower_bound(features, head) - features.begin();
 }
 
-// The largest numbers of features that two rows can share, which the codes must represent.
+// The largest numbers of features that two rows can share; the codes must represent them.
 struct Overlaps {
   Overlaps(const DistinctRows& examples, std::int64_t head) {
     for (std::int64_t i = 0; i < examples.rows(); ++i) {
@@ -58,7 +58,8 @@ std::vector<std::int64_t> frequencies(const DistinctRows& examples) {
   return counts;
 }
 
-// Includes pairs of a row with itself; counts a pair once per shared feature.
+// Estimates the pairs of rows that share a feature: includes pairs of a row with itself, and counts a pair
+// once per shared feature.
 double pairs_beyond(std::span<const std::int64_t> counts, std::int64_t head) {
   double pairs = 0.0;
   for (const std::int64_t count : counts.subspan(static_cast<std::size_t>(head))) {
@@ -88,7 +89,7 @@ SplitPlan plan_at(const DistinctRows& examples, std::span<const std::int64_t> co
   return plan;
 }
 
-// Only steps visit the pairs, in loops over contiguous memory.
+// Only steps visit the pairs, and their loops run over contiguous memory.
 double time_of(const SplitPlan& plan) {
   constexpr double pair = 0.3;
   return plan.entries + pair * plan.pairs;
@@ -136,8 +137,8 @@ class Neighbours {
     return count;
   }
 
-  // Calls visit(row, number of shared rare features), in an order that depends on the data alone. `ahead` is
-  // called for a row some visits earlier.
+  // Calls visit(row, number of shared rare features), in an order that depends on the data alone. Calls
+  // `ahead` for each row some visits earlier, to prefetch it.
   template <class Visit, class Ahead>
   void for_each(std::int64_t i, const Visit& visit, const Ahead& ahead) {
     for (const std::int32_t f : features_of(examples_, i)) {

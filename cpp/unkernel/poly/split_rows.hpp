@@ -8,16 +8,16 @@
 //            is kept up to date for every row: R is zero unless x_i and x_j share a rare feature, and few
 //            pairs do.
 //
-// The two parts add up to the kernel for every choice of `head`, so it trades time for memory without
+// The two parts add up to the kernel for every choice of `head`, so the choice trades time for memory without
 // changing the result. A rare feature of m rows has up to m C(|x|, 2) conjunctions, but only m^2 pairs of
 // rows.
 //
-// The vector that a solver holds has the dense table first, then s, one number per row. R depends on two
-// small numbers, how many common and how many rare features are shared; a pair is stored as the other row and
-// a code for these two.
+// A solver's vector has the dense table first, then s, one number per row. R depends on two small counts,
+// those of shared common and shared rare features. A pair is stored as the other row and a code for the two
+// counts.
 //
 // Memory   8 bytes per *possible* conjunction of common features; 4 bytes (8 if the bits do not suffice) per
-//          row and other row that it shares a rare feature with; 4 bytes per feature of x.
+//          ordered pair of rows that share a rare feature; 4 bytes per feature of x.
 // Cost     of a score: one load and one addition per conjunction of the common features of x. A step also
 //          costs one sequential load, one random load and one store per row that shares a rare feature.
 #pragma once
@@ -34,14 +34,14 @@ namespace unkernel::poly {
 
 struct SplitPlan {
   std::int64_t head = 0;  // ranks whose conjunctions have weights
-  bool wide = false;      // whether a stored pair takes 8 bytes
+  bool wide = false;      // whether a stored pair takes 8 bytes instead of 4
   double entries = 0;     // conjunctions of common features, summed over the rows
   double pairs = 0;       // of rows that share a rare feature; an upper bound
   double bytes = std::numeric_limits<double>::infinity();  // of the weights of all problems, pairs and model
 };
 
-// The `head` with the fastest expected passes that fits into `memory` (0: no limit); if none fits, the one
-// that needs least.
+// Returns the `head` with the fastest expected passes that fits into `memory` (0: no limit); if none fits,
+// the `head` that needs least.
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
 // The rows, restricted to common features.

@@ -91,9 +91,9 @@ StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int p
   return estimate;
 }
 
-// A map that is several times as long as there are rows makes every step on weights more expensive than one
-// on the kernel matrix. The model is then one of support vectors, which takes longer to answer on 0/1 data,
-// and weights that are few cost nothing.
+// If the map is several times as long as there are rows, every step on weights costs more than one on the
+// kernel matrix. The model then consists of support vectors. These predict more slowly on 0/1 data, and few
+// weights cost nothing.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate) {
   constexpr double most_rows = 4096;  // 128 MiB
   constexpr double few_weights = 2e5;
@@ -148,11 +148,10 @@ NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage,
                          "features, lower the degree, or train on fewer rows");
 }
 
-// Split rows yield a model of support vectors, so they are used only if nothing else fits, or if anything
-// else would use a lot of memory.
+// Split rows produce a model of support vectors, so they are used only if nothing else fits, or if everything
+// else needs a lot of memory.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory) {
-  constexpr double much =
-      16e9;  // according to estimates that are several times too high if features are rare
+  constexpr double much = 16e9;  // by estimates that are several times too high if features are rare
   const double others = least_bytes_of_others(estimate);
   return wanted == Storage::split ||
          (wanted == Storage::automatic && (others > much || !fits(others, memory)));

@@ -1,4 +1,4 @@
-// Chooses how phi(x) is stored, by estimates of memory.
+// Chooses a storage of phi(x) by estimates of memory.
 #pragma once
 
 #include <cstdint>
@@ -16,47 +16,46 @@ enum class Storage { automatic, on_the_fly, condensed, split, kernel };
 
 struct StorageEstimate {
   double possible_columns = 0;  // C(n + d, d), or its count of sets for binary data
-  double expected_columns = 0;  // how many of those occur: eq. (11), degree by degree
-  double mapped_nonzeros = 0;   // eq. (10), as a sum instead of a mean
+  double expected_columns = 0;  // number of conjunctions expected to occur: eq. (11), degree by degree
+  double mapped_nonzeros = 0;   // eq. (10), as a sum instead of a mean, over all rows
   double on_the_fly_bytes = 0;  // for all weight vectors in memory at once, and the model
   double condensed_bytes = 0;
   SplitPlan split;  // its bytes are infinite until it is planned
-  double kernel_bytes =
-      std::numeric_limits<double>::infinity();  // until the model may be one of support vectors
+  double kernel_bytes = std::numeric_limits<double>::infinity();  // until support vectors may be the model
   bool kernel_pays = false;  // whether solving on the kernel matrix is faster than anything else
 };
 
 // Throws if there are too many features to number their conjunctions.
 void check_feature_count(const DistinctRows& examples, int degree);
 
-// For all storages but the split, which takes time to plan.
+// Estimates all storages but the split, which takes time to plan.
 StorageEstimate estimate_storage(const DistinctRows& examples, int degree, int problems);
 
-// Whether planning a split could make a difference, and whether the data allow it.
+// Returns whether planning a split can make a difference and the data allow one.
 bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double memory);
 bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map);
 
 // Adds the estimate of a kernel matrix, which is 8 bytes per pair of rows.
 void estimate_kernel(const DistinctRows& examples, int problems, StorageEstimate& estimate);
 
-// Whether the map is that of a polynomial kernel: then support vectors make a model.
+// Returns whether the map is that of a polynomial kernel, so that support vectors make a model.
 bool has_kernel_model(const kernels::FeatureMap& map);
 
-// The bytes of what is kept for each row and problem: dual variables, `copies` times.
+// Returns the bytes of the dual variables of all rows and problems, stored `copies` times.
 double bytes_of_duals(const DistinctRows& examples, int problems, int copies);
 
-// Throws NotEnoughMemory, with the sizes, if that does not fit into `memory` bytes (0: no limit), or, at
-// degree 1, the weights do not.
+// Throws NotEnoughMemory, with the sizes, if the dual variables, or at degree 1 the weights, do not fit into
+// `memory` bytes (0: no limit).
 void check_duals(const DistinctRows& examples, int problems, int copies, double memory);
 void check_weights(const StorageEstimate& estimate, double memory);
 
-// Whether some storage of weights fits.
+// Returns whether some storage of weights fits.
 bool fits_without_kernel(const StorageEstimate& estimate, double memory);
 
 // The bytes of rows and weights in this storage.
 double bytes_of(const StorageEstimate& estimate, Storage storage);
 
-// What to throw for std::bad_alloc while rows of this storage are trained on.
+// Returns the error that replaces std::bad_alloc during training on rows of this storage.
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals);
 
 // The fastest storage that fits into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the sizes, if

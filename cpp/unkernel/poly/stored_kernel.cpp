@@ -1,4 +1,4 @@
-// Keeps no mapped rows at all, but the kernel between all pairs of rows; a weight vector is that of their
+// Stores no mapped rows, only the kernel between all pairs of rows; a weight vector is the vector of their
 // scores.
 #include <memory>
 #include <numeric>

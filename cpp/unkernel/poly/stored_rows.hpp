@@ -1,4 +1,4 @@
-// The mapped rows of a training set in one of the storages, as solvers use them.
+// The mapped rows of a training set in one of the storages, in the form that solvers use.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ class StoredIn final : public StoredRows {
   solve::PassesOver<Rows> passes_;
 };
 
-// on_the_fly_rows.cpp; for degree 2 and 3 condensed_rows.cpp, stored_kernel.cpp, and split_rows.cpp (binary
-// data)
+// Defined in on_the_fly_rows.cpp; for degree 2 and 3 condensed_rows.cpp, stored_kernel.cpp, and
+// split_rows.cpp (binary data).
 std::unique_ptr<StoredRows> store_on_the_fly(const DistinctRows& examples, const kernels::FeatureMap& map);
 std::unique_ptr<StoredRows> store_condensed(const DistinctRows& examples, const kernels::FeatureMap& map,
                                             int threads, const Monitor& monitor);

@@ -18,7 +18,7 @@
 namespace unkernel::poly {
 namespace {
 
-// Numbers per row and problem: the dual variables, and a copy; or what a Newton step needs.
+// Numbers per row and problem: the dual variables and a copy, or the vectors of a Newton step.
 constexpr int duals_of_svm = 2;
 constexpr int duals_of_logistic = 10;
 
@@ -76,8 +76,8 @@ solve::Outcome solve_problem(const solve::RowPasses& rows, solve::Loss loss, sol
   return outcome;
 }
 
-// Few rows with maps that are not short are solved on their kernel matrix, computed once for all classes; the
-// weights are then summed over the rows with non-zero duals.
+// If there are few rows and their maps are not short, they are solved on the kernel matrix, which is computed
+// once for all classes. The weights are then summed over the rows with non-zero duals.
 std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses& rows,
                                                           const TrainOptions& options, double problems,
                                                           double memory) {
@@ -94,7 +94,7 @@ std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses
   return std::make_unique<solve::GramRows>(rows.gram(everyone, options.threads), everyone.size());
 }
 
-// The objective of weights that are summed over the rows, by their own scores.
+// Returns the objective of weights that are summed over the rows, by the scores of these weights.
 double objective_at(std::span<const double> weights, const solve::RowPasses& rows, solve::Loss loss,
                     const solve::Coordinates& coordinates) {
   double squared_weights = 0.0, losses = 0.0;
@@ -119,11 +119,11 @@ solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve:
   if (outcome.converged && rounding <= 1e-6 * outcome.objective) return outcome;
   outcome.objective = objective_at(weights, rows, loss, coordinates);
   if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
-  // Sums of large kernel values say too little: those of weights must show that it is solved.
+  // Sums of large kernel values are too inaccurate: sums of weights must confirm the solution.
   return solve_problem(rows, loss, coordinates, weights, options, progress, monitor);
 }
 
-// The same for several outputs; `duals` of row i and output k are at i * outputs + k.
+// Returns the same for several outputs; `duals` of row i and output k are at i * outputs + k.
 double objective_at(const WeightVectors& vectors, const solve::RowPasses& rows, const solve::ScoreLoss& loss,
                     std::span<const double> duals) {
   const auto count = static_cast<std::size_t>(rows.size());
@@ -173,7 +173,7 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tra
   });
 }
 
-// What was decided before anything large is allocated.
+// Decisions made before anything large is allocated.
 struct StoragePlan {
   int problems;
   Storage storage;
@@ -181,7 +181,8 @@ struct StoragePlan {
   double memory_left;  // for matrices of the solver; 0 for no limit
 };
 
-// What remains of the memory once rows and weights are stored: at least 1 byte, since 0 stands for no limit.
+// Returns the memory that remains once rows and weights are stored: at least 1 byte, since 0 stands for no
+// limit.
 double memory_left(double memory, double used) { return memory > 0.0 ? std::max(memory - used, 1.0) : 0.0; }
 
 Trained train_stored(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
@@ -227,7 +228,7 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
     Trained trained = train_in(storage, start);
     const bool chosen_freely = options.storage == Storage::automatic && storage == Storage::kernel;
     if (!chosen_freely || all_converged(trained)) return trained;
-    // Sums of large kernel values may say too little where sums of weights would do.
+    // Sums of large kernel values may be too inaccurate where sums of weights are not.
     if (!fits_without_kernel(estimate, options.memory)) return trained;
     estimate.kernel_pays = false;
     return train_in(choose_storage(Storage::automatic, estimate, options.memory),
@@ -266,7 +267,7 @@ Trained train_logistic(const DistinctRows& examples, const TrainOptions& options
     vectors[k] = LargeArray<double>(rows->dimension());
     rows->passes().add(0, static_cast<std::int64_t>(count), u.data(), vectors[k].data());
   }
-  // The solver knows kernel values only; where these are huge, the weights that they stand for may be others.
+  // The solver sees kernel values only; if these are huge, the true weights may differ from its result.
   solve::Outcome& outcome = trained.outcomes.front();
   outcome.objective = objective_at(vectors, rows->passes(), *loss, trained.duals);
   outcome.converged = outcome.relative_gap() <= options.tolerance;

@@ -43,14 +43,14 @@ struct Trained : Conjunctions {
   std::size_t dimension = 0;  // length of a weight vector during training
 };
 
-// One problem for two classes (class 1 is positive), else one per class against the rest.
+// Returns one problem for two classes (class 1 is positive), else one per class against the rest.
 int problem_count(int classes);
 
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor);
 
-// l2-regularised logistic regression (solve/kernel_newton.hpp), with softmax for several classes: max_epochs
-// limits Newton steps; options.loss is ignored.
+// Trains l2-regularised logistic regression (solve/kernel_newton.hpp), with softmax for several classes:
+// max_epochs limits Newton steps, and options.loss is ignored.
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
                        Monitor& monitor);
 

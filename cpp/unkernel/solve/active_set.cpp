@@ -20,8 +20,8 @@ void DualCoordinateDescent::collect_awake_rows() {
   active_.resize(kept);
 }
 
-// For many rows, shuffles blocks of a thousand neighbours and the rows in each block: converges as well as a
-// full shuffle and is twice as fast, because neighbours share pages and cache lines.
+// Shuffles blocks of a thousand neighbours and the rows in each block, if there are many rows: converges as
+// well as a full shuffle and is twice as fast, because neighbours share pages and cache lines.
 void DualCoordinateDescent::shuffle_nearby() {
   constexpr std::size_t neighbours = 1024;
   std::vector<std::int32_t>& awake = state_.awake;

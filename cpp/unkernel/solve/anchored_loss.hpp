@@ -1,16 +1,18 @@
-// A loss of some rows that stands for the loss of all: the rest is modelled weight by weight.
+// A local model of the loss of all rows: exact for the rows of one part, quadratic in each weight for all
+// others.
 //
-// Several parts each have some of the rows, and all columns. With the gradient g and the curvatures h of the
-// loss of all rows at weights w0, and g_k, h_k those of a part, the part's model of the loss is
+// Each part has some of the rows and all columns. Let g and h be the gradient and the curvatures of the loss
+// of all rows at weights w0, and g_k and h_k those of the loss of one part. The part's model of the loss is
 //
 //   s L_k(w) + sum_j [ (g - s g_k)_j w_j + d_j/2 (w_j - w0_j)^2 ],      d = max(h - s h_k, a little),
 //
 // with s = sum(h) / sum(h_k). Its gradient at w0 is that of all rows, so weights that lower the part's model
 // plus a penalty are a descent direction for all rows (Shamir, Srebro & Zhang, Communication-efficient
-// distributed optimization using an approximate Newton-type method, ICML 2014). The term d gives columns that
-// the part lacks their curvature.
+// distributed optimization using an approximate Newton-type method, ICML 2014). The term d adds the curvature
+// of columns that the part lacks.
 //
-// The sum over j is a loss of further rows, the anchors: row n + j has the score of weight j alone, c_j w_j.
+// The sum over j acts as the loss of additional rows, the anchors: row n + j has the score of weight j alone,
+// c_j w_j.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +35,7 @@ class AnchoredLoss : public ScoreLoss {
  public:
   explicit AnchoredLoss(std::unique_ptr<ScoreLoss> own) : own_(std::move(own)) {}
 
-  // `anchors` are output-major, as scores are.
+  // `anchors` are output-major, like scores.
   void set(double own_factor, std::size_t count, std::vector<Anchor>&& anchors);
 
   std::size_t own_rows() const { return own_->rows(); }

@@ -57,7 +57,7 @@ double Bundle::solve(double C, double accuracy) {
   return value;
 }
 
-// The last solution was for another C: a multiple of it is a good start.
+// The last solution was for another C; a multiple of it is a good start.
 void Bundle::fit_masses(double C) {
   const double sum = std::accumulate(masses_.begin(), masses_.end(), 0.0);
   if (sum <= C) return;
@@ -90,8 +90,8 @@ void Bundle::drop_idle() {
   }
 }
 
-// Replaces the half of the cuts with the smallest masses by their mass-weighted mean, which takes the sum of
-// their masses. The masses stay a feasible solution, and w and the bound do not change.
+// Replaces the half of the cuts with the smallest masses by their mass-weighted mean, which gets the sum of
+// their masses. The masses stay feasible; w and the bound do not change.
 void Bundle::merge_lightest() {
   std::vector<std::size_t> order(size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// The cuts that a cutting-plane method keeps, and the weights that they propose.
+// The cuts of a cutting-plane method, and the weights that they propose.
 //
 //   lower bound   L(w) = 1/2 w'w + C max(0, max_k offset_k - gradient_k'w)  <=  1/2 w'w + C R(w)
 //   its dual      max_a  sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2,   a >= 0, sum(a) <= C
@@ -7,9 +7,9 @@
 // Cuts without mass for several rounds are dropped; if there are more than `most_cuts`, those with the
 // smallest masses are merged into their mass-weighted mean, which is a valid cut.
 //
-// Where weights are too many to be kept for each cut, they stay implicit: w = sum_i b_i phi(x_i) is kept as
-// the pair of its coefficients b and its scores K b, K being the kernel matrix of the rows. Sums of such
-// pairs are pairs again, and the inner product of two is b'(K b').
+// If there are too many weights to store them for each cut, they stay implicit: w = sum_i b_i phi(x_i) is
+// stored as the pair of its coefficients b and its scores K b, where K is the kernel matrix of the rows. Sums
+// of such pairs are such pairs again, and the inner product of two is b'(K b').
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,17 @@
 
 namespace unkernel::solve {
 
-// What the numbers of a vector are: weights, or coefficients of rows followed by as many scores.
+// The content of a vector: weights, or coefficients of rows followed by as many scores.
 enum class Vectors { weights, coefficients_and_scores };
 
 class Bundle {
  public:
   Bundle(std::size_t dimension, std::size_t most_cuts, Vectors vectors);
 
-  // The inner product of the weights that two vectors stand for.
+  // Returns the inner product of the weights that two vectors represent.
   double product(std::span<const double> a, std::span<const double> b) const;
 
-  // `threads` share the inner products with the existing cuts.
+  // Adds a cut. `threads` share the inner products with the existing cuts.
   void add(LargeVector<double> gradient, double offset, int threads);
 
   // Solves the dual for this C, starting from the last solution, and returns its value: a lower bound.
@@ -44,7 +44,7 @@ class Bundle {
   std::size_t dimension() const { return dimension_; }
   std::span<const double> gradient(std::size_t k) const { return cuts_[k].gradient; }
   double offset(std::size_t k) const { return offsets_[k]; }
-  // Cuts are numbered consecutively and keep their number, so that a caller can store each of them once.
+  // Cuts are numbered consecutively and keep their number, so a caller can store each of them once.
   std::int64_t number(std::size_t k) const { return cuts_[k].number; }
   std::span<const double> masses() const { return masses_; }
   void set_masses(std::span<const double> masses);

@@ -78,8 +78,8 @@ void DualCoordinateDescent::sweep() {
   rows_.revisit_busy_rows(loss_, state_);
 }
 
-// One pass over all rows: computes the exact gap and wakes every row that wants to move. Sums pieces of fixed
-// size, so that the result does not depend on the number of threads.
+// Makes one pass over all rows: computes the exact gap and wakes every row that wants to move. Sums blocks of
+// fixed size, so that the result does not depend on the number of threads.
 GapSums DualCoordinateDescent::pass_over_all_rows() {
   constexpr std::int64_t grain = 4096;
   const std::int64_t pieces = (rows_.size() + grain - 1) / grain;
@@ -125,9 +125,8 @@ Outcome DualCoordinateDescent::certify() {
   return outcome;
 }
 
-// A bound of what the rounding of all steps can have done to P - D. No step can make |w| larger than
-// sqrt(2 sum of costs), since the dual objective, at most that sum without the term -1/2 w'w, has risen from
-// 0.
+// Bounds the effect of the rounding errors of all steps on P - D. No step can make |w| larger than sqrt(2 sum
+// of costs): the dual objective has risen from 0, and is at most that sum without the term -1/2 w'w.
 double DualCoordinateDescent::rounding_of_steps() const {
   const Lengths lengths = lengths_of_rows();
   const auto steps = static_cast<double>(state_.steps + rows_.size());
@@ -135,9 +134,9 @@ double DualCoordinateDescent::rounding_of_steps() const {
   return steps * unit_of_rounding * longest * (lengths.of_duals + lengths.of_losses);
 }
 
-// The same for a w that has just been summed over the rows. The scores of weights are those of some w within
-// |rows| * unit * sum_i |u_i phi_i| of the true one: that moves D, while P is the objective of this very w.
-// The scores of a kernel matrix are sums of their own, whose errors move P as well.
+// Bounds the same for a w that has just been summed over the rows. The computed scores are those of some w
+// within |rows| * unit * sum_i |u_i phi_i| of the true one. That changes D, but P is the objective of this
+// very w. The scores of a kernel matrix are separate sums, whose errors change P as well.
 double DualCoordinateDescent::rounding_of_sum(const GapSums& sums) const {
   const Lengths lengths = lengths_of_rows();
   const auto terms = static_cast<double>(rows_.size());

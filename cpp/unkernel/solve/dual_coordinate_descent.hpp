@@ -7,13 +7,13 @@
 // Stop        (P - D) / P <= tolerance, with P and D the primal and dual objectives, so that the tolerance
 //             has the same meaning for every C, n and scale. Each epoch yields an estimate of the gap at no
 //             cost; once the estimate is small enough, a full pass over all rows certifies it or wakes all
-//             rows that are not optimal. D is lowered by a bound of what rounding can have done to it; where
-//             that is too much of the tolerance, w is summed over the rows anew.
+//             rows that are not optimal. D is lowered by a bound of its rounding errors; if this bound is
+//             large compared with the tolerance, w is summed over the rows again.
 //
 // Three accelerations, all exact:
 //   Growing box   (growing_box.cpp) if costs times |phi_i|^2 are large, u_i needs many epochs to reach its
 //                 bound. So solve roughly for small costs first, then scale u and w by s = min(2, best s for
-//                 the dual) each time the costs double. Every scaling raises the dual objective.
+//                 the dual) each time the costs double. Every scaling increases the dual objective.
 //   Kernel space  (kernel_space.cpp) if few rows still move and mapped rows are long (dense data, degree 3),
 //                 or if the gap falls too slowly, the same solver finishes on the Gram matrix of those rows
 //                 (GramRows), where it also moves all free rows together (free_rows.cpp); then w is updated
@@ -36,7 +36,8 @@
 
 namespace unkernel::solve {
 
-// Multiplications of dense blocks (base/block_products.hpp) in the time of one over the entries of rows.
+// How many multiplications of dense blocks (base/block_products.hpp) take the time of one over the entries of
+// rows.
 inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
@@ -48,8 +49,8 @@ class DualCoordinateDescent {
   // Sweeps until the relative duality gap is certified, or the epochs run out.
   Outcome run(Progress progress);
 
-  // Sweeps until the sum of the rows' gap terms is at most `target`: for a subproblem, whose own objective
-  // says nothing about the gap of the whole.
+  // Sweeps until the sum of the rows' gap terms is at most `target`. For a subproblem, whose own objective
+  // does not say how large the gap of the whole problem is.
   void run_part(double target);
 
   const Coordinates& coordinates() const { return state_.coordinates; }
@@ -106,8 +107,8 @@ class DualCoordinateDescent {
   double cost_of_sweeps();
   struct InteriorPointPlan {
     bool over_columns = false;  // which of the two systems of normal_system.hpp
-    double bytes = 0.0;         // of its matrices
-    double cost = 0.0;  // in multiplications; infinite if it is too large, or if the method has been tried
+    double bytes = 0.0;         // of its matrices, in memory
+    double cost = 0.0;          // in multiplications; infinite if it is too large or was already tried
   };
   InteriorPointPlan interior_point_plan() const;
   void solve_by_interior_point();
@@ -128,11 +129,11 @@ class DualCoordinateDescent {
   bool tried_second_order_ = false;
   double underestimate_ = 1.0;        // ratio of the last certified gap to its estimate
   double longest_change_ = 0.0;       // sum of |change of u_i| |phi_i| where many rows changed at once
-  double kernel_space_budget_ = 0.0;  // once it was chosen, it is chosen again at this cost
+  double kernel_space_budget_ = 0.0;  // the cost at which it was chosen, and up to which it is chosen again
   double gap_before_kernel_space_ = std::numeric_limits<double>::infinity();  // the last time
   int kernel_space_failures_ = 0;       // how often it helped too little
   std::int64_t steps_before_ = 0;       // when free rows were last moved together
-  double work_before_free_rows_ = 0.0;  // that steps must have cost before free rows are moved together again
+  double work_before_free_rows_ = 0.0;  // the cost of steps after which free rows move together again
   double squared_weights_ = 0.0;        // w'w; maintained only while the box grows
   Finish finish_ = Finish::sweeps;
   double largest_matrices_ = 0.0;

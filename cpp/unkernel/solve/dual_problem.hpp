@@ -10,7 +10,8 @@
 
 namespace unkernel::solve {
 
-// What dual coordinate descent may do besides sweeping; the choice is between equals, by cost.
+// The methods that may finish dual coordinate descent. `automatic` chooses by cost, as all reach the same
+// solution.
 enum class Finish { automatic, sweeps, kernel_space, second_order };
 
 struct DescentOptions {
@@ -19,17 +20,17 @@ struct DescentOptions {
   std::uint64_t seed;
   int threads;    // for certifying passes and the Gram matrix; steps are sequential
   double memory;  // bytes that matrices of the solver may take; 0 for no limit
-  Finish finish;  // automatic, or the only one that is considered
+  Finish finish;  // automatic, or the only method considered
 };
 
 struct Outcome {
   double objective = 0.0;       // primal, at the weights returned
   double dual_objective = 0.0;  // a certified lower bound of the optimum
-  double solved_gap = 0.0;      // the gap without what rounding may add to it
+  double solved_gap = 0.0;      // the gap before the bound of rounding errors is added
   std::int64_t epochs = 0;
   bool converged = false;
-  Finish finish = Finish::sweeps;  // what was done last, besides sweeps
-  double largest_matrices = 0.0;   // bytes that the matrices of the solver took at most
+  Finish finish = Finish::sweeps;  // the last method besides sweeps
+  double largest_matrices = 0.0;   // peak bytes of the solver's matrices
   History history;
 
   double relative_gap() const {
@@ -37,7 +38,7 @@ struct Outcome {
   }
 };
 
-// One row of the dual problem; 40 bytes, so that a visit touches one or two cache lines.
+// One row of the dual problem: 40 bytes, so that a visit touches one or two cache lines.
 struct Coordinate {
   double u = 0.0;
   Costs costs;

@@ -1,14 +1,13 @@
 // Dual coordinate descent on a kernel matrix: moves all free rows together.
 //
-// While no row leaves the linear (hinge) or quadratic (squared hinge) piece of g_i that it is on, the dual is
+// As long as every row stays on its linear (hinge) or quadratic (squared hinge) piece of g_i, the dual is
 // quadratic in the free rows F, with slope_i the slope of g_i and D its curvature:
 //
 //   max_d  sum_i (slope_i - f_i) d_i - 1/2 d'(K_FF + D) d
 //
-// One factorisation gives the best d. u + t d is cut off at the ends of the pieces, for the largest t of 1,
-// 1/2, 1/4 .. that raises the dual. Sweeps between such steps find out which rows are free. A step is made
-// once sweeps have cost as much as it does, so both together cost at most twice what the better one would
-// alone.
+// One factorisation gives the best d. u + t d is clipped at the ends of the pieces, for the largest t of 1,
+// 1/2, 1/4 .. that increases the dual. Sweeps between such steps find the free rows. A step is made once
+// sweeps have cost as much as the step, so the total is at most twice the cost of the better method alone.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,7 +36,7 @@ Piece piece_at(Loss loss, const Costs& costs, double u) {
   }
   if (q == 0.0 && p > 0.0) return {0.0, infinity, 1.0 - 0.5 * u / p, 0.5 / p};
   if (p == 0.0 && q > 0.0) return {-infinity, 0.0, -1.0 - 0.5 * u / q, 0.5 / q};
-  return {u, u, 0.0, 0.0};  // of rows with both labels, sweeps take care
+  return {u, u, 0.0, 0.0};  // rows with both labels are left to sweeps
 }
 
 }  // namespace
@@ -54,7 +53,7 @@ std::vector<std::int32_t> DualCoordinateDescent::free_rows() const {
 void DualCoordinateDescent::move_free_rows() {
   constexpr std::size_t most = 2048;
   const double rows = static_cast<double>(rows_.size());
-  constexpr double overhead = 500.0;  // of a step, and of the visits that it takes to find it
+  constexpr double overhead = 500.0;  // of a step and the visits needed to find it
   const double work = static_cast<double>(state_.steps - steps_before_) * (rows + overhead);
   if (!rows_.is_gram() || work < work_before_free_rows_) return;
   const std::vector<std::int32_t> free = free_rows();
@@ -88,7 +87,7 @@ std::vector<double> DualCoordinateDescent::best_direction(std::span<const std::i
   return direction;
 }
 
-// Returns whether the dual rose.
+// Returns whether the dual increased.
 bool DualCoordinateDescent::step_along(std::span<const std::int32_t> free,
                                        std::span<const double> direction) {
   constexpr double shortest = 1.0 / 64.0;

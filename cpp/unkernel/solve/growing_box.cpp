@@ -38,7 +38,7 @@ void DualCoordinateDescent::scale_costs(std::span<const Costs> costs, double sca
   }
 }
 
-// Scales u by the s that maximises the dual when the costs are scaled too, max_s s sum(g) - s^2/2 w'w, within
+// Scales u by the s that maximises the dual if the costs are scaled too, max_s s sum(g) - s^2/2 w'w, within
 // the box.
 void DualCoordinateDescent::stretch(double limit) {
   const double value = dual_value();

@@ -5,7 +5,7 @@
 // that hold in few rows have few rows in common.
 //
 // Memory   8 bytes per pair of heavy columns.
-// Cost     a third of the cube of their number to factor, their square to apply.
+// Cost     a third of the cube of the number of heavy columns to factor, its square to apply.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace unkernel::solve {
 
 class HeavyColumns {
  public:
-  // The heaviest of `support`, which are indices of `columns`, by the diagonal of the Hessian.
+  // Chooses the heaviest of `support`, which are indices of `columns`, by the diagonal of the Hessian.
   HeavyColumns(std::span<const std::size_t> support, std::span<const std::int32_t> columns,
                std::span<const double> diagonal, std::size_t most);
 
@@ -27,8 +27,8 @@ class HeavyColumns {
   // `gram` holds the chosen ones.
   void factor(const WeightedGram& gram, double ridge);
 
-  // Divides the residual of `support` by the preconditioner. A heavy column outside the support counts as one
-  // whose residual is 0.
+  // Divides the residual of `support` by the preconditioner. The residual of a heavy column outside the
+  // support counts as 0.
   void divide(std::span<const std::size_t> support, std::span<const double> residual,
               std::span<const double> diagonal, std::span<double> quotient);
 

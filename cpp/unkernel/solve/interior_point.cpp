@@ -82,7 +82,7 @@ bool InteriorPoint::iterate() {
   return true;
 }
 
-// The Newton step towards s a = t (c - a) = centre, minus the second-order terms of the predictor.
+// Returns the Newton step towards s a = t (c - a) = centre, minus the second-order terms of the predictor.
 std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
                                                           const std::vector<Move>& predictor) const {
   std::vector<double> right(variables_.size());
@@ -106,8 +106,8 @@ std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
   return moves;
 }
 
-// If the change of the row is known and it has one label, that label takes all of it. Of two labels, the
-// stiffer one follows from the scores, where little cancels, and the other takes the rest.
+// If the change of the row is known and the row has one label, that label gets all of it. Of two labels, the
+// stiffer one follows from the scores, where little cancels, and the other gets the rest.
 double InteriorPoint::change_of(std::size_t j, const std::vector<double>& right, const Change& change) const {
   const auto from_scores = [&](std::size_t k) {
     const Variable& w = variables_[k];
@@ -131,7 +131,7 @@ double InteriorPoint::target_t(std::size_t j, double centre, const std::vector<M
   return centre - v.t * room(v) + (predictor.empty() ? 0.0 : predictor[j].a * predictor[j].t);
 }
 
-// The largest step up to 1 that keeps all positive variables positive.
+// Returns the largest step up to 1 that keeps all positive variables positive.
 double InteriorPoint::longest_move(const std::vector<Move>& moves) const {
   double longest = 1.0;
   const auto limit = [&](double value, double slope) {

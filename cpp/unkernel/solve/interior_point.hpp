@@ -1,7 +1,7 @@
 // A primal-dual interior-point method for the problem of dual coordinate descent, for cases that are hard for
-// that solver: badly scaled features, large C. It needs about thirty iterations whatever the conditioning,
-// each the price of one dense factorisation (normal_system.hpp), so it is used only if conjunctions or rows
-// are few. (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
+// that solver: badly scaled features, large C. It takes about thirty iterations whatever the conditioning.
+// Each costs one dense factorisation (normal_system.hpp), so it is used only if conjunctions or rows are few.
+// (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
 //
 // Each label of a row is a variable a_j with cost c_j and sign y_j; u_i = sum of y_j a_j over row i.
 //   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum a_j,  w = sum_j y_j a_j phi,  0 <= a_j (<= c_j)

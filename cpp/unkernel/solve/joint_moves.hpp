@@ -1,4 +1,4 @@
-// Proximal Newton: how the quadratic model is minimised, whatever form its Hessian has.
+// Proximal Newton: minimises the quadratic model, for any representation of its Hessian.
 //
 // A Hessian keeps the gradient of the loss at the current steps. It has
 //   gradient(j)                             of one column
@@ -26,17 +26,18 @@ namespace unkernel::solve {
 //
 //   (H + r I) d = -slope   by preconditioned conjugate gradients (heavy_columns.hpp).
 //
-// Weights that would change their sign are fixed at 0, and the others are solved for again, a few times: a
-// path that is only cut where signs change rarely lowers the model. The ridge r limits moves along dependent
-// columns, where the model is flat. It falls while whole moves succeed, and grows if a move fails.
+// Weights that would change their sign are fixed at 0, and the system is solved again for the others, a few
+// times: clipping the path at sign changes alone rarely lowers the model. The ridge r limits moves along
+// dependent columns, where the model is flat. It decreases while full moves succeed, and increases when a
+// move fails.
 //
-// Where columns are less dependent, a few directions with the diagonal as preconditioner and without a ridge
-// do as well, in less time. So thorough moves are made only once these have been seen to stagnate, and not
-// for columns of real values, which are denser: there more directions cost more time than they saved.
+// If columns are less dependent, a few directions with a diagonal preconditioner and no ridge do as well in
+// less time. So thorough moves are made only after these have stagnated, and never for columns of real
+// values: these are denser, and more directions cost more time than they saved.
 template <class Hessian>
 class ProximalNewton::JointMoves {
  public:
-  // `effort` lasts longer than the moves of one model.
+  // `effort` outlives the moves of one model.
   JointMoves(const Penalty& penalty, Model& model, Hessian& hessian, WeightedGram& gram, JointEffort& effort)
       : penalty_(penalty), model_(model), hessian_(hessian), gram_(gram), effort_(effort) {}
 
@@ -90,7 +91,7 @@ class ProximalNewton::JointMoves {
     for (std::size_t k = 0; k < support_.size(); ++k) quotient[k] = residual[k] / diagonal[k];
   }
 
-  // Improves the moves of weights that are not fixed; `start` is the product of the present ones.
+  // Improves the moves of weights that are not fixed; `start` is the product of the current moves.
   void solve(std::span<double> moves, std::span<const double> start) {
     const int most_rounds = effort_.thorough ? 30 : 20;
     const double extra = effort_.thorough ? effort_.ridge : 0.0;
@@ -130,7 +131,8 @@ class ProximalNewton::JointMoves {
     }
   }
 
-  // Whether some weights would change their sign; their moves now end at 0.
+  // Fixes the weights that would change their sign, so that their moves end at 0. Returns whether there are
+  // any.
   bool fix_crossing(std::span<double> moves) {
     bool any = false;
     for (std::size_t k = 0; k < support_.size(); ++k) {
@@ -142,7 +144,7 @@ class ProximalNewton::JointMoves {
     return any;
   }
 
-  // Moves along the path that bends where weights reach zero, as far as the model decreases.
+  // Moves along the path, which bends where weights reach zero, as far as the model decreases.
   void go(std::span<const double> solution) {
     constexpr double least_ridge = 1e-4;
     constexpr double largest_ridge = 1e3;

@@ -73,7 +73,7 @@ std::vector<double> KernelNewton::kernel_times(const std::vector<double>& a) {
   return product;
 }
 
-// D v
+// Returns D v.
 std::vector<double> KernelNewton::curved(const std::vector<double>& v) const {
   const std::size_t count = loss_.rows();
   const std::size_t outputs = loss_.outputs();

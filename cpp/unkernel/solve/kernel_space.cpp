@@ -1,4 +1,4 @@
-// Dual coordinate descent: finishes the last rows that move on their Gram matrix.
+// Dual coordinate descent: finishes the last moving rows on their Gram matrix.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,9 +12,9 @@ namespace unkernel::solve {
 
 bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
   constexpr double largest_gram = 4096;         // rows; 128 MiB
-  constexpr double epochs_saved_at_least = 16;  // the least that the remaining epochs would cost without it
+  constexpr double epochs_saved_at_least = 16;  // by finishing in kernel space
   const auto rows = static_cast<double>(moving);
-  if (rows_.is_gram()) {  // a step costs as much less
+  if (rows_.is_gram()) {  // a step is cheaper by the factor of the rows removed
     constexpr int most_failures = 3;
     return 4.0 * rows <= static_cast<double>(rows_.size()) && kernel_space_failures_ < most_failures &&
            fits(3.0 * sizeof(double) * rows * rows);
@@ -23,8 +23,8 @@ bool DualCoordinateDescent::kernel_space_pays(std::size_t moving) const {
          rows * rows_.mean_row_size() <= epochs_saved_at_least * rows_.mean_map_size();
 }
 
-// Gathers the kernel between all pairs, then moves free rows together some times. In multiplications;
-// infinite if the matrix would be too large.
+// Returns the cost in multiplications of computing the kernel between all pairs and moving free rows together
+// a few times; infinite if the matrix would be too large.
 double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> moving) const {
   constexpr double largest_gram = 4096;
   constexpr double rounds = 10.0;
@@ -38,8 +38,8 @@ double DualCoordinateDescent::kernel_space_cost(std::span<const std::int32_t> mo
   return once * std::pow(4.0, kernel_space_failures_);
 }
 
-// The rows that made a step when they were last visited. The others rest at a corner; more of them than were
-// awake in this epoch may wake in the next one.
+// Returns the rows that moved when they were last visited. The others rest at a corner; the next epoch may
+// wake more of them than were awake in this one.
 std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   std::vector<std::int32_t> moving;
   for (const std::int32_t i : active_) {
@@ -48,7 +48,7 @@ std::vector<std::int32_t> DualCoordinateDescent::moving_rows() const {
   return moving;
 }
 
-// Runs if it pays; returns whether it did.
+// Runs the method if it is cheaper; returns whether it ran.
 bool DualCoordinateDescent::finished_in_kernel_space() {
   if (!may(Finish::kernel_space) || !rows_.has_kernel()) return false;
   if (state_.epoch < next_kernel_finish_) return false;
@@ -56,7 +56,7 @@ bool DualCoordinateDescent::finished_in_kernel_space() {
   const bool chosen = kernel_space_budget_ > 0.0 && kernel_space_cost(moving) < kernel_space_budget_;
   if (!chosen && !kernel_space_pays(moving.size())) return false;
   if ((chosen || rows_.is_gram()) && !(state_.estimated_gap <= 0.8 * gap_before_kernel_space_)) {
-    // The last time helped too little: wait until the ways to finish are compared again.
+    // The last time helped too little: wait until the methods are compared again.
     ++kernel_space_failures_;
     kernel_space_budget_ = 0.0;
     gap_before_kernel_space_ = std::numeric_limits<double>::infinity();

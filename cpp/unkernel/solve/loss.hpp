@@ -1,4 +1,4 @@
-// The two losses of an L2-regularised SVM, with all that the dual solver needs of them.
+// The two losses of an L2-regularised SVM, with the functions that the dual solver needs.
 //
 // A row may have both labels: equal rows are merged into one, with a cost p_i for its positive and a cost q_i
 // for its negative occurrences (mostly one of the two is zero). With f_i = w'phi_i, the problem and its dual,
@@ -29,7 +29,7 @@ struct Costs {
 };
 
 // Each loss defines: the range of u, the one-sided slopes of g at u, g itself, the loss, and the best u for a
-// row whose score without its own share is `others` (share = u * curvature).
+// row whose score without its own share, u * curvature, is `others`.
 struct Hinge {
   static constexpr Loss loss_name = Loss::hinge;
   static constexpr bool boxed = true;
@@ -84,7 +84,7 @@ struct SquaredHinge {
   }
 
  private:
-  // The score t at which the loss has slope -u; any t will do for a row that costs nothing.
+  // Returns the score t where the loss has slope -u; any t will do for a row that costs nothing.
   static double stationary(const Costs& c, double u) {
     if (c.positive + c.negative == 0.0) return 0.0;
     const double t = (2.0 * (c.positive - c.negative) - u) / (2.0 * (c.positive + c.negative));

@@ -11,7 +11,8 @@
 
 namespace unkernel::solve {
 
-// Compares the additions to form and use the Hessian with those of as many passes over the entries.
+// Compares the additions to form and use the Hessian with those of the same number of passes over the
+// entries.
 bool ProximalNewton::gram_pays(const Model& model) const {
   constexpr double usual_passes = 50.0;
   constexpr double scattered = 2.0;  // a random access takes as long as this many sequential ones
@@ -69,7 +70,7 @@ void ProximalNewton::store_entries(Model& model) const {
   model.residual.assign(roots.size(), 0.0);
 }
 
-// The best step of a column, given the gradient of the loss at the current steps.
+// Returns the best step of a column, given the gradient of the loss at the current steps.
 double ProximalNewton::best_step(const Model& model, std::size_t j, double gradient) const {
   const double weight = model.weights[j] + model.steps[j];
   const double curvature = model.curvature[j] + penalty_.l2 + ridge;
@@ -79,15 +80,15 @@ double ProximalNewton::best_step(const Model& model, std::size_t j, double gradi
   return -weight;
 }
 
-// A step to 0 ends there exactly: a weight that rounding leaves would count as one that is used.
+// A step to 0 ends exactly at 0: a weight left by rounding would count as used.
 void ProximalNewton::take(Model& model, std::size_t j, double step) {
   const double weight = model.weights[j] + model.steps[j];
   model.steps[j] = step == -weight ? -model.weights[j] : model.steps[j] + step;
 }
 
-// Coordinate descent on the quadratic model in random order, until a pass violates the optimality conditions
-// much less than the first one. `gradient` returns the current gradient of a member; `moved` is called after
-// each step.
+// Coordinate descent on the quadratic model in random order, until the violations of the optimality
+// conditions are much smaller than in the first pass. `gradient` returns the current gradient of a member;
+// `moved` is called after each step.
 template <class Gradient, class Moved>
 void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Gradient& gradient,
                                        const Moved& moved) {
@@ -110,8 +111,8 @@ void ProximalNewton::descend_in_passes(Model& model, int most_passes, const Grad
   }
 }
 
-// H = X'CX from the entries of the columns, C being the rows' curvatures. With V = sqrt(C) X stored, H = V'V;
-// uniform columns store no values, and the residual is C X d.
+// Computes products with H = X'CX from the entries of the columns, where C has the rows' curvatures. With V =
+// sqrt(C) X stored, H = V'V; uniform columns store no values, and the residual is C X d.
 template <bool Uniform>
 class ProximalNewton::EntryHessian {
  public:
@@ -131,7 +132,7 @@ class ProximalNewton::EntryHessian {
     }
   }
 
-  // To form their part of the Hessian should take no longer than some products with the whole support.
+  // Forming their part of the Hessian should cost no more than a few products with the whole support.
   std::size_t heavy_columns(std::span<const std::size_t> support) const {
     constexpr double most_products = 20.0;
     double entries = 0.0;
@@ -226,8 +227,8 @@ void ProximalNewton::descend_in_place(Model& model) {
   columns_.uniform() ? visit(std::true_type{}) : visit(std::false_type{});
 }
 
-// The Hessian of row i in its scores is diag(a) - a a'/n + e I, e the damping: its product with the row's
-// changes t is a_k (t_k - m) + e t_k, m = a't / n.
+// The Hessian of row i in its scores is diag(a) - a a'/n + e I, where e is the damping. Its product with the
+// row's changes t is a_k (t_k - m) + e t_k, where m = a't / n.
 void ProximalNewton::descend_jointly(Model& model) {
   const std::size_t outputs = weights_.size();
   std::vector<double> a(rows_ * outputs), t(rows_ * outputs, 0.0), m(rows_, 0.0), e(rows_), n(rows_, 0.0);

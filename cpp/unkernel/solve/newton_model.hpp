@@ -23,7 +23,7 @@ struct ProximalNewton::Model {
   std::vector<double> curvature;      // of the loss alone
   std::vector<double> weights;        // w_j
   std::vector<double> steps;          // d_j
-  std::vector<double> residual;       // sum_j values_j d_j; if the columns are uniform, times the same root
+  std::vector<double> residual;  // sum_j values_j d_j; if the columns are uniform, times the same square root
 };
 
 }  // namespace unkernel::solve

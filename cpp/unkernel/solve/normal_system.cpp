@@ -26,7 +26,7 @@ double dot(const double* a, const double* b, std::size_t count) {
 
 }  // namespace
 
-// Some columns at a time; what they contribute to the later ones is subtracted as a product of blocks.
+// Works on blocks of columns; their contribution to later columns is subtracted as a product of blocks.
 void Cholesky::factor(double least_pivot) {
   constexpr std::size_t step = 64;
   for (std::size_t begin = 0; begin < size_; begin += step) {

@@ -13,7 +13,7 @@
 
 namespace unkernel::solve {
 
-// A symmetric positive definite matrix, as its lower triangle row by row; factored in place.
+// A symmetric positive definite matrix, stored as its lower triangle row by row and factored in place.
 class Cholesky {
  public:
   explicit Cholesky(std::size_t size) : size_(size), entries_(size * size, 0.0) {}
@@ -22,7 +22,7 @@ class Cholesky {
   double* row(std::size_t i) { return entries_.data() + i * size_; }
   const double* row(std::size_t i) const { return entries_.data() + i * size_; }
   void clear() { entries_.assign(entries_.size(), 0.0); }
-  // Pivots are at least `least_pivot`: a smaller one is due to rounding, or to dependent rows.
+  // Raises pivots to at least `least_pivot`: smaller ones come from rounding or dependent rows.
   void factor(double least_pivot);
   void solve(std::span<double> x) const;  // in place
 
@@ -67,7 +67,7 @@ class ColumnSystem final : public NormalSystem {
 
   MappedRows rows_;
   int threads_;
-  bool by_blocks_;   // whether the mapped rows have so few zeros that these may be multiplied, too
+  bool by_blocks_;   // whether the mapped rows are dense enough to multiply their zeros, too
   Cholesky matrix_;  // I + sum E_i phi_i phi_i'
 };
 

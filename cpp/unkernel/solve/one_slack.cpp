@@ -10,11 +10,12 @@
 namespace unkernel::solve {
 namespace {
 
-constexpr double towards_proposal = 0.1;  // OCAS's mu: where the cut is taken
+constexpr double towards_proposal = 0.1;  // OCAS's mu: how far towards the proposal the cut is taken
 constexpr double dual_accuracy = 0.05;    // accuracy of the dual, relative to the remaining gap
 constexpr int most_bisections = 12;
 constexpr double longest_step = 64.0;
-// Beyond this multiple of the objective at w = 0, the terms of the dual cancel to nothing but rounding error.
+// Beyond this multiple of the objective at w = 0, the terms of the dual cancel and leave only rounding
+// errors.
 constexpr double largest_dual_term = 1e19;
 
 // The objective on the line from *here* to *there*: 1/2 |w + t d|^2 + C R(t).
@@ -33,7 +34,8 @@ struct LineMinimum {
 };
 
 // Minimises a convex function on t >= 0 by its slopes. The bracket shrinks by the secant rule, which is exact
-// for parabolas, safeguarded by bisection; if each evaluation involves communication, by a grid instead.
+// for parabolas, with bisection as a safeguard. If each evaluation involves communication, a grid of steps
+// shrinks it instead.
 class LineSearch {
  public:
   LineSearch(Risk& risk, const Parabola& parabola, double C) : risk_(risk), parabola_(parabola), C_(C) {}
@@ -92,7 +94,7 @@ class LineSearch {
   Parabola parabola_;
   double C_;
   Point low_{0.0, 0.0};   // the last step where the objective still falls
-  Point high_{0.0, 0.0};  // the first one where it does not, if known
+  Point high_{0.0, 0.0};  // the first step where it does not, if known
   bool bracketed_ = false;
   LineMinimum best_;
   std::vector<LinePoint> points_;
@@ -141,7 +143,7 @@ class OneSlack {
     if (!from_zero || bundle_.size() > 0 || !follow_first_guess()) add_cut(0.0);
   }
 
-  // Its cut gives a better lower bound than the cut at w = 0.
+  // The cut at the guess gives a better lower bound than the cut at w = 0.
   bool follow_first_guess() {
     LargeVector<double> gradient(here_.size());
     double offset = 0.0;
@@ -153,7 +155,7 @@ class OneSlack {
     return true;
   }
 
-  // For a tiny C, w = 0 is within the tolerance; but one round gives the weights a direction.
+  // For a tiny C, w = 0 is within the tolerance, but one round gives the weights a direction.
   bool stands_still() const {
     return outcome_.rounds == 0 && outcome_.objective > 0.0 &&
            std::ranges::all_of(here_, [](double w) { return w == 0.0; });
@@ -173,7 +175,8 @@ class OneSlack {
     }
   }
 
-  // Doubles cannot bound the optimum of a problem whose dual has terms of such different sizes.
+  // Throws if double precision cannot bound the optimum, because the terms of the dual differ too much in
+  // size.
   void check_scale(std::span<const double> gradient) const {
     const double term = 0.5 * options_.C * options_.C * bundle_.product(gradient, gradient);
     if (term > largest_dual_term * objective_at_zero_) {

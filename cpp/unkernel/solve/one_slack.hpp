@@ -5,7 +5,7 @@
 //           round solves the small dual of all cuts (bundle.hpp), which proposes weights and a lower bound D;
 //           a line search from the best weights so far towards the proposal yields the next best ones; the
 //           new cut is taken near these, slightly towards the proposal. The first proposal is the risk's own
-//           guess if it has one.
+//           guess, if there is one.
 // Rounds    O(C / gap) in theory, whatever the number of rows; a dozen or two in practice.
 // Stop      (P - D) / P <= tolerance, with P at the best weights and D the best bound: a true duality gap.
 #pragma once
@@ -42,7 +42,7 @@ using RoundObserver =
     std::function<void(const Bundle&, std::span<const double> weights, const OneSlackOutcome&)>;
 
 // `weights` holds the start (zeros, or a good guess) and is overwritten by the result. `bundle` may already
-// hold cuts of the same risk, and keeps those that are found.
+// hold cuts of the same risk; new cuts are added to it.
 OneSlackOutcome minimise_one_slack(Risk& risk, const OneSlackOptions& options, Bundle& bundle,
                                    std::span<double> weights, Progress progress, Monitor& monitor,
                                    const RoundObserver& observe);

@@ -3,14 +3,14 @@
 // Problem   min_w  sum_jk [ l1 |w_jk| + l2/2 w_jk^2 ] + sum_i L_i(f_i),   f_ik = sum_j x_ij w_jk
 //           (score_loss.hpp)
 // Step      replaces the loss by its second-order model at the current scores, minimises the model by
-//           coordinate descent (soft-thresholded Newton steps, columns in random order) to a tenth of its
-//           violation (less accurately if that will do for the requested gap), then runs a backtracking line
-//           search along the result (Yuan, Ho & Lin, An improved GLMNET for l1-regularized logistic
-//           regression, JMLR 13, 2012). The squared hinge has a generalised second derivative, which is zero
-//           for rows beyond their margin; these are left out of the model. The descent works on the entries
-//           of the columns or on the model's Hessian, whichever is cheaper, with joint moves of all nonzero
-//           weights between passes (joint_moves.hpp); for several outputs on the entries, all outputs
-//           together. Rough steps make only a few passes. A curvature in the Hessian is renewed if it has
+//           coordinate descent (soft-thresholded Newton steps, columns in random order) until its violation
+//           has fallen to a tenth (less accurately if that suffices for the requested gap), then runs a
+//           backtracking line search along the result (Yuan, Ho & Lin, An improved GLMNET for l1-regularized
+//           logistic regression, JMLR 13, 2012). The squared hinge has a generalised second derivative, which
+//           is zero for rows beyond their margin; the model leaves these out. The descent works on the
+//           entries of the columns or on the model's Hessian, whichever is cheaper, with joint moves of all
+//           nonzero weights between passes (joint_moves.hpp); for several outputs on the entries, all outputs
+//           together. Rough steps make only a few passes. A curvature in the Hessian is updated once it has
 //           changed by more than a fifth.
 // Damping   if line searches end early, the curvatures c_i of the model become c_i + t (largest possible -
 //           c_i). t grows up to 1, where the model lies above the loss and every step is good, and falls
@@ -38,8 +38,8 @@ struct Penalty {
   double l2;
 };
 
-// The best dual objective along scale * u: `strengths` are those |x_j'u| that exceed l1, `largest` is the
-// largest of all. If l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), otherwise it is not
+// Returns the best dual objective along scale * u: `strengths` are those |x_j'u| that exceed l1, `largest` is
+// the largest of all. If l2 > 0 a violated constraint costs (|x_j'u| - l1)^2 / (2 l2), otherwise it is not
 // allowed.
 double best_dual(const ScoreLoss& loss, std::span<const double> gradients, const Penalty& penalty,
                  std::span<const double> strengths, double largest);
@@ -50,8 +50,8 @@ class ProximalNewton {
   ProximalNewton(const SparseColumns& columns, const ScoreLoss& loss, const Penalty& penalty,
                  std::uint64_t seed, Monitor& monitor);
 
-  // Steps until P - D <= `gap` for the current columns (returns true), or until `most_steps` are made.
-  // `rough` minimises each model by a few passes only, which pays while better columns are still to come.
+  // Makes steps until P - D <= `gap` for the current columns (returns true), or until `most_steps` are made.
+  // `rough` minimises each model by a few passes only, which pays while better columns are still expected.
   bool run(double gap, std::int64_t most_steps, bool rough = false);
 
   // Adds to the weight of a column for one output, and updates the scores.
@@ -67,7 +67,7 @@ class ProximalNewton {
   void evaluate();
 
  private:
-  struct Model;  // the quadratic model, on the rows and columns that take part
+  struct Model;  // the quadratic model of the active rows and columns
   class GramHessian;
   template <bool Uniform>
   class EntryHessian;

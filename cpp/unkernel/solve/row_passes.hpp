@@ -1,5 +1,5 @@
 // Type erasure of row views, with one virtual call per pass over many rows, so that solvers are compiled once
-// and not once per kind of row view. Use the calls for a single row only where they are infrequent.
+// instead of once per kind of row view. Call the functions of a single row only in infrequent places.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@ class RowPasses {
   virtual void axpy(std::int64_t i, double step, double* weights) const = 0;  // w += step phi(x_i)
   virtual double squared_norm(std::int64_t i) const = 0;                      // phi(x_i)' phi(x_i)
 
-  // Rows [begin, end): scores[i] = w' phi(x_i), and w += steps[i] phi(x_i) where steps[i] is not zero.
+  // For rows [begin, end): scores[i] = w' phi(x_i), and w += steps[i] phi(x_i) where steps[i] is not zero.
   virtual void dots(std::int64_t begin, std::int64_t end, const double* weights, double* scores) const = 0;
   virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
 

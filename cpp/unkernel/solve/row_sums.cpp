@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t most_sums = 16;
 constexpr std::int64_t rows_per_task = 256;
 
-// A piece costs a weight vector that is zeroed and summed, so it must have several times as many entries.
+// Each piece zeroes and adds a weight vector, so it must have several times as many entries.
 std::int64_t sum_count(const RowPasses& rows, std::size_t dimension) {
   if (!rows.has_kernel()) return 1;
   const double entries = static_cast<double>(rows.size()) * rows.mean_map_size();

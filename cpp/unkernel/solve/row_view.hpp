@@ -4,9 +4,9 @@
 // computed on demand. The weight vector is kept outside of the view, so that several problems (classes) can
 // share one view.
 //
-// Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and
-// m_T the bare monomial, the vector held is v_T = c_T w_T. A score is then a plain sum of v_T m_T,
-// and a step w += a phi(x) becomes v_T += a c_T^2 m_T: no square root anywhere.
+// Views keep weights in *score space*: with phi_T(x) = c_T m_T(x), c_T a constant of the map and m_T the bare
+// monomial, the vector held is v_T = c_T w_T. A score is then a plain sum of v_T m_T, and a step w += a
+// phi(x) becomes v_T += a c_T^2 m_T, without square roots.
 #pragma once
 
 #include <concepts>
@@ -29,7 +29,7 @@ concept TrainingRows =
       rows.prefetch(i);                                  // the row itself
     };
 
-// A view that can also evaluate the kernel between its rows, and knows the cost of the map.
+// A row view that also evaluates the kernel between its rows and knows the cost of the map.
 template <class Rows>
 concept KernelView =
     TrainingRows<Rows> && requires(const Rows& rows, std::span<const std::int32_t> subset, int threads) {
@@ -37,7 +37,7 @@ concept KernelView =
       { rows.mean_map_size() } -> std::same_as<double>;                     // non-zeros of phi(x)
     };
 
-// A view that can also list its mapped rows phi(x) explicitly: for problems with few columns.
+// A row view that also lists its mapped rows phi(x) explicitly, for problems with few columns.
 template <class Rows>
 concept MappedView = KernelView<Rows> && requires(const Rows& rows) {
   { rows.mapped() } -> std::same_as<MappedRows>;

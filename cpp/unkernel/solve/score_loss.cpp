@@ -107,7 +107,7 @@ class SoftmaxLoss : public ScoreLoss {
                    std::span<double> curvature) const override {
     for (std::size_t i = 0; i < rows(); ++i) {
       const double own = scores[output * rows() + i];
-      double others = 0.0;  // relative to the own score
+      double others = 0.0;  // relative to the score of the own class
       for (std::size_t k = 0; k < classes_; ++k) {
         if (k != output) others += std::exp(std::min(scores[k * rows() + i] - own, 700.0));
       }
@@ -116,8 +116,7 @@ class SoftmaxLoss : public ScoreLoss {
       for (const ClassCost& c : costs_of(i)) {
         if (static_cast<std::size_t>(c.code) == output) gradient[i] -= c.cost;
       }
-      // If all occurrences of the row are of this class, the difference of nearly equal numbers would lose
-      // accuracy.
+      // If the row occurs in this class only, the difference of nearly equal numbers would lose accuracy.
       if (costs_of(i).size() == 1 && static_cast<std::size_t>(costs_of(i)[0].code) == output) {
         gradient[i] = -totals_[i] * others * share;
       }

@@ -1,4 +1,4 @@
-// Losses as functions of scores, with all that the primal solvers need of them.
+// Losses as functions of scores, with the functions that the primal solvers need.
 //
 // Row i has a score f_ik for each of the `outputs` (one for two classes). A loss is a sum over rows of
 // convex functions L_i(f_i); with u_i = -L_i'(f_i) and g_i(u) = min_t [L_i(t) + u't] (so that -g_i is the
@@ -13,7 +13,7 @@
 //                                                            s_k = (c_k-u_k)/n, n = sum_k c_k
 //
 // p, q and c_k are the costs of a row that represents all equal rows, whatever their classes. Scores,
-// gradients and the like are output-major: [k * rows + i].
+// gradients and curvatures are output-major: [k * rows + i].
 #pragma once
 
 #include <cstdint>
@@ -33,20 +33,20 @@ class ScoreLoss {
   virtual std::size_t outputs() const { return 1; }
 
   virtual double value(std::span<const double> scores) const = 0;
-  // dL/df and d2L/df2 of one output, per row; for several outputs, see also joint_curvatures.
+  // Computes dL/df and d2L/df2 of one output, per row; for several outputs, see also joint_curvatures.
   virtual void derivatives(std::span<const double> scores, std::size_t output, std::span<double> gradient,
                            std::span<double> curvature) const = 0;
-  // An upper bound of the second derivative, per row.
+  // Computes an upper bound of the second derivative, per row.
   virtual void largest_curvatures(std::span<double> curvature) const = 0;
-  // The Hessian of row i in its scores is diag(a_i) - a_i a_i' / n_i, n_i the sum of a_i: computes a
+  // The Hessian of row i in its scores is diag(a_i) - a_i a_i' / n_i, where n_i is the sum of a_i. Computes a
   // (row-major) for all rows.
   virtual void joint_curvatures(std::span<const double> scores, std::span<double> a) const = 0;
-  // From this row on, the Hessian is diag(a_i) alone.
+  // Returns the first row whose Hessian is diag(a_i) alone, as that of all later rows.
   virtual std::size_t coupled_rows() const { return rows(); }
-  // The value after adding `step` times `direction` to the scores.
+  // Returns the value after adding `step` times `direction` to the scores.
   virtual double value_along(std::span<const double> scores, std::span<const double> direction,
                              double step) const = 0;
-  // sum_i g_i(-scale dL_i/df) for a scale in [0, 1] and the gradients of all outputs.
+  // Returns sum_i g_i(-scale dL_i/df) for a scale in [0, 1] and the gradients of all outputs.
   virtual double dual(std::span<const double> gradients, double scale) const = 0;
 };
 
@@ -58,7 +58,7 @@ struct ClassCost {
   std::int32_t code;
   double cost;
 };
-// The classes of row i are those from offsets[i] to offsets[i + 1].
+// Row i has the classes from offsets[i] to offsets[i + 1].
 std::unique_ptr<ScoreLoss> softmax_loss(std::vector<std::int64_t> offsets, std::vector<ClassCost> costs,
                                         std::size_t classes);
 

@@ -1,4 +1,4 @@
-// Dual coordinate descent: decides when to hand over to the interior-point method, and does so.
+// Dual coordinate descent: decides when to switch to the interior-point method, and runs it.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace unkernel::solve {
 
-// Extrapolates the remaining cost here, assuming that the gap falls as a power of the epochs.
+// Extrapolates the remaining cost of sweeps, assuming that the gap falls as a power of the epochs.
 double DualCoordinateDescent::cost_of_sweeps() {
   const double gap = state_.estimated_gap / std::max(state_.dual_objective + state_.estimated_gap, 1e-300);
   const double before = std::exchange(gap_at_comparison_, gap);
@@ -21,13 +21,13 @@ double DualCoordinateDescent::cost_of_sweeps() {
       std::pow(std::max(gap / options_.tolerance, 1.0), 1.0 / power) * static_cast<double>(state_.epoch);
   constexpr double overhead = 1000.0;  // of an epoch, however few rows it visits
   const double epoch_cost = 4.0 * static_cast<double>(state_.awake.size()) * rows_.mean_map_size() + overhead;
-  // If the remaining epochs would not suffice, converging is worth ten times their price.
+  // If the remaining epochs do not suffice, convergence is worth ten times their cost.
   constexpr double worth = 10.0;
   const auto most_epochs = static_cast<double>(options_.max_epochs);
   return epoch_cost * (epochs > most_epochs ? worth * most_epochs : epochs);
 }
 
-// Compares at every doubling of the epochs.
+// Compares the methods at every doubling of the epochs.
 Finish DualCoordinateDescent::cheapest_finish() {
   if (!rows_.has_kernel() || state_.epoch < next_comparison_) return Finish::sweeps;
   next_comparison_ = 2 * state_.epoch;
@@ -53,7 +53,7 @@ DualCoordinateDescent::InteriorPointPlan DualCoordinateDescent::interior_point_p
   double fill = rows * rows;
   plan.bytes = 2.0 * sizeof(double) * rows * rows;
   if (rows_.has_map() && rows > small) {
-    // By now every conjunction that occurs has received some weight.
+    // By this epoch, every conjunction that occurs has some weight.
     const double columns = static_cast<double>(state_.weights.size()) -
                            static_cast<double>(std::ranges::count(state_.weights, 0.0));
     plan.over_columns = columns < rows;
@@ -90,7 +90,7 @@ void DualCoordinateDescent::solve_by_interior_point() {
   }
   InteriorPoint solver(loss_, costs, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
-  // Start from zero, not from the current w: badly scaled rows would leave rounding errors.
+  // Start from zero, not from the current w, where badly scaled rows leave rounding errors.
   for (double& w : state_.weights) w = 0.0;
   for (Coordinate& c : state_.coordinates) c.u = 0.0;
   adopt(everyone, solver.duals());

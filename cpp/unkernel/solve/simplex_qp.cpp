@@ -9,7 +9,7 @@ namespace unkernel::solve {
 namespace {
 
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
-// A cut in the near span of others gets this fraction of the largest curvature as its pivot.
+// A cut close to the span of others gets this fraction of the largest curvature as its pivot.
 constexpr double least_pivot = 1e-11;
 
 // The Cholesky factor L of G = LL' for a subset of the cuts, to solve Gx = b.
@@ -48,7 +48,7 @@ class Cholesky {
   std::vector<double> lower_;
 };
 
-// Cuts 0 .. K-1, and the slack K: a zero cut that holds the unused mass.
+// Cuts 0 .. K-1, and the slack K: a zero cut that holds the mass not used by others.
 class SimplexSolver {
  public:
   SimplexSolver(const SimplexProblem& problem, std::span<double> a)
@@ -62,7 +62,7 @@ class SimplexSolver {
     for (std::size_t round = 0; round < most_rounds; ++round) {
       const std::size_t steepest = best_newcomer();
       const double left = what_is_left(steepest);
-      // What is closer than rounding can tell would be sought for ever, and the value would not be certain.
+      // A gap below the rounding error would be pursued forever, and the value would not be certain.
       const double least = std::max(accuracy, 0.1 * rounding_error());
       if (left <= least) return;
       const double before = value();
@@ -78,7 +78,7 @@ class SimplexSolver {
     return sum;
   }
 
-  // The value minus a bound of its rounding error: for a huge C, large terms cancel.
+  // Returns the value minus a bound of its rounding error: for a huge C, large terms cancel.
   double certain_value() const { return value() - rounding_error(); }
 
  private:
@@ -98,7 +98,7 @@ class SimplexSolver {
   }
   double& mass(std::size_t k) { return k < problem_.size ? a_[k] : slack_; }
 
-  // Removes negative masses and limits their sum to C, against rounding errors and infeasible input.
+  // Removes negative masses and limits their sum to C: corrects rounding errors and infeasible input.
   void make_feasible() {
     double sum = 0.0;
     for (double& mass : a_) sum += mass = std::max(mass, 0.0);
@@ -145,8 +145,8 @@ class SimplexSolver {
     }
   }
 
-  // Moves the active masses to their optimum, ignoring signs; false if a mass or the slack reached zero on
-  // the way.
+  // Moves the active masses to their optimum, ignoring signs; returns false if a mass or the slack reached
+  // zero on the way.
   bool newton_step() {
     find_direction();
     double step = 1.0, sum = 0.0;
@@ -171,8 +171,8 @@ class SimplexSolver {
     return false;
   }
 
-  // d with Gd = gradient if there is slack; if all mass is assigned, Gd = gradient - price and sum(d) = 0. A
-  // negative price means that less mass would be better.
+  // Finds d with Gd = gradient if there is slack; if all mass is assigned, Gd = gradient - price and sum(d) =
+  // 0. A negative price means that less mass would be better.
   void find_direction() {
     factors_.factorise(problem_, active_);
     direction_.clear();
@@ -193,7 +193,7 @@ class SimplexSolver {
 
   // --- Pairs -------------------------------------------------------------------------------
 
-  // Returns whether the objective rose.
+  // Returns whether the objective increased.
   bool shift_between_pairs(double accuracy) {
     const double before = value();
     const std::size_t most_steps = 50 * (problem_.size + 1);

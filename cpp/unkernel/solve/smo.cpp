@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t shrink_period = 1000;
 constexpr double worth_shrinking = 0.75;
 
-// pull -= sum_j changes_j K_j, for all variables.
+// Updates pull -= sum_j changes_j K_j, for all variables.
 void subtract_rows(const SmoProblem& problem, std::span<const double> changes, std::span<double> pull) {
   const KernelSquare& kernel = problem.kernel;
   const std::size_t size = pull.size();
@@ -106,7 +106,7 @@ class Smo {
     return std::min<std::int64_t>(static_cast<std::int64_t>(active()), shrink_period);
   }
 
-  // --- Who is active ---------------------------------------------------------------------------
+  // --- Active variables -------------------------------------------------------------------------
 
   void activate_everyone() {
     bring_up_to_date();
@@ -116,7 +116,7 @@ class Smo {
     activate(std::move(everyone));
   }
 
-  // `pull_` must already hold the pulls of these variables.
+  // Makes these variables the active ones; `pull_` must already hold their pulls.
   void activate(std::vector<std::size_t> variables) {
     variable_ = std::move(variables);
     std::vector<std::size_t> places;
@@ -137,8 +137,8 @@ class Smo {
     fall_barrier_[k] = all_u_[i] > low(i) ? 0.0 : infinity;
   }
 
-  // Computes every pull from the last complete ones and the moves since. If all variables are active, they
-  // are up to date already.
+  // Computes every pull from the last complete ones and the moves since then. If all variables are active,
+  // the pulls are already up to date.
   void bring_up_to_date() {
     if (!variable_.empty() && everyone_is_active()) {
       known_pull_ = pull_;
@@ -155,8 +155,9 @@ class Smo {
     return shrink(pull_[top_], pull_[top_] - choice_.violation);
   }
 
-  // Removes variables that their bound holds beyond m(a) or M(a), so that they can be in no pair, and those
-  // that cannot move at all. Rows are read in place as long as no variable has left, so only if many leave.
+  // Removes the variables that cannot be in any pair: those held at a bound beyond m(a) or M(a), and those
+  // that cannot move at all. Kernel rows are read in place until a variable has left, so this only removes
+  // many at once.
   bool shrink(double highest_pull, double lowest_pull) {
     if (everyone_is_active()) bring_up_to_date();
     const auto stays = [&](std::size_t k) {
@@ -181,7 +182,7 @@ class Smo {
 
   const float* row(std::size_t k) { return rows_.row(k, k); }
 
-  // Chooses a pair from scratch, without a step.
+  // Chooses a pair from scratch, without a step before it.
   void choose() {
     choice_ = {active(), 0.0};
     if (active() == 0) return;
@@ -240,7 +241,8 @@ class Smo {
     return change;
   }
 
-  // K_kk of the matrix is in single precision; the curvatures are not, and must belong to the same quadratic.
+  // The matrix has K_kk in single precision, but the curvatures are in double precision; both must belong to
+  // the same quadratic.
   void mend_diagonal(std::size_t k, KernelStep step) {
     pull_[k] += step.change * (static_cast<double>(step.row[k]) - problem_.diagonal[variable_[k]]);
   }

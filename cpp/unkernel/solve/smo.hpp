@@ -7,8 +7,8 @@
 //            the one with which it gains most, given the curvature of the pair (Fan, Chen & Lin 2005, WSS 2).
 // No bias    without the equality constraint one variable moves at a time: the one with the largest
 //            g_i^2 / K_ii.
-// Shrinking  a variable at a bound that wants to stay there is left out until the others are optimal; then
-//            all gradients are updated, and every variable that is not optimal becomes active again.
+// Shrinking  a variable at a bound that wants to stay there is removed until the others are optimal; then all
+//            gradients are updated, and every variable that is not optimal becomes active again.
 // Start      the given a, each a_i within its bounds, with its gradient g. If the variables are a part of a
 //            larger problem, sum_i y_i a_i keeps its value, and g includes the contribution of the other
 //            variables.
@@ -45,7 +45,7 @@ struct PairOutcome {
   double bias =
       0.0;  // mean of -y_i g_i where 0 < a_i < C_i; if there is none, the middle of the optimal range
   double dual_objective = 0.0;  // e'a - 1/2 a'Qa: below the primal optimum
-  double violation = 0.0;       // what is compared with the tolerance, over all variables
+  double violation = 0.0;       // compared with the tolerance, over all variables
   std::int64_t steps = 0;
   bool converged = false;  // false: the steps ran out, or rounding prevented progress
 };

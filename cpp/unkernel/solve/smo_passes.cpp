@@ -9,13 +9,13 @@ namespace unkernel::solve {
 namespace {
 
 // Maxima are searched in `lanes` interleaved parts, so that compilers can vectorise the loops without
-// reordering floating-point arithmetic; and each loop makes one choice, or they would see control flow.
-// Barriers, which are 0 or infinite, replace tests whether a variable can rise or fall.
+// reordering floating-point arithmetic. Each loop makes a single choice; with two, compilers see control
+// flow. Barriers, which are 0 or infinite, replace tests whether a variable can rise or fall.
 
 constexpr std::size_t lanes = 64;
 
-// A lambda that is not inlined would be compiled for the baseline instruction set only, whatever clone calls
-// it.
+// A lambda that is not inlined would be compiled for the baseline instruction set only, even in clones for
+// others.
 #define UNKERNEL_INLINE __attribute__((always_inline))
 
 template <class Block>
@@ -25,7 +25,7 @@ template <class Block>
   if (first < count) block(first, count - first);
 }
 
-// The largest gain of each lane, the block where it was found, and the largest violation.
+// The largest gain of each lane, the block where it occurs, and the largest violation.
 class GainLanes {
  public:
   GainLanes() {
@@ -34,7 +34,7 @@ class GainLanes {
     std::fill_n(block_, lanes, std::int32_t{-1});
   }
 
-  // rise[l] may be negative: then nothing is gained. curvature[l] > 0.
+  // rise[l] may be negative, which means no gain. curvature[l] > 0.
   [[gnu::always_inline]] void consider(std::size_t first, std::size_t width, float* __restrict rise,
                                        const float* __restrict curvature) {
     const std::int32_t block = static_cast<std::int32_t>(first);

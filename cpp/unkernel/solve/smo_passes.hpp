@@ -1,4 +1,4 @@
-// The passes over all active variables in sequential minimal optimisation (smo.cpp), which take nearly all of
+// The passes of sequential minimal optimisation (smo.cpp) over all active variables, which take nearly all of
 // its time.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace unkernel::solve {
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double least_curvature = 1e-12;  // tau of Fan, Chen & Lin
 
-// The change of one variable: its row of the kernel over the active variables, and the size of the change.
+// The change of one variable: its kernel row over the active variables, and the size of the change.
 struct KernelStep {
   const float* row;
   double change;
@@ -23,8 +23,8 @@ struct PairChoice {
   double violation = 0.0;
 };
 
-// The partner k of a variable with the pull `top` and this row maximises (top - e_k)^2 / (K_ii + K_kk - 2
-// K_ik).
+// The first variable of a pair. The partner k maximises (top - e_k)^2 / (K_ii + K_kk - 2 K_ik), where `top`
+// is the pull of the first and K_ik its row.
 struct PairLeader {
   double top;
   float diagonal;

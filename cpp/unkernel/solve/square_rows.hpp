@@ -1,4 +1,4 @@
-// Gives access to rows of a kernel matrix in memory, restricted to the columns that a problem works with.
+// Gives access to rows of a kernel matrix in memory, restricted to the columns of one problem.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,9 @@
 
 namespace unkernel::solve {
 
-// A symmetric matrix that several problems share, each with its own rows of it. If the rows of a problem are
-// contiguous, the matrix is read in place; else the rows in use are copied, 64 MiB of them at most.
+// A symmetric matrix shared by several problems, each of which uses some of its rows. If the rows of a
+// problem are contiguous, the matrix is read in place; else the rows in use are copied, 64 MiB of them at
+// most.
 struct KernelSquare {
   const float* values;  // row-major, `stride` apart
   std::size_t stride;
@@ -23,16 +24,16 @@ inline std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
   return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
 }
 
-// Whether the places are contiguous and ascending.
+// Returns whether the places are contiguous and ascending.
 bool follow_one_another(std::span<const std::size_t> places);
 
-// Rows of the kernel over some columns of the matrix: in place if these are contiguous, else as copies, of
-// which the least recently requested one is overwritten.
+// Kernel rows over some columns of the matrix: in place if these are contiguous, else as copies. The least
+// recently requested copy is overwritten.
 class SquareRows {
  public:
   SquareRows(const KernelSquare& kernel, std::vector<std::size_t> places);
 
-  // The row stays valid until the next call but one: the row of `kept` is not overwritten.
+  // Returns a row. It stays valid until the next call but one; the row of `kept` is not overwritten.
   const float* row(std::size_t k, std::size_t kept) {
     const float* whole = kernel_.values + places_[k] * kernel_.stride;
     if (in_place_) return whole + places_[0];

@@ -1,13 +1,13 @@
-// The loops of dual coordinate descent that visit rows: the part that is compiled for every kind of row view.
+// The loops of dual coordinate descent that visit rows, compiled for every kind of row view.
 //
-// Visit    The score f of a row decides. A row that wants to move makes its step. A row at a corner of g_i
-//          that wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further inside its corner
-//          than the largest violation of the last epoch leaves the active set (shrinking).
+// Visit    The score f of a row decides what happens. A row that wants to move makes its step. A row at a
+//          corner of g_i that wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further
+//          inside its corner than the largest violation of the last epoch leaves the active set (shrinking).
 // Step     The best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
 //          extended to rows with both labels).
 // Revisit  Rows whose gap was larger than the average are visited again, up to four times, at the end of an
-//          epoch: half of the gap is in a sixth of the rows that move. On a kernel matrix, where a step is
-//          dear, these are the rows whose step gained more than the average.
+//          epoch: half of the gap is in a sixth of the rows that move. On a kernel matrix, where steps are
+//          expensive, the rows whose step gained more than the average are visited again.
 #pragma once
 
 #include <algorithm>
@@ -24,10 +24,10 @@
 
 namespace unkernel::solve {
 
-// asleep_until of a row that has left the active set.
+// Value of asleep_until for a row that has left the active set.
 inline constexpr std::uint32_t shrunk = std::numeric_limits<std::uint32_t>::max();
 
-// The state that the loops share with the solver.
+// State shared by the loops and the solver.
 struct SweepState {
   Coordinates coordinates;
   std::span<double> weights;
@@ -55,8 +55,8 @@ double gap_term(const Coordinate& c, double f) {
   return LossKind::loss(c.costs, f) - LossKind::dual(c.costs, c.u) + c.u * f;
 }
 
-// The slope of the dual in the direction that u can move: positive if it wants to move, else minus the
-// distance by which the score f is inside the corner that holds u.
+// Returns the slope of the dual in the direction in which u can move: positive if it wants to move, else
+// minus the distance by which the score f lies inside the corner that holds u.
 template <class LossKind>
 double eagerness(const Coordinate& c, double f) {
   constexpr double never = -std::numeric_limits<double>::infinity();
@@ -138,7 +138,7 @@ class RowSweep {
     }
   }
 
-  // The exact gap of the rows [begin, end); wakes those that want to move.
+  // Computes the exact gap of the rows [begin, end), and wakes the rows that want to move.
   GapSums certify(std::int64_t begin, std::int64_t end) {
     GapSums sums;
     for (std::int64_t i = begin; i < end; ++i) {
@@ -156,8 +156,8 @@ class RowSweep {
   static constexpr std::size_t header_distance = 16;  // rows ahead, for the two prefetches
   static constexpr std::size_t row_distance = 8;
 
-  // Where a score costs nothing and a step a pass over all rows, only the most eager rows make steps. How
-  // eager they are is known from the last epoch; before the first one, all scores are 0.
+  // If reading a score is free but a step is a pass over all rows, only the rows that gain most make steps.
+  // The last epoch tells how much they gain; before the first one, all scores are 0.
   static constexpr bool scores_are_kept = requires { Rows::scores_are_kept; };
   static double least_eagerness(double most_eager) {
     constexpr double share = 0.5;
@@ -176,7 +176,7 @@ class RowSweep {
 
   static double urgency(double gap, double gain) { return scores_are_kept ? gain : gap; }
 
-  // Returns the gain of the dual objective.
+  // Returns the gain in the dual objective.
   double step(std::int64_t i, double f) {
     Coordinate& c = coordinates_[i];
     const double before = c.u;

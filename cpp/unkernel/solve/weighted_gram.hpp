@@ -1,8 +1,9 @@
-// X'DX for some columns of X and a diagonal D of row weights, updated incrementally when either changes.
+// X'DX for some columns of X and a diagonal D of row weights, updated incrementally when columns or weights
+// change.
 //
 // Memory   8 bytes per pair of columns, 12 per entry of the columns.
-// Cost     a row whose weight changed costs half the square of the number of its columns; a new column costs
-//          the sum of these numbers over its rows.
+// Cost     a changed weight costs half the square of the number of columns in its row; a new column costs the
+//          sum of these numbers over its rows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ class WeightedGram {
  public:
   WeightedGram(const SparseColumns& columns, std::size_t rows) : columns_(columns), weights_(rows, 0.0) {}
 
-  // Afterwards all of `wanted` are members (others may be, too), and the weights are up to date within a
+  // Makes all of `wanted` members (others may be members, too), and brings the weights up to date within a
   // relative error of `slack`.
   void update(std::span<const std::int32_t> wanted, std::span<const double> weights, double slack);
 
