@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t tile = Panel::tile;
 
-// As many numbers as a block has vectors: one register, or several narrower ones. Left to itself, GCC
-// reorders the numbers of plain loops in the middle of them.
+// One number per vector of a block, in one wide register or several narrow ones. In plain loops, GCC would
+// shuffle the numbers between registers.
 using TileRow [[gnu::vector_size(tile * sizeof(double))]] = double;
 
 [[gnu::always_inline]] inline TileRow row_at(const double* numbers) {

@@ -9,8 +9,8 @@ namespace unkernel {
 double hyperbolic_tangent(double x) {
   const double size = std::abs(x);
   if (size < 0.5) {
-    // Lambert's continued fraction, cut where its next term is too small to count: a difference of
-    // exponentials would lose the digits of small results.
+    // Lambert's continued fraction, cut off where the next term is negligible. A difference of exponentials
+    // would lose the digits of small results.
     const double square = x * x;
     double fraction = 17.0;
     for (double odd = 15.0; odd > 0.0; odd -= 2.0) fraction = odd + square / fraction;

@@ -1,5 +1,5 @@
-// tanh, log and whole powers of one number, the same bits on every machine: those of C libraries differ in
-// the last digit, and a score must not.
+// tanh, log and whole powers of one number, with the same bits on every machine. C libraries differ in the
+// last digit, and scores must not.
 #pragma once
 
 namespace unkernel {

@@ -15,13 +15,12 @@ namespace {
   constexpr double per_ln2 = 0x1.71547652b82fep+0;
   constexpr double ln2_high = 0x1.62e42feep-1;  // 32 bits, so that its products with n are exact
   constexpr double ln2_low = 0x1.a39ef35793c76p-33;
-  constexpr double shift =
-      0x1.8p52;  // a sum with this is rounded to whole numbers, which are its lowest bits
+  constexpr double shift = 0x1.8p52;  // adding it rounds to a whole number, which is in the lowest bits
   const double shifted = x * per_ln2 + shift;
   const double n = shifted - shift;
   const double r = (x - n * ln2_high) - n * ln2_low;
   const double r2 = r * r, r4 = r2 * r2;
-  // In pairs, so that few operations wait for each other.
+  // Evaluated in pairs, which shortens the chain of dependent operations.
   const double q01 = 0x1.0000000000001p-1 + r * 0x1.5555555555556p-3;
   const double q23 = 0x1.5555555553d2bp-5 + r * 0x1.11111111109a2p-7;
   const double q45 = 0x1.6c16c178a1c52p-10 + r * 0x1.a01a01a7d199fp-13;
@@ -37,7 +36,7 @@ namespace {
 
 UNKERNEL_CLONES void scale_and_exponentiate(double factor, double* values, std::size_t count) {
   constexpr double least = -746.0;           // its exp rounds to 0
-  for (std::size_t k = 0; k < count; ++k) {  // a loop of its own: GCC would make a branch of it in the other
+  for (std::size_t k = 0; k < count; ++k) {  // a separate loop: in the main one, GCC would make it a branch
     const double x = factor * values[k];
     values[k] = x < least ? least : x;
   }

@@ -5,9 +5,9 @@
 
 namespace unkernel {
 
-// values[k] = exp(factor values[k]) for products that are not above 0, -infinity included; NaN stays NaN.
-// Beyond the rounding of the product, results are within 1.25 ulp of the exact ones (denormal results: within
-// the least positive number), and the same wherever in an array a number stands.
+// Replaces values[k] by exp(factor values[k]), for products of at most 0, -infinity included; NaN stays NaN.
+// Apart from the rounding of the product, results are within 1.25 ulp of the exact ones (denormal results:
+// within the least positive number). They do not depend on the position in the array.
 void exponentials(double factor, double* values, std::size_t count);
 
 }  // namespace unkernel

@@ -20,14 +20,14 @@ struct FileVersion {
 // name of the file.
 class FileHandle {
  public:
-  // The descriptor stays the caller's, who may close it.
+  // The caller keeps the descriptor and may close it.
   FileHandle(int descriptor, std::string file);
   ~FileHandle();
   FileHandle(const FileHandle&) = delete;
   FileHandle& operator=(const FileHandle&) = delete;
 
-  // Reads bytes from a position on and returns their number, which may be smaller than requested, but is 0
-  // only at the end of the file.
+  // Reads bytes from a position and returns their number, which may be smaller than requested but is 0 only
+  // at the end of the file.
   std::size_t read(std::int64_t position, std::span<unsigned char> bytes) const;
   FileVersion version() const;
 

@@ -8,7 +8,7 @@
 namespace unkernel {
 
 // A solver's passes; 24 bytes each. Keeps about 256: whenever there are more, every second one is dropped,
-// and the distance between kept passes doubles. So the choice depends on the passes alone, never on time. The
+// and the distance between kept passes doubles. The choice depends on the passes alone, never on time. The
 // last pass is always kept.
 class History {
  public:

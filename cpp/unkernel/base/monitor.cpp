@@ -53,7 +53,7 @@ bool Monitor::has_news() const {
   return shown_ != reports_;
 }
 
-// The first poll reads no clock: most work is over before the second.
+// The first poll does not read the clock: most work ends before the second one.
 void Monitor::call_back() const {
   if (std::this_thread::get_id() != own_thread_ || ++polls_ == 1) return;
   const Clock::time_point now = Clock::now();

@@ -4,8 +4,8 @@
 // sleeps meanwhile, wakes every few hundredths of a second and calls `on_progress` (`supervise`). So
 // Ctrl-C is noticed promptly whatever the workers are doing, and workers never call back into Python.
 //
-// Short work runs on the caller's thread. Its Monitor has a callback: if the work lasts after all, looking at
-// `stopped` calls it about as often.
+// Short work runs on the caller's thread, with a Monitor that has a callback. If the work takes longer than
+// expected, reading `stopped` calls the callback about as often.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,7 @@ struct Progress {
 class Monitor {
  public:
   Monitor() = default;
-  // For work on this thread: its calls of `throw_if_stopped` call `callback` now and then, which may throw.
+  // For work on this thread: `throw_if_stopped` calls `callback` from time to time, which may throw.
   explicit Monitor(FunctionRef<void()> callback)
       : callback_(callback), own_thread_(std::this_thread::get_id()) {}
 
@@ -80,7 +80,7 @@ class Monitor {
   mutable Clock::time_point next_callback_;
 };
 
-// How many threads to use, and who may stop them.
+// The number of threads to use, and the monitor that can stop them.
 struct Threads {
   int count;
   const Monitor* monitor;  // polled for cancellation

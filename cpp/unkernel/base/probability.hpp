@@ -1,5 +1,5 @@
-// Probabilities of scores. All code uses these functions, so that answers agree to the last bit, on all
-// machines: the exponential is our own, since those of C libraries differ in the last digit.
+// Probabilities of scores. All code uses these functions, so that answers agree to the last bit on all
+// machines. The exponential is our own, since C libraries differ in the last digit.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ inline double sigmoid(double exponent) {
   return (exponent >= 0 ? small : 1.0) / (1.0 + small);
 }
 
-// Replaces the scores of all classes by probabilities in proportion to exp(score). Of the scores 0 and f
-// these are sigmoid(f) and sigmoid(-f), to the last bit.
+// Replaces the scores of all classes by probabilities in proportion to exp(score). For the scores 0 and f,
+// the result is sigmoid(-f) and sigmoid(f), to the last bit.
 inline void softmax(std::span<double> scores) {
   if (scores.empty()) return;
   const double largest = *std::max_element(scores.begin(), scores.end());

@@ -31,7 +31,7 @@ class SharedSlot {
     auto fresh = std::make_unique<const std::shared_ptr<T>>(std::move(value));
     std::unique_ptr<const std::shared_ptr<T>> former;  // freed when the lock is released
     const Lock lock(busy_);
-    // One store publishes the pointer: a process that is forked meanwhile has the old one or the new one.
+    // One store publishes the pointer: a process forked at this moment has the old or the new one.
     former.reset(holder_.exchange(fresh.release(), std::memory_order_relaxed));
     object_.store(object, std::memory_order_release);
   }

@@ -1,9 +1,9 @@
 // Counts misordered pairs among many rows by bins of their scores, without sorting all scores.
 //
 // Bins have width h = 1/k, so the margin 1 is k bins. A pair (i above j) counts as ordered iff bin_j <= bin_i
-// - k. Any choice of pairs gives a valid cut, so this one is valid; and it is nearly optimal, because only
-// pairs k bins apart are misjudged, by less than h each. Their number gives an upper bound of the risk, so
-// the gap stays certified.
+// - k. Any choice of pairs gives a valid cut, so this one is valid. It is nearly optimal, because only pairs
+//   k bins apart are misjudged, by less than h each. The number of such pairs gives an upper bound of the
+//   risk, so the gap stays certified.
 //
 // Rows are sorted by ascending rank, in blocks of consecutive ranks. Pairs of different blocks are counted
 // with a table of cumulative counts, blocks x bins; pairs within a block of several ranks must be counted by
@@ -28,15 +28,15 @@ std::vector<RankBlock> rank_blocks(std::span<const std::int32_t> ascending_ranks
 
 class BinnedPairs {
  public:
-  // Prepares the table for these scores, in the order of the blocks. False if it would be too large: the
-  // range of scores is too wide for bins of that width.
+  // Prepares the table for these scores, in the order of the blocks. Returns false if the table would be too
+  // large, because the scores span too many bins.
   bool prepare(std::span<const RankBlock> blocks, std::span<const double> scores,
                std::span<const double> weights, std::int64_t bins_per_unit);
 
-  // Computes c+ - c- of each row, for pairs of different blocks; returns the sum of c+.
+  // Computes c+ - c- of each row, for pairs of different blocks. Returns the sum of c+.
   double coefficients(std::span<const double> weights, std::span<double> result) const;
 
-  // By how much the risk may exceed that of the chosen pairs.
+  // Returns how much the risk may exceed that of the chosen pairs.
   double uncertainty() const { return uncertainty_; }
 
  private:

@@ -12,8 +12,8 @@
 
 namespace unkernel::cutplane {
 
-// `signed_costs` are C y_i cost_i, 0 for rows to ignore. `duals` (y_i a_i, empty for zeros) is the start, and
-// is overwritten by the result.
+// `signed_costs` are C y_i cost_i, 0 for rows to ignore. `duals` (y_i a_i, empty for zeros) holds the start
+// and is overwritten by the result.
 solve::Outcome train_dual(const data::PackedRows& rows, double intercept, solve::Loss loss,
                           std::span<const double> signed_costs, const solve::DescentOptions& options,
                           std::vector<double>& duals, std::span<double> weights, const Progress& progress,

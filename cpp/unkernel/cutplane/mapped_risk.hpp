@@ -1,8 +1,8 @@
-// A risk over mapped rows phi(x), whose weights are too many to be kept for each cut.
+// A risk over mapped rows phi(x), with too many weights to store them for each cut.
 //
 // Weights are sums of rows, w = sum_i b_i phi(x_i), and a vector of the solver is b followed by the scores K
 // b (solve/bundle.hpp): 16 bytes per distinct row. So *there* is known without a pass over the rows. A cut
-// takes two passes, which sum its rows into one weight vector and score all rows by that.
+// takes two passes: one sums its rows into a weight vector, the other scores all rows by this vector.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace unkernel::cutplane {
 
-// Equal rows are mapped once: `place` has the mapped row of each row that the oracle judges, and -1 for rows
-// that have no weight.
+// Equal rows are mapped once: `place` gives the mapped row of each row of the oracle, and -1 for rows without
+// weight.
 struct MappedExamples {
   const solve::RowPasses& rows;
   std::size_t dimension;  // length of a weight vector

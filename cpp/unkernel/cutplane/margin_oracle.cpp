@@ -29,7 +29,7 @@ struct Parabola {
   }
 };
 
-// The missing margin of a row, 1 - y s, at both ends of the line, and its cost.
+// The missing margin 1 - y s of a row, at both ends of the line, and its cost.
 struct Lack {
   double here;
   double there;
@@ -58,7 +58,7 @@ struct SquaredHingeTerm {
   }  // loss + c s, s = y (1 - lack)
 };
 
-// What a piece of the rows contributes on a line.
+// The contribution of a piece of the rows, on a line.
 struct Piece {
   Parabola always;          // sum over rows with a loss at both ends
   std::size_t turning = 0;  // number of rows with a loss at one end only
@@ -136,7 +136,7 @@ class MarginOracle final : public Oracle {
       Lack* turning = turning_.data() + begin;
       for (std::size_t i = begin; i < end; ++i) {
         const Lack lack = lack_of(i);
-        // Always written, and kept only if it turns: a branch could not be predicted.
+        // Always written, but kept only if it turns: a branch could not be predicted.
         *turning = lack;
         turning += (lack.here > 0.0) != (lack.there > 0.0);
         const bool always = std::min(lack.here, lack.there) > 0.0;

@@ -4,7 +4,7 @@
 //
 // With n times the error rate as the loss, this is the sum of hinge losses, so C has the same meaning for
 // every measure. Let the loss depend only on a, the number of positives that y' labels positive, and b, the
-// number of negatives that it labels positive. Then the maximum labels positive the a positives and the b
+// number of negatives that y' labels positive. The maximum then labels as positive the a positives and the b
 // negatives with the highest scores.
 //
 //   f1                  1 - 2a / (P + a + b)     concave in b for each a: O(P log N), not O(P N) as in the

@@ -102,7 +102,8 @@ class GroupedRows {
   std::span<const std::int32_t> ranks_of(const Group& group) const { return part(ranks_, group); }
   std::span<const double> weights_of(const Group& group) const { return part(weights_, group); }
 
-  // Calls f(sums) with an empty structure for `rank_count` ranks, all of the group's where pairs are weighed.
+  // Calls f(sums) with an empty structure for `rank_count` ranks, or for all ranks of the group if pairs have
+  // weights.
   template <class F>
   void with_sums(const Group& group, std::int32_t rank_count, const F& f) const {
     const auto ranks = static_cast<std::size_t>(rank_count);
@@ -283,7 +284,7 @@ class OrdinalOracle final : public JointOracle {
       }
       return true;
     }
-    std::ranges::fill(space.coefficients, 0.0);  // clears what bins that were too coarse have written
+    std::ranges::fill(space.coefficients, 0.0);  // clears the results of bins that were too coarse
     return false;
   }
 
@@ -385,7 +386,7 @@ PairCount count_pairs(const Ranking& ranking, std::span<const double> scores) {
     for (const std::uint32_t i : rows) own.push_back(scores[i]);
     const auto order = sorter.sort(own);
     grouped.with_sums(group, group.ranks, [&](auto& sums) {
-      // Rows of equal score count once as if below and once as if above: half on average.
+      // Rows of equal score count once as if below and once as if above, which is half on average.
       for (std::size_t begin = 0; begin < order.size();) {
         std::size_t end = begin;
         while (end < order.size() && own[order[end]] == own[order[begin]]) ++end;

@@ -10,8 +10,8 @@
 // Algorithm 2 of the paper sweeps over the sorted scores once per rank. Here one sweep serves all ranks: rows
 // enter a Fenwick tree over the ranks once the sweep is a margin ahead of them, and a prefix sum counts the
 // ordered pairs. O(n log R) after sorting, for any number R of ranks; O(n R) if classes of pairs have
-// weights, R being the ranks of the group where these are products of differences. In large groups, bins of
-// scores replace most of the sorting (binned_pairs.hpp) as long as that is accurate enough.
+// weights, where R counts only the ranks of the group if the weights are products of differences. In large
+// groups, bins of scores replace most of the sorting (binned_pairs.hpp) as long as that is accurate enough.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct Ranking {
   std::span<const double> weights;       // one per row; empty for ones
   std::span<const double> pair_weights;  // R x R, for (higher, lower); empty for ones
   std::int32_t rank_count;
-  // One per row, the same for all rows of a group with the same rank: a pair is also weighed by
-  // (gain_i - gain_j)(discount_i - discount_j). Both empty for ones, as they are where pair_weights is not.
+  // One per row, the same for all rows of a group with the same rank: each pair is also weighted by (gain_i -
+  // gain_j)(discount_i - discount_j). Both are empty for ones, and must be empty if pair_weights is not.
   std::span<const double> gains;
   std::span<const double> discounts;
 };
@@ -39,7 +39,7 @@ struct Ranking {
 // std::invalid_argument if no pair has any weight.
 std::unique_ptr<Oracle> ordinal_oracle(const Ranking& ranking, double accuracy);
 
-// The total weight of pairs, and the weight of those that `scores` orders correctly; ties count half.
+// The total weight of all pairs, and the weight of pairs that `scores` orders correctly; ties count half.
 struct PairCount {
   double pairs = 0.0;
   double ordered = 0.0;

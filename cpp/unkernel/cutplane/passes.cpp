@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t most_pieces = 16;
 
-// A piece costs a weight vector that is zeroed and summed, so it must have several times as many entries.
+// Each piece zeroes and adds a weight vector, so it must have several times as many entries.
 std::int64_t piece_count(const data::RowStore& store) {
   const auto features = static_cast<std::int64_t>(std::max<std::size_t>(store.features(), 1));
   const std::int64_t worth = store.entries() / (8 * features);

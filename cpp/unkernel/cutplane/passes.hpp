@@ -17,7 +17,7 @@ namespace unkernel::cutplane {
 
 class Passes {
  public:
-  // `intercept` is the value of an additional constant feature; 0 for none. Its weight is the last one.
+  // `intercept` is the value of an additional constant feature, whose weight is the last one; 0 for none.
   Passes(const data::RowStore& store, double intercept, Threads threads);
 
   std::size_t dimension() const { return store_.features() + (intercept_ != 0.0 ? 1 : 0); }

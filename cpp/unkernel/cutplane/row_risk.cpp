@@ -27,7 +27,7 @@ double RowRisk::cut(double step, std::span<double> gradient) {
 
 int RowRisk::first_guess(double C, std::span<double> weights, std::span<double> gradient, double& offset) {
   constexpr std::int64_t fewest_rows =
-      5000;  // fewer are solved at once, and do not depend on the order of rows
+      5000;  // fewer are quick to solve, and the guess depends on their order
   const std::optional<RowLosses> losses = oracle_.row_losses();
   if (!losses || store_.rows() < fewest_rows) return 0;
   offset = descend_locally(store_, intercept_, *losses, C, threads_, weights, gradient);

@@ -17,7 +17,7 @@ constexpr std::int64_t rows_a_piece = 1 << 18;  // the same for any number of th
 constexpr std::int64_t most_levels = 1000;      // 2^levels is a double
 constexpr std::int64_t most_cells = 1 << 20;    // 2 cells * levels is an int32
 
-// Rows are placed some at a time, by loops that need no table: compilers make vector instructions of these.
+// Rows are placed in small batches, by loops without table lookups, which compilers vectorise.
 constexpr std::size_t rows_at_once = 256;
 
 struct GridPlaces {
@@ -27,7 +27,7 @@ struct GridPlaces {
   std::int32_t outside;
 };
 
-// How a grid places scores.
+// The parameters that place scores on a grid.
 struct Placing {
   explicit Placing(const ScoreGrid& grid)
       : centre(grid.centre),
@@ -37,7 +37,8 @@ struct Placing {
         middle(static_cast<double>(grid.cells * grid.levels)),
         last(static_cast<std::int32_t>(grid.edges()) - 2) {}
 
-  // By the bits of the distance: its exponent is the level, and its fraction the share of the level's cells.
+  // Reads the place off the bits of the distance: its exponent is the level, and its fraction the share of
+  // the level's cells.
   double place_of(double distance) const {
     constexpr std::uint64_t fraction = (std::uint64_t{1} << 52) - 1;
     constexpr double two_to_52 = 4503599627370496.0;
@@ -77,7 +78,7 @@ UNKERNEL_CLONES void place_rows(const Placing& grid, const ScoreLine& line, std:
   places.outside = outside;
 }
 
-// Rows of these ranks and weights, in a table of pairs: the weight, and the change.
+// Adds rows with these ranks and weights to a table of pairs: the weight, and the change.
 UNKERNEL_CLONES void add_rows(const std::int32_t* ranks, const double* weights, const GridPlaces& places,
                               std::size_t count, std::size_t edges, double* table) {
   for (std::size_t k = 0; k < count; ++k) {

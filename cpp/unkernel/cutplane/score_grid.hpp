@@ -1,4 +1,4 @@
-// Counts of rows on a grid of scores: what workers tell of their rows in place of their scores.
+// Counts of rows on a grid of scores, which workers send instead of all scores.
 //
 // Grid   Edges q = -levels * cells .. levels * cells, at centre + sign(q) width (2^l (1 + j / cells) - 1)
 //        where |q| = l * cells + j. So cells near the centre are width / cells wide, and twice as wide from
@@ -7,8 +7,8 @@
 //        at either edge with that probability, so by Jensen's inequality the risk of pairs on the edges is
 //        an upper bound of the risk. A cut that takes each pair with the probability that it is misordered
 //        on the edges is a valid cut; its coefficients are interpolated between those of the edges.
-// Error  Only pairs whose cells are a margin apart are overestimated, by a twelfth of a cell on average where
-//        rows are even within cells. So the error falls with the square of the width of cells.
+// Error  Only pairs whose cells are a margin apart are overestimated, by a twelfth of a cell on average if
+//        rows are evenly spread within cells. The error falls with the square of the width of cells.
 // Costs  O(rows + ranks x edges); 16 bytes per rank and edge, for each piece of 2^18 rows.
 #pragma once
 
@@ -44,7 +44,8 @@ struct GridCounts {
 
 class RowsOnGrid {
  public:
-  // Ranks are 0 .. rank_count - 1; no weights mean ones. Throws std::invalid_argument if they do not fit.
+  // Ranks are 0 .. rank_count - 1; empty weights are ones. Throws std::invalid_argument if sizes or ranks are
+  // inconsistent.
   RowsOnGrid(std::vector<std::int32_t> ranks, std::int32_t rank_count, std::vector<double> weights);
 
   std::size_t size() const { return ranks_.size(); }

@@ -1,4 +1,4 @@
-// What risks over rows on this machine share: the scores of both points, and the oracle that judges them.
+// The base of risks over rows on this machine: the scores of both points, and the oracle that evaluates them.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class ScoreRisk : public solve::Risk {
  protected:
   ScoreRisk(std::size_t rows, Oracle& oracle, Threads threads);
 
-  // To be called when the scores *there* have changed.
+  // Call this when the scores *there* have changed.
   void face() { oracle_.face(here_, there_); }
 
   Oracle& oracle_;
@@ -31,7 +31,7 @@ class ScoreRisk : public solve::Risk {
 };
 
 // The sum of rows X'c of one cut after the other. Few rows change sides from one cut to the next, so the last
-// sum is updated with these rows alone if that reads fewer rows.
+// sum is updated with these rows alone if they are fewer than the rows of the new cut.
 class RowSum {
  public:
   // `add(c, sum)` is a pass over the rows, sum += X'c, which skips rows with c = 0.

@@ -29,8 +29,8 @@ double nearest_double(const char* begin, const char* end) {
   return nearest_double_by_strtod(begin, end);  // tells overflow from underflow
 }
 
-// strtod rounds correctly, but takes the decimal point from the locale of the process. So it gets digits
-// without a point, and an exponent that makes up for it: 12.5e3 is read as 125e2.
+// strtod rounds correctly, but its decimal point depends on the locale of the process. So it gets digits
+// without a point and a corrected exponent: 12.5e3 is read as 125e2.
 double nearest_double_by_strtod(const char* begin, const char* end) {
   std::string digits;
   std::int64_t exponent = 0;

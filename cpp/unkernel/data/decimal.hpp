@@ -20,7 +20,7 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 // on overflow, zero on underflow.
 double nearest_double(const char* begin, const char* end);
 
-// The same, for standard libraries that cannot read a double from characters; about four times slower.
+// Does the same for standard libraries without std::from_chars for double; about four times slower.
 double nearest_double_by_strtod(const char* begin, const char* end);
 
 // Reads a text that is a finite decimal number and nothing else; returns false for any other text.
@@ -125,7 +125,7 @@ inline const char* read_long_decimal(const char* at, const char* text_end, doubl
   return end;
 }
 
-// The same, with a fast path for "1": most values in files of binary features are.
+// Does the same, with a fast path for "1", the most common value in files of binary features.
 inline const char* read_decimal(const char* at, const char* text_end, double& value) {
   if (is_digit(*at) && (at[1] == ' ' || at[1] == '\n')) {
     value = static_cast<double>(*at - '0');

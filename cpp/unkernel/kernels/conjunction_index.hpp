@@ -81,7 +81,7 @@ class ConjunctionIndex {
   }
 
   // The conjunction of a number. Searches start at the ranks of `before`, the conjunction of a smaller number
-  // if one is known: so numbers that ascend are decoded in a few steps each.
+  // if one is known, so ascending numbers take a few steps each.
   Conjunction decode(Key key, const Conjunction& before = {}) const {
     if (key == 0) return {};
     const std::uint64_t a = largest([&](std::uint64_t rank) { return block(rank) <= key; }, before.ranks[0]);

@@ -62,9 +62,9 @@ struct FeatureMap {
   }
 };
 
-// How a model over sets scores a row whose values are not 0 or 1. The weight of a set is the sum of the
-// weights of its monomials, which stay in fixed proportions throughout training. So the set counts with the
-// mean of these monomials, weighted by their shares: 1 if all values are 1.
+// The factors by which a model over sets scores a row whose values are not 0 or 1. The weight of a set is the
+// sum of the weights of its monomials, which stay in fixed proportions throughout training. So the set counts
+// with the mean of these monomials, weighted by their shares: 1 if all values are 1.
 class SetFactors {
  public:
   explicit SetFactors(const FeatureMap& map) {

@@ -8,7 +8,7 @@
 namespace unkernel::kernels {
 namespace {
 
-// As KernelFunction does it, for some numbers at a time.
+// Does the same as KernelFunction, for several numbers at a time.
 UNKERNEL_CLONES void powers(const KernelFunction& kernel, double* values, std::size_t count) {
   constexpr std::size_t few = 64;
   std::array<double, few> bases;

@@ -35,8 +35,8 @@ struct KernelFunction {
   }
 };
 
-// Replaces products x'z by kernel values; for RBF with a gamma that is not negative, squared distances, which
-// must not be negative either. Within 1.25 ulp of the exact exp of -gamma times the distance.
+// Replaces products x'z by kernel values; for RBF with gamma >= 0, replaces squared distances, which must be
+// nonnegative. Results are within 1.25 ulp of the exact exp of -gamma times the distance.
 void kernel_values(const KernelFunction& kernel, double* values, std::size_t count);
 
 }  // namespace unkernel::kernels

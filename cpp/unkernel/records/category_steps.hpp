@@ -45,11 +45,11 @@ class Categories {
   Codes codes_;
 };
 
-// The code of each column is the place of the feature that becomes 1; codes of later columns are larger.
+// Each column's code is the place of the feature that becomes 1; codes of later columns are larger.
 std::unique_ptr<Step> one_hot(std::vector<std::int32_t> columns, std::vector<Categories> categories,
                               std::int32_t width);
 
-// The code of each column is a place among its values, which become a dense block.
+// Each column's code is a place among its values, which become a dense block.
 std::unique_ptr<Step> ordinal(std::vector<std::int32_t> columns, std::vector<Categories> categories,
                               std::vector<std::vector<double>> values);
 

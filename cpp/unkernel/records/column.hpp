@@ -55,7 +55,7 @@ struct BitColumn {
   }
 };
 
-// Strings beside each other; string k ends where the next one begins.
+// Concatenated strings; string k ends where the next one begins.
 template <class Offset>
 struct StringColumn {
   const Offset* offsets;
@@ -90,7 +90,7 @@ struct StringViewColumn {
   }
 };
 
-// Cells of Python objects, or of a dictionary that rows refer to.
+// Cells of Python objects, or of a dictionary that rows refer to by code.
 struct CellColumn {
   std::vector<Cell> cells;
 
@@ -108,7 +108,7 @@ struct CodeColumn {
   }
 };
 
-// Lists of strings beside each other; list k ends where the next one begins.
+// Concatenated lists of strings; list k ends where the next one begins.
 struct ListColumn {
   std::vector<std::string_view> strings;
   std::vector<std::size_t> begins;

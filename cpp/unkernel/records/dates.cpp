@@ -35,7 +35,7 @@ class Reader {
     return found;
   }
 
-  // A number of so many digits that is less than `end`; -1 if there is none.
+  // Reads a number of exactly this many digits that is less than `end`; -1 if there is none.
   int number(int digits, int end) {
     int value = 0;
     for (int k = 0; k < digits; ++k) {
@@ -62,7 +62,7 @@ std::optional<std::int64_t> read_date(Reader& reader) {
   return std::chrono::sys_days(date).time_since_epoch().count();
 }
 
-// Seconds since midnight.
+// Reads a time as seconds since midnight.
 std::optional<int> read_time(Reader& reader) {
   const int hours = reader.number(2, 24);
   if (hours < 0 || reader.take(":") == 0) return std::nullopt;
@@ -79,7 +79,7 @@ std::optional<int> read_time(Reader& reader) {
   return seconds;
 }
 
-// Seconds that a place is ahead of UTC; none where the text says nothing.
+// Reads an offset as seconds ahead of UTC; none if the text has no offset.
 std::optional<int> read_offset(Reader& reader) {
   if (reader.at_end() || reader.take("Z") != 0) return 0;
   const char sign = reader.take("+-");
@@ -127,7 +127,7 @@ class Dates final : public Step {
            (cell.kind() == CellKind::number && std::isnan(cell.number()));
   }
 
-  // NaN where there is no date.
+  // Returns NaN if there is no date.
   static double value_of(const Cell& cell, DatePart part) {
     if (cell.kind() == CellKind::moment) return part_of(cell.number(), part);
     if (cell.kind() != CellKind::text) return nan;

@@ -15,11 +15,13 @@ namespace unkernel::records {
 enum class DatePart : std::uint8_t { year, month, day, weekday, hour };
 constexpr std::int32_t date_parts = 5;
 
-// Reads ISO 8601: a date as 2026-11-17, and after it, if there is one, a T or a blank and a time as 14:05,
-// 14:05:30 or 14:05:30.25, with Z or an offset as +01:00, +0100 or +01. A time without one is in UTC.
+// Reads ISO 8601: a date such as 2026-11-17, optionally followed by a T or a blank and a time such as 14:05,
+// 14:05:30 or 14:05:30.25, with Z or an offset such as +01:00, +0100 or +01. A time without an offset is in
+// UTC.
 std::optional<double> parse_moment(std::string_view text);
 
-// Months and days count from 1, weekdays from 0, Monday, and hours from 0. NaN outside the years 1 to 9999.
+// Returns a part of a moment. Months and days count from 1, hours from 0, weekdays from 0 for Monday. NaN
+// outside the years 1 to 9999.
 double part_of(double moment, DatePart part);
 
 // A dense block: value k is a part of column columns[k]; NaN for None and for columns that are absent.

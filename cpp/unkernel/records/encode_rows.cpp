@@ -14,7 +14,7 @@ constexpr std::size_t rows_per_task = 4096;
 constexpr std::size_t rows_per_batch = 1024;   // of columns one after the other; their ids stay in a cache
 constexpr std::size_t rows_read_at_once = 64;  // their cells stay in the first cache
 
-// Reads columns one after the other, some rows at a time, so that the kind of a column is looked up once.
+// Reads columns one after another, a batch of rows at a time, so that the kind of a column is looked up once.
 class Task {
  public:
   Task(const Plan& plan, std::span<const Column> columns) : columns_(columns), worker_(plan) {}

@@ -21,8 +21,8 @@ struct JsonSigmoid {
 
 class JsonAnswers {
  public:
-  // The texts around the numbers of an answer, for each class: the score, and with a sigmoid the
-  // probabilities of both classes as well. Scores of zero are the second class if `zero_is_positive`.
+  // `texts`: the texts around the numbers of an answer, for each class. The numbers are the score and, with a
+  // sigmoid, the probabilities of both classes. Scores of zero are the second class if `zero_is_positive`.
   JsonAnswers(std::array<std::vector<std::string>, 2> texts, std::optional<JsonSigmoid> sigmoid,
               bool zero_is_positive);
 

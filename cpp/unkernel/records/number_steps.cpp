@@ -140,7 +140,7 @@ class Indicate final : public Step {
   std::vector<std::int32_t> columns_;
 };
 
-// How many edges are not larger than each value; none is larger than NaN, and none is smaller.
+// Counts the edges that are not larger than each value. Comparisons with NaN are false.
 UNKERNEL_CLONES void compare_edges(const double* edges, std::size_t count, const double* values,
                                    std::size_t rows, std::int64_t* places) {
   for (std::size_t row = 0; row < rows; ++row) places[row] = 0;
@@ -272,8 +272,7 @@ class Binarize final : public Step {
   double threshold_;
 };
 
-// Outputs that begin with the same factor stand beside each other, and are passed over together where it is
-// 0.
+// Outputs with the same first factor are adjacent, and are skipped together if that factor is 0.
 class Products final : public Step {
  public:
   Products(Input input, Factors factors)

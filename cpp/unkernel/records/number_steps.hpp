@@ -22,14 +22,14 @@ struct Scaling {
 };
 std::unique_ptr<Step> scale(Input input, Scaling scaling);
 
-// Replaces `missing` (NaN or a number) by the column's own value.
+// Replaces `missing` (NaN or a number) by the statistic of its column.
 std::unique_ptr<Step> impute(Input input, double missing, std::vector<double> fill);
 
-// 1 where a column is missing, for these columns. Sparse.
+// Writes 1 where one of these columns is missing. Sparse.
 std::unique_ptr<Step> indicate(Input input, double missing, std::vector<std::int32_t> columns);
 
-// The interval that a number lies in: column k has the edges edges[begins[k] .. begins[k + 1]), ascending,
-// and one interval more than edges. A number that is equal to an edge lies above it.
+// Maps numbers to intervals: column k has the edges edges[begins[k] .. begins[k + 1]), ascending, and one
+// more interval than edges. A number equal to an edge lies above it.
 struct Bins {
   std::vector<double> edges;
   std::vector<std::int32_t> begins;
@@ -39,17 +39,18 @@ struct Bins {
 };
 std::unique_ptr<Step> bins(Input input, Bins bins);
 
-// 1 where x > threshold, else 0. A sparse block needs a threshold that is not negative.
+// Writes 1 where x > threshold, else 0. A sparse block needs a nonnegative threshold.
 std::unique_ptr<Step> binarize(Input input, double threshold);
 
-// Products: output k is that of the columns columns[begins[k] .. begins[k + 1]), where one may occur twice.
+// Products: output k is the product of the columns columns[begins[k] .. begins[k + 1]), in which a column may
+// occur twice.
 struct Factors {
   std::vector<std::int32_t> begins;
   std::vector<std::int32_t> columns;
   bool dense;
 };
 std::unique_ptr<Step> products(Input input, Factors factors);
-// The same as in older files: output k is the product of x[j]^powers[k * width + j]. Dense.
+// Does the same in the form of older files: output k is the product of x[j]^powers[k * width + j]. Dense.
 std::unique_ptr<Step> products(Input input, const std::vector<std::int32_t>& powers);
 
 }  // namespace unkernel::records

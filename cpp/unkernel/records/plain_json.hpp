@@ -15,7 +15,7 @@
 
 namespace unkernel::records {
 
-// Where the value of a key goes.
+// The cells that receive the value of a key.
 struct JsonKey {
   std::string name;
   std::vector<std::size_t> cells;  // one, or several where steps read a column in several ways
@@ -26,11 +26,11 @@ class PlainJson {
   // Skips the values of other keys with `skips_unknown`; else a record with other keys is not plain.
   PlainJson(std::vector<JsonKey> keys, bool skips_unknown);
 
-  // Begins to read a text, which must outlive the cells. The byte behind it must be there, and no digit. With
-  // `lines`, line ends stand between records, and nowhere else.
+  // Starts reading a text, which must outlive the cells. The byte after the text must be readable and not a
+  // digit. With `lines`, line ends separate records and occur nowhere else.
   void begin(std::string_view text, bool lines);
 
-  // Reads a record into `cells`, which must all be absent; false if the record is not plain.
+  // Reads a record into `cells`, which must all be absent; returns false if the record is not plain.
   bool read(std::span<Cell> cells);
 
   // Skips blanks, and takes the next byte if it is this one.
@@ -44,7 +44,7 @@ class PlainJson {
   // Whether nothing but blanks is left.
   bool at_end();
 
-  // Skips line ends; false if anything else comes first.
+  // Skips line ends; returns false if anything else comes first.
   bool take_line_ends();
 
  private:

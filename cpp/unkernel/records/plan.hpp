@@ -1,4 +1,4 @@
-// A plan turns records into rows: a short list of steps, of which the last one writes the row.
+// A plan turns records into rows: a short list of steps, the last of which writes the row.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ struct Shape {
 
 struct RowBatch;
 
-// Where the features of a batch are written: that of place p and row r is first[r * stride + p].
+// The output for the features of a batch: place p of row r is first[r * stride + p].
 struct CodeRoom {
   std::int32_t* first;
   std::size_t stride;
@@ -94,12 +94,13 @@ class Step {
   // Steps whose rows have at most one 1 per place, in ascending order, can encode batches column by column.
   // Others have no places.
   virtual std::size_t places() const { return 0; }
-  // The feature of each row and place, or -1 for none. False if a row needs `run`, which may throw.
+  // Writes the feature of each row and place, or -1 for none. Returns false if a row needs `run`, which may
+  // throw.
   virtual bool write_codes(const RowBatch&, const CodeRoom&) const { return false; }
   // Whether each value of a dense block comes from one column, so that it can be read column by column.
   virtual bool by_columns() const { return false; }
-  // Value k of the block for the rows of a batch, NaN where it is missing. False if a row needs `run`, which
-  // may throw.
+  // Computes value k of the block for the rows of a batch, NaN where it is missing. Returns false if a row
+  // needs `run`, which may throw.
   virtual bool column_values(const RowBatch&, std::size_t, std::span<double>) const { return false; }
 
  private:

@@ -31,7 +31,7 @@ std::size_t digit(std::uint64_t key, std::size_t place) {
   return static_cast<std::size_t>(key >> (digit_bits * place)) & (digit_values - 1);
 }
 
-// Radix sort, least digit first. Digits in which all keys agree, as most are of whole numbers, are skipped.
+// Radix sort, least digit first. Skips digits in which all keys agree, as in most digits of whole numbers.
 std::vector<std::uint64_t> radix_sort(std::vector<std::uint64_t> keys) {
   std::uint64_t differences = 0;
   for (const std::uint64_t key : keys) differences |= key ^ keys.front();
@@ -62,7 +62,7 @@ std::vector<double> sort_ascending(std::span<const double> numbers) {
   return sorted;
 }
 
-// Whole numbers that lie near each other are counted in a table, without sorting. False for others.
+// Counts whole numbers that lie close to each other in a table, without sorting. Returns false for others.
 bool count_whole(std::span<const double> numbers, CountedNumbers& found) {
   if (numbers.empty()) return false;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());

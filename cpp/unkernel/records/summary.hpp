@@ -68,13 +68,13 @@ struct CountedNumbers {
 
 CountedNumbers count_numbers(std::span<const double> numbers);
 
-// Returns the numbers of both. Drops as few bits as leave at most `most` ranges, so that the result does not
-// depend on the order in which counts are joined.
+// Returns the numbers of both, dropping as few bits as needed for at most `most` ranges. The result does not
+// depend on the order of joins.
 CountedNumbers join_counts(const CountedNumbers& some, const CountedNumbers& others, std::size_t most);
 
 // Returns the ascending edges of at most n_bins intervals with about equally many numbers. A number (or
-// range) that is more frequent than an interval should be gets an interval of its own. An edge never divides
-// a range, so that all counts are exact.
+// range) that alone exceeds the size of an interval gets its own interval. An edge never divides a range, so
+// that all counts are exact.
 std::vector<double> quantile_edges(const CountedNumbers& numbers, std::int64_t n_bins);
 
 struct ColumnSummary {

@@ -18,7 +18,7 @@ enum class Analyzer { word, character, character_in_words };
 struct TextOptions {
   Analyzer analyzer;
   bool lowercase;
-  std::size_t shortest_token;     // words have at least so many characters: 1 or 2
+  std::size_t shortest_token;     // the least number of characters in a word: 1 or 2
   std::size_t shortest, longest;  // n-grams
   bool binary;                    // 1 instead of the number of times
   data::NameTable stop_words;
@@ -103,7 +103,7 @@ class TextAnalyzer {
     }
   }
 
-  // Two or more spaces become one blank; a single one stays what it is.
+  // Replaces runs of white space by one blank; a single character stays the same.
   void collapse_space(std::string_view text, std::string& buffer) const {
     for (std::size_t at = 0; at < text.size();) {
       std::size_t end = at;
@@ -126,8 +126,8 @@ class TextAnalyzer {
     }
   }
 
-  // Words with a blank on either side; n-grams do not go beyond them. One that is shorter than an n-gram
-  // counts once, as a whole.
+  // N-grams within words, each word with a blank on either side. A word shorter than an n-gram counts once,
+  // as a whole.
   template <class Use>
   void count_in_words(std::string_view text, std::string& buffer, const Use& use) const {
     for (std::size_t at = 0; at < text.size();) {

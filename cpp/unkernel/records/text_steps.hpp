@@ -44,15 +44,15 @@ class Vocabulary {
 
 std::uint32_t murmur3(std::string_view bytes, std::uint32_t seed);
 
-// Counts the n-grams of a text. Texts are ASCII: a cell with others holds its n-grams, as `strings`, already.
-// `missing`: the feature of a value that is not there (None, NaN, no such column), `ignored` or `forbidden`.
+// Counts the n-grams of a text. Texts are ASCII; for any other text, the cell already holds its n-grams as
+// `strings`. `missing`: the feature of a missing value (None, NaN, no such column), `ignored` or `forbidden`.
 std::unique_ptr<Step> text(std::int32_t column, TextOptions options, Vocabulary vocabulary,
                            std::int32_t missing);
 
 // Counts the strings of a list.
 std::unique_ptr<Step> strings(std::int32_t column, bool binary, Vocabulary vocabulary, std::int32_t missing);
 
-// The entries of a dict: "key" with its number, and "key<separator>text" with 1 for each text.
+// Adds the entries of a dict: "key" with its number, and "key<separator>text" with 1 for each text.
 std::unique_ptr<Step> pairs(std::int32_t column, std::string separator, Vocabulary vocabulary);
 
 }  // namespace unkernel::records

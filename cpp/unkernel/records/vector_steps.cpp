@@ -88,7 +88,7 @@ class Select final : public Step {
       if (place >= 0) kept.push_back(place);
     }
     ordered_ = std::is_sorted(kept.begin(), kept.end());
-    // By sorting, since memory for each place would be as much as the plan claims.
+    // Sorts instead of marking places in an array, whose size a damaged plan could make huge.
     std::sort(kept.begin(), kept.end());
     check_plan(std::adjacent_find(kept.begin(), kept.end()) == kept.end(), "two columns have one place");
     check_plan(!input.shape.dense || kept.size() == static_cast<std::size_t>(width), "a place has no column");

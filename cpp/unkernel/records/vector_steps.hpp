@@ -9,13 +9,13 @@
 
 namespace unkernel::records {
 
-// Blocks beside each other. Dense if all of them are.
+// Concatenates blocks. Dense if all of them are.
 std::unique_ptr<Step> concatenate(std::vector<Input> inputs);
 
 // Column k becomes column places[k]; -1 drops it.
 std::unique_ptr<Step> select(Input input, std::vector<std::int32_t> places, std::int32_t width);
 
-// All columns of a block, those that are 0 as well.
+// Makes a block dense: all columns, including zeros.
 std::unique_ptr<Step> densify(Input input);
 
 enum class Norm { l1, l2, max };

@@ -28,8 +28,8 @@ BestIntercept best_intercept(std::span<const double> scores, std::span<const sig
   }
   if (corners.empty()) return {};
   std::ranges::sort(corners, {}, &Corner::intercept);
-  // At its corner a positive example stops pulling, or a negative one starts pushing: either way the slope
-  // rises.
+  // At its corner a positive example stops pulling, or a negative one starts pushing: in both cases the slope
+  // increases.
   std::size_t k = 0;
   while (k + 1 < corners.size() && slope + corners[k].cost < 0.0) slope += corners[k++].cost;
   const double intercept = corners[k].intercept;

@@ -8,7 +8,8 @@
 namespace unkernel::tree {
 namespace {
 
-// Which nodes of a piece are in a channel: those with a weight, and their descendants. Parents come last.
+// Marks the nodes of a piece that are in a channel: those with a weight, and their descendants. Parents come
+// last.
 std::vector<bool> nodes_in_channel(const Forest& forest, std::span<const double> weights) {
   std::vector<bool> is_in(forest.size(), false);
   for (std::size_t i = forest.size(); i-- > 0;) {
@@ -49,7 +50,7 @@ std::vector<NodeId> CutForest::absorb(const Forest& other) {
   return places;
 }
 
-// The nodes of all pieces that are in the channel and that the kernel considers, each once.
+// Collects the nodes of all pieces that are in the channel and that the kernel considers, each once.
 CutForest::CutNodes CutForest::joined(std::size_t channel, std::span<const WeightedTrees> pieces,
                                       std::span<const std::vector<NodeId>> places) {
   CutNodes cut;

@@ -1,8 +1,8 @@
 // The subtrees of cuts with their weights, apart from the examples that the cuts were made of.
 //
 // A cut g = sum of coefficient_i phi(x_i) needs no examples: it is the distinct subtrees of its trees, each
-// with its weight (the DAG of Severyn & Moschitti, 2011). So cuts can be kept where their examples are not,
-// and sent there in pieces.
+// with its weight (the DAG of Severyn & Moschitti, 2011). So cuts can be sent in pieces to processes that do
+// not have their examples.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace unkernel::tree {
 using data::Forest;
 using data::NodeId;
 
-// A cut, or what some of its examples contribute to it.
+// A cut, or the contribution of some of its examples.
 struct WeightedTrees {
   std::shared_ptr<const Forest> forest;
   std::vector<std::vector<double>> weights;  // for each channel of trees, by node of the forest

@@ -1,7 +1,7 @@
-// Examples and the cuts of a sampled cutting-plane method: what each needs of the other.
+// Scores and inner products between examples and the cuts of a sampled cutting-plane method.
 //
-// The examples may be a part of those that the cuts were made of: each part then adds all cuts, and scores
-// and multiplies its own examples only. The sums over parts are those over all examples, up to rounding.
+// The examples may be a part of those that the cuts were made from. Each part then adds all cuts, but scores
+// and multiplies only its own examples. The sums over parts are those over all examples, up to rounding.
 //
 // Cost   of a call: proportional to its examples and to the subtrees of the cuts, not to the set's size
 #pragma once
@@ -71,7 +71,8 @@ class CutScorer {
   std::vector<std::int32_t> groups_;  // for each node of the set's forest: its group in an index; -1 between
                                       // calls
   std::vector<NodeId> places_;        // for each node of the set's forest; -1 between calls
-  // Kept from call to call: where memory is given back at once, to get it takes as long as to use it.
+  // Kept between calls: where freed memory goes back to the system at once, allocating it takes as long as
+  // using it.
   std::array<SpreadSums, spreading_tasks> spread_;
   std::vector<double> sums_;
 };

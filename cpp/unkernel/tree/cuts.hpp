@@ -19,7 +19,7 @@ struct Cut {
   double offset = 0.0;
 };
 
-// Examples that are scored, and what becomes of them: those with label * (score + intercept) < 1 form a cut.
+// Examples to score; those with label * (score + intercept) < 1 form a cut.
 struct Sample {
   std::span<const std::int32_t> examples;  // ascending, some of them several times
   std::span<const signed char> labels;     // one per example here
@@ -51,7 +51,7 @@ class Cuts {
   std::vector<Cut> cuts_;
 };
 
-// Cuts whose examples are at hand.
+// Cuts whose examples are in this process.
 class LocalCuts : public Cuts {
  public:
   LocalCuts(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set, int threads,
@@ -84,7 +84,7 @@ class KernelCuts : public LocalCuts {
   std::vector<double> products_of_newest() final;
 };
 
-// How scores and inner products of cuts are computed; the results are the same.
+// The ways to compute scores and inner products of cuts; all give the same results.
 enum class CutMethod {
   forest,        // one index of all cuts; the products of a new cut with all others in one pass
   pairs,         // uSVM: one kernel value at a time

@@ -53,7 +53,7 @@ struct Problem {
                                   : 0.0;
   }
 
-  // By how much an example violates its optimality condition.
+  // Returns how much an example violates its optimality condition.
   double violation(std::size_t i) const {
     const double slack = 1.0 - labels[i] * (scores[i] + intercept);
     if (slack > 0.0) return alpha[i] < costs[i] ? slack : 0.0;
@@ -93,7 +93,7 @@ class Decomposition {
   std::vector<Trained> run() {
     publish("kernels", 0);
     bring_in(first_choice());
-    if (square_.size() == examples_.size()) {  // one round is to be enough
+    if (square_.size() == examples_.size()) {  // one round should suffice
       for (Problem& problem : problems_)
         problem.pair_tolerance = std::min(problem.pair_tolerance, 2.0 * options_.tolerance);
     }
@@ -195,7 +195,8 @@ class Decomposition {
     monitor_.report(progress);
   }
 
-  // As many examples of either label as there are, up to half of the initial size, evenly over the examples.
+  // Returns examples spread evenly over the set: as many of either label as there are, up to half of the
+  // initial size.
   std::vector<std::int32_t> first_choice() const {
     const std::size_t n = examples_.size();
     std::vector<bool> chosen(n, n <= square_.capacity() && n <= first_examples * problems_.size());
@@ -217,8 +218,8 @@ class Decomposition {
     return examples;
   }
 
-  // The examples with the largest violations over all labellings; at most three quarters of the working set,
-  // as most early violators will not violate in the end.
+  // Returns the examples with the largest violations over all labellings: at most three quarters of the
+  // working set, as most early violators turn out not to matter.
   std::vector<std::int32_t> violators() const {
     std::vector<double> worst(examples_.size(), 0.0);
     for (const Problem& problem : problems_) {
@@ -245,9 +246,9 @@ class Decomposition {
     square_.add(std::span(examples).first(count));
   }
 
-  // Drops the examples that need work least: at a bound and satisfied there, the most satisfied first; then
-  // those that have been in the working set longest. Dropped examples keep their values, and return when they
-  // violate most.
+  // Drops the examples that need the least work: those satisfied at a bound, the most satisfied first; then
+  // those longest in the working set. Dropped examples keep their values, and return when their violations
+  // are largest.
   void make_room(std::size_t wanted) {
     const auto examples = square_.examples();
     std::vector<double> content(examples.size(), std::numeric_limits<double>::infinity());

@@ -42,8 +42,8 @@ void mirror(float* values, std::size_t stride, std::size_t begin, std::size_t en
 GramBlock::GramBlock(const TrainingExamples& all, std::size_t capacity, int threads)
     : all_(all), capacity_(capacity), threads_(threads), place_(all.size(), -1) {}
 
-// Grows by a quarter or more, as every growth copies, but by little, as the system has to zero what is not
-// used, too. A large matrix is not copied again, because both copies would be in memory.
+// Grows by a quarter: enough because every growth copies, and no more because the system also zeroes the
+// unused part. A large matrix is not copied again, because both copies would be in memory.
 void GramBlock::make_wide(std::size_t size) {
   if (size <= stride_) return;
   const std::size_t stride = 2 * size > capacity_ ? capacity_ : (size + size / 4 + 15) / 16 * 16;

@@ -15,8 +15,8 @@
 namespace unkernel::tree {
 namespace {
 
-// The small dual is solved to this share of what is sought, to its end: a loose solution would depend on the
-// way to it, and so on rounding, and examples of later cuts with it.
+// The small dual is solved to this share of the requested precision, practically exactly. A loose solution
+// would depend on rounding, and so would the examples of later cuts.
 constexpr double solved_share = 1e-9;
 
 // Draws examples in proportion to their importance. If all are requested and have equal importance, all are

@@ -34,7 +34,7 @@ struct SampledOptions {
   std::uint64_t seed;
 };
 
-// `cuts` has none yet.
+// `cuts` must be empty.
 Trained train_sampled(Cuts& cuts, const Labelling& labelling, const SampledOptions& options,
                       Progress progress, Monitor& monitor);
 

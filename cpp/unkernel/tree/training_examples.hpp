@@ -1,4 +1,4 @@
-// Examples of trees as the exact learner asks about them, wherever they are.
+// The exact learner's interface to training examples of trees, in this process or on other machines.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ class TrainingExamples {
   virtual std::vector<double> scores(Support support, std::span<const std::int32_t> examples) const = 0;
 };
 
-// Examples that are at hand.
+// Examples in this process.
 class LocalExamples final : public TrainingExamples {
  public:
   LocalExamples(const kernels::ExampleKernel& kernel, std::shared_ptr<const kernels::ExampleSet> set,

@@ -4,8 +4,8 @@
 // numbers first, so that each array is aligned. docs/formats/rows.md describes the whole file; this class
 // reads only its blocks and their index.
 //
-// Blocks are copied and not mapped: a mapped file that is cut while it is read would end the process, and one
-// that is written to would change under our eyes. Memory holds the leased blocks and 48 bytes per block.
+// Blocks are copied, not mapped: truncating a mapped file would kill the process, and writing to it would
+// change data in use. Memory holds the leased blocks and 48 bytes per block.
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t grain = 1 << 16;
 constexpr std::size_t most_narrow_features = 1 << 16;
 
-// Throws std::invalid_argument if there is no row of some number.
+// Throws std::invalid_argument if a row number is out of range.
 template <class Index>
 LargeVector<std::int64_t> offsets_of(std::span<const Index> offsets, RowOrder order) {
   if (!order) return {offsets.begin(), offsets.end()};
@@ -82,7 +82,7 @@ void check_columns(std::span<const Index> columns, std::int64_t features, int th
   if (!sound) throw std::invalid_argument("a column index is outside the matrix");
 }
 
-// A counting sort; columns that are used equally often stay in their order.
+// A counting sort; columns that are used equally often keep their order.
 Numbering number_by_uses(std::span<const std::uint32_t> uses) {
   // next[n]: the number of the next column that is used n times
   std::vector<std::uint32_t> next(uses.empty() ? 1 : std::size_t{*std::ranges::max_element(uses)} + 1, 0);

@@ -7,7 +7,7 @@
 // Rows are stored in blocks of neighbours. A store locates its blocks: in memory, or in a file that is read
 // one block at a time (block_file.hpp). Blocks are grouped into pieces: one thread sums one piece before the
 // sums are combined. Pieces depend on the data only, so results do not depend on the number of threads. Each
-// block has its own layout, because whoever packs a file has not seen the later rows yet.
+// block has its own layout, because the packer of a file does not know the later rows.
 #pragma once
 
 #include <cstddef>
@@ -85,7 +85,7 @@ class RowStore {
   virtual BlockLease block(std::int64_t k) const = 0;
 };
 
-// The rows to take, in their new order; all of them as they are by default.
+// The rows to take, in their new order; without a value, all rows in their old order.
 using RowOrder = std::optional<std::span<const std::int64_t>>;
 
 // A renumbering of the columns.
@@ -127,7 +127,7 @@ class PackedRows final : public RowStore {
 };
 
 // Throws std::invalid_argument if a row or a column is outside the matrix or a value is not finite. The
-// numbering is empty, or that of the very same rows.
+// numbering is empty, or was made from the same rows.
 template <class Index>
 PackedRows pack(const CsrView<Index, double>& rows, RowOrder order, const Numbering& numbering, int threads);
 

@@ -80,7 +80,7 @@ BunsetsuText::BunsetsuText(std::string text, std::string file, std::int64_t firs
   const auto is_comment = [](const Line& line) { return line.text.empty() || line.text[0] == '#'; };
   const auto first = std::ranges::find_if_not(lines, is_comment);
   if (first == lines.end()) return;
-  // A text in another format has no EOS either; the first line tells which case it is.
+  // A text in another format has no EOS either; the first line shows which case it is.
   Header header;
   const bool begins = read_header(first->text, '*', header);
   const std::string reason = begins ? "the last sentence does not end with EOS" : no_bunsetsu;

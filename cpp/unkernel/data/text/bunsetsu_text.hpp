@@ -76,8 +76,8 @@ class BunsetsuText {
   std::int64_t lines() const { return lines_; }
   const std::vector<Skipped>& skipped() const { return skipped_; }
 
-  // The text, or one of its sentences, with other heads and types, which must pass check_heads(). All other
-  // bytes stay as they are.
+  // Returns the text, or one of its sentences, with other heads and types, which must pass check_heads(). All
+  // other bytes stay the same.
   std::string with_heads(std::span<const std::int32_t> heads, std::string_view types) const;
   std::string sentence_with_heads(std::size_t sentence, std::span<const std::int32_t> heads,
                                   std::string_view types) const;

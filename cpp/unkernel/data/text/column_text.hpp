@@ -134,7 +134,8 @@ struct TokenNames {
   std::span<const std::string> names;
 };
 
-// The text with other heads and relations; all other bytes stay as they are. Throws std::invalid_argument.
+// Returns the text with other heads and relations; all other bytes stay the same. Throws
+// std::invalid_argument.
 std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
                         const TokenNames& relations);
 
@@ -142,7 +143,7 @@ std::string write_trees(const ColumnText& text, std::span<const std::int32_t> he
 // std::invalid_argument.
 std::string write_column(const ColumnText& text, int column, const TokenNames& values);
 
-// The same for several columns, whose numbers ascend; none is appended.
+// Does the same for several columns, whose numbers ascend; appends none.
 struct ColumnValues {
   int column;
   TokenNames values;

@@ -42,8 +42,8 @@ std::uint64_t key_of(std::string_view name) {
   return Random::mix(hash ^ eight_bytes(name.data() + name.size() - 8));
 }
 
-// The highest bits of a product with a secret odd number: any two keys have the same with a chance of at most
-// 2 in `slots` (Dietzfelbinger et al. 1997).
+// Returns the highest bits of a product with a secret odd number: any two keys collide with a probability of
+// at most 2 in `slots` (Dietzfelbinger et al. 1997).
 std::size_t first_place(std::uint64_t key, std::size_t slots) {
   return static_cast<std::size_t>((key * hash_seed.multiplier) >> (std::countl_zero(slots) + 1));
 }

@@ -1,7 +1,7 @@
 // A bidirectional map between strings and consecutive numbers. A name costs its bytes, 8 bytes for its end,
-// and 24 to 48 bytes of hash table. Names of at most eight bytes, as most labels are, are found by their hash
-// keys alone. The places of names in the hash table differ from process to process, so that nobody can
-// choose names that all fall into one place; their numbers do not differ.
+// and 24 to 48 bytes of hash table. Names of at most eight bytes, like most labels, are found by their hash
+// keys alone. The slots of the hash table differ from process to process, so that nobody can choose names
+// that all fall into one slot. The numbers of names do not differ.
 #pragma once
 
 #include <cstddef>

@@ -51,7 +51,7 @@ class BracketReader {
   std::vector<Open> open_;
   std::vector<NodeId> children_;
   std::string joined_;
-  std::size_t words_end_ = 0;  // up to here, words are known to stand beside brackets and are not joined
+  std::size_t words_end_ = 0;  // words up to here stand beside brackets and are not joined
 };
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -62,8 +62,8 @@ inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
   return at;
 }
 
-// The tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Subtrees that
-// occur often are stored once: 60 nodes can be a tree of 2^60. Throws std::length_error if the text is longer
+// The tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Repeated subtrees
+// are stored once, so 60 nodes can stand for a tree of 2^60. Throws std::length_error if the text is longer
 // than `longest_text`.
 std::size_t longest_text(const Forest& forest);
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves);

@@ -1,15 +1,14 @@
 // A forest that stores each distinct subtree of all trees once.
 //
-// A node is a label and a list of children; nodes that are equal in both are the same node (hash-consing). So
-// a tree is the number of its root, and two trees are equal if their roots are. Children have smaller numbers
-// than their parents: ascending order visits every subtree before the trees that contain it.
+// A node is a label and a list of children; nodes with the same label and children are the same node
+// (hash-consing). A tree is the number of its root, and two trees are equal if their roots are. Children have
+// smaller numbers than their parents: ascending order visits every subtree before the trees that contain it.
 //
 // A *production*, which the subset-tree kernel compares, is a label with the labels of the children. Leaves
 // have none.
 //
 // Memory    16 bytes per node, 4 per child, and 24 to 64 bytes of hash tables per node
-// Threads   any number may read; a writer must be alone. `gate` serves callers that do not know of each
-//           other.
+// Threads   any number may read; a writer must be alone. Independent callers take turns with `gate`.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +59,8 @@ class Forest {
   std::span<const NodeId> all_children() const { return children_; }
   std::size_t memory() const;
 
-  // The number of nodes of the trees below these roots, as trees: a subtree counts as often as it occurs. 0
-  // for -1; infinite where a double cannot hold it.
+  // Returns the number of nodes of the trees with these roots; repeated subtrees count every time. 0 for a
+  // root of -1; infinite if a double cannot represent it.
   std::vector<double> tree_sizes(std::span<const NodeId> roots) const;
 
   std::shared_mutex& gate() const { return *gate_; }

@@ -1,4 +1,4 @@
-// The groups of the nodes of one forest in another forest, which grows.
+// The groups that the nodes of one forest have in another, growing forest.
 //
 // Equal to groups_in, but incremental: after the other forest has grown, only new nodes are looked up.
 #pragma once
@@ -37,7 +37,7 @@ class GrowingGroups {
   std::vector<std::int32_t> labels_;
   std::vector<std::int32_t> productions_;
   std::vector<NodeId> nodes_;
-  // The other way round.
+  // The same in the other direction.
   std::vector<std::int32_t> labels_here_;
   std::vector<NodeId> nodes_here_;
   std::int32_t productions_seen_ = 0;

@@ -27,7 +27,7 @@ class NodeDelta {
     if (kernel_.by_production()) {
       double value = kernel_.decay;
       for (std::size_t k = 0; k < left_children.size(); ++k) {
-        // A word forms a pair of its own (or none) and is never a factor.
+        // A word forms its own pair (or none) and is never a factor.
         if (forest_.is_leaf(left_children[k]) || forest_.is_leaf(right_children[k])) continue;
         value *= 1.0 + child_delta(left_children[k], right_children[k]);
       }

@@ -8,7 +8,7 @@
 namespace unkernel::kernels {
 namespace {
 
-// Calls step(lane, k) for k below `count`; lanes 0 .. 3 take turns, so that sums need not wait for each
+// Calls step(lane, k) for k below `count`. Lanes 0 .. 3 take turns, so that sums are independent of each
 // other.
 template <class Step>
 inline void run_in_lanes(std::size_t count, const Step& step) {
@@ -78,7 +78,8 @@ void ProductionScorer::release_children(const Node& node) {
   }
 }
 
-// If what uses the node has no other child, and is used by nothing: adds the scores of both.
+// Adds the scores of a node and its parent together, if the parent has no other child and no parent of its
+// own.
 bool ProductionScorer::sum_up_with_parent(Node& node, const TreeRow& tree, std::size_t place, double* sums) {
   if (node.uses != 1 || !weights_.has_parents()) return false;
   Node& parent = nodes_[at(node.user)];
@@ -130,8 +131,8 @@ ProductionScorer::FirstChild ProductionScorer::add_runs(Node& node, const ChildM
           match.list.begin + match.list.size};
 }
 
-// The children behind the first. Those that have the same Delta with all come first, as they touch few nodes;
-// what the last one does to the row is of no use.
+// Multiplies in the children after the first. Children with the same Delta for all nodes come first, since
+// they touch few nodes. The row is not needed after the last child.
 void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const double* of_parents) {
   others_.clear();
   for (const bool constant : {true, false}) {
@@ -163,7 +164,8 @@ void ProductionScorer::multiply_lists(Node& node, const FirstChild& first, const
   spare_.push_back(std::move(node.row));
 }
 
-// The factors 1 + excess_of(k) at positions[k], for the node and its parent; `reads` and `writes` the row.
+// Multiplies in the factors 1 + excess_of(k) at positions[k], for the node and its parent. `reads` and
+// `writes` say how the row is used.
 template <bool reads, bool writes, class ExcessOf>
 void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
                                      std::span<const std::int32_t> positions, const ExcessOf& excess_of,
@@ -196,7 +198,7 @@ void ProductionScorer::multiply_both(Node& node, const FirstChild& first,
   add_at(positions, of_parents, of_parent_);
 }
 
-// The first child comes first, when all of the row is 0.
+// The first child comes first, while the whole row is 0.
 void ProductionScorer::sum_up(Node& node) {
   std::copy_n(weights_.of_group(node.group), of_node_.size(), of_node_.begin());
   const auto matches = plan_.matches(node);
@@ -233,7 +235,7 @@ void ProductionScorer::multiply_range(Node& node, const ChildMatch& match, bool 
   }
 }
 
-// Where Delta with the first child is the same throughout a run.
+// Handles a first child whose Delta is the same throughout each run.
 void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool keep) {
   const Node& child = nodes_[at(match.child)];
   const TreeIndex::Run* run = index_.runs(match.list).data();
@@ -248,7 +250,8 @@ void ProductionScorer::multiply_runs(Node& node, const ChildMatch& match, bool k
   }
 }
 
-// The factor 1 + scale (1 + below(k)) of neighbours with these weights; written to `row` unless that is null.
+// Multiplies neighbours with these weights by the factor 1 + scale (1 + below(k)); stores it in `row` unless
+// that is null.
 template <class Below>
 void ProductionScorer::multiply_stretch(double* row, std::size_t size, double scale, const Below& below,
                                         const double* of_nodes) {
@@ -272,7 +275,7 @@ void ProductionScorer::multiply_stretch(double* row, std::size_t size, double sc
   add_all_columns({row, size}, [](std::size_t k) { return k; }, of_nodes, of_node_.size(), of_node_.data());
 }
 
-// Where nodes have one child, and neighbours have neighbours.
+// Handles nodes with one child, where neighbours have neighbouring children.
 void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, bool keep) {
   const Node& child = nodes_[at(match.child)];
   const std::span<const TreeIndex::Run> runs = index_.runs(match.list);
@@ -286,7 +289,7 @@ void ProductionScorer::multiply_stretches(Node& node, const ChildMatch& match, b
   }
 }
 
-// Node by node.
+// Handles all other first children, node by node.
 void ProductionScorer::multiply_first(Node& node, const ChildMatch& match, bool keep) {
   const Node& child = nodes_[at(match.child)];
   const std::size_t begin = at(match.list.begin);
@@ -303,7 +306,7 @@ double* ProductionScorer::room_for(std::size_t values) {
   return values_.data();
 }
 
-// Calls multiply(positions, excess_of) for the factors 1 + excess_of(k) at positions[k] that a child brings.
+// Calls multiply(positions, excess_of) for the factors 1 + excess_of(k) of a child, at positions[k].
 template <class Multiply>
 void ProductionScorer::visit_factors(Node& node, const ChildMatch& match, const Multiply& multiply) {
   const Node& child = nodes_[at(match.child)];
@@ -328,7 +331,7 @@ void ProductionScorer::multiply_list(Node& node, const ChildMatch& match) {
   });
 }
 
-// The factor 1 + excess_of(k) at positions[k].
+// Multiplies in the factors 1 + excess_of(k) at positions[k].
 template <class ExcessOf>
 void ProductionScorer::multiply_listed(Node& node, std::span<const std::int32_t> positions,
                                        const ExcessOf& excess_of) {
@@ -363,7 +366,7 @@ void ProductionScorer::add_at(std::span<const std::int32_t> positions, const dou
   add_all_columns(std::span(values_).first(positions.size()), position_of, weights, sums.size(), sums.data());
 }
 
-// Makes the row one of zeros again, so that another node can use it.
+// Resets the row to zeros, so that another node can use it.
 void ProductionScorer::release(Node& node) {
   if (node.row == nullptr) return;
   double* row = node.row.get();

@@ -90,10 +90,10 @@ class ProductionScorer {
   std::vector<Node> nodes_;
   std::vector<double> of_node_;                   // for each score: the sum of f r
   std::vector<double> of_parent_;                 // the same for the node above
-  std::vector<double> values_;                    // what is to be added with the weights of some nodes
+  std::vector<double> values_;                    // values to add, times the weights of some nodes
   std::vector<std::unique_ptr<double[]>> spare_;  // rows of zeros
-  std::vector<double> zeros_;                     // the row of a child that has none
-  std::vector<const ChildMatch*> others_;         // children behind the first
+  std::vector<double> zeros_;                     // the row of a child without one
+  std::vector<const ChildMatch*> others_;         // children after the first
 };
 
 }  // namespace unkernel::kernels

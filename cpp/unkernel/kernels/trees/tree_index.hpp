@@ -2,11 +2,11 @@
 //
 // The nodes of a group are contiguous; within a group, nodes whose first children are in the same group are
 // contiguous. A list for each (group, position of a child, group of that child) names the nodes that have
-// such a child there; for the first child the list is a range, in *runs* of nodes that have the very same
-// first child (or, where there is one child only, consecutive ones). For partial trees, the nodes of a group
-// that have the same production are contiguous and form a *class*, and a list for each (group, group of a
-// child) names the classes that have such a child anywhere. Delta(u, v) differs from the constant of the
-// group only if v is in one of u's lists.
+// such a child there; for the first child the list is a range, in *runs* of nodes with the same first child
+// (or, if they have only one child, with consecutive children). For partial trees, the nodes of a group that
+// have the same production are contiguous and form a *class*, and a list for each (group, group of a child)
+// names the classes that have such a child anywhere. Delta(u, v) differs from the constant of the group only
+// if v is in one of u's lists.
 //
 // Memory   about 20 bytes per node, 12 per child and 40 per list
 #pragma once
@@ -28,13 +28,14 @@ class TreeIndex {
     std::int32_t begin =
         0;  // of a range: where it begins in the block; else where the list begins in `listed`
     std::int32_t size = 0;
-    // Of a range: its runs. Of a list that has most of the block: the nodes that are not listed; else -1.
+    // For a range: its first run. For a list with most of the block: the first node that is not listed; else
+    // -1.
     std::int32_t complement_begin = -1;
     std::int32_t complement_size = 0;
   };
 
-  // Neighbours in a block that have the same first child; if they have no other, those whose children are
-  // neighbours, too.
+  // Neighbours in a block with the same first child. If they have only one child, neighbours whose children
+  // are neighbours, too.
   struct Run {
     std::int32_t begin;  // the number of the first node
     std::int32_t child;  // position of the first child of the first node; see runs()

@@ -63,9 +63,9 @@ std::vector<std::int32_t> find_nodes(const Forest& forest, const Forest& known,
   return nodes;
 }
 
-// Nodes of one group whose only children are of one group, too, are brought into the order of these children,
-// so that Delta of the children is read in sequence. Where nodes with one child stand above each other, the
-// groups that occur first are ordered first: mostly those of the children.
+// Orders nodes whose only children are in one group like these children, so that Delta of the children is
+// read in sequence. In chains of nodes with one child, the groups that occur first, mostly those of the
+// children, are ordered first.
 void follow_only_children(const TreeKernel& kernel, const Forest& forest, std::span<NodeId> nodes) {
   std::vector<std::size_t> rank(forest.size(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i) rank[static_cast<std::size_t>(nodes[i])] = i;

@@ -112,7 +112,7 @@ class ChildPattern {
   double sum(const double* deltas) const;
 
   static constexpr std::size_t most_pairs = 12;
-  // More matching pairs are an error: there may be as many as children of both nodes multiplied.
+  // More matching pairs are an error: their number can reach the product of the numbers of children.
   static constexpr std::size_t most_pairs_at_all = std::size_t{1} << 23;
 
  private:
@@ -121,8 +121,8 @@ class ChildPattern {
       follows_{};  // lambda^gaps where pair k can come after pair l, else 0
 };
 
-// mu (lambda^2 + S) for nodes with `height` and `width` children. Takes memory for some rows of the table of
-// pairs of children, and time for all of it.
+// mu (lambda^2 + S) for nodes with `height` and `width` children. Keeps a few rows of the table of pairs of
+// children in memory, but computes all of them.
 class PartialTreeSum {
  public:
   // Writes the Delta of the child i of the left node with each child of the right one, 0 where labels differ.

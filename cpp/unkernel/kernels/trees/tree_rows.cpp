@@ -282,7 +282,8 @@ void TreeRows::release(Node& node) {
   return_row(node);
 }
 
-// The list goes with the row: kept by its node, it would take as much memory in the end as all rows.
+// The list is released with the row: lists kept by their nodes would in the end take as much memory as all
+// rows.
 void TreeRows::return_row(Node& node) {
   spare_.push_back(std::move(node.row));
   spare_lists_.push_back(std::move(node.others));

@@ -7,9 +7,9 @@
 //
 // Cost     about a nanosecond per pair of nodes with a matching child; nothing for all others
 // Memory   8 bytes times the largest block for each row that is kept, per thread. In the order of the nodes,
-//          a deep tree may keep a row for every second one. If these are many, nodes are visited in an order
-//          that keeps few (Sethi & Ullman 1970): of a tree of n nodes, at most log2 n and those of
-//          subtrees that occur several times. A tree that needs more than a gigabyte all the same is refused.
+//          a deep tree may keep a row for every second node. If that is too many, nodes are visited in an
+//          order that keeps few rows (Sethi & Ullman 1970): for a tree of n nodes, at most log2 n, and those
+//          of repeated subtrees. A tree that still needs more than a gigabyte is refused.
 #pragma once
 
 #include <cmath>

@@ -38,9 +38,9 @@ class TreeWeights {
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
   // Prepares of_parents, which takes longer than it saves unless many trees are scored.
   void add_up_parents();
-  // Of a range of nodes with one child: their weights by the positions of the children, and the sums of these
-  // over the runs of the children's group, from its first run on. Null where the range is small, or has less
-  // than half of what could be a child. Ask only if there are any.
+  // For a range of nodes with one child: their weights by the positions of the children, and the sums of
+  // these weights over the runs of the children's group, from its first run on. Null if the range is small,
+  // or has less than half of the possible children. Call of_parents only if has_parents().
   struct OfParents {
     const double* of_node = nullptr;
     const double* of_run = nullptr;
