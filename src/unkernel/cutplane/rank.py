@@ -179,19 +179,7 @@ class RankSVM(RankPredictor):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.C = C
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.pair_weight = pair_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_cuts = max_cuts
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.cache = cache
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -188,23 +188,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.C = C
-        self.loss = loss
-        self.objective = objective
-        self.k = k
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_cuts = max_cuts
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.cache = cache
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model to training rows in memory or in files.
@@ -343,7 +327,7 @@ class CuttingPlaneSVC(PreparedClassifier, LinearLearner):
         if self.solver == "dual" and self.checkpoint is not None:
             raise ValueError("solver='dual' keeps no checkpoint: leave it out, or use solver='cutting_plane'")
         if self.solver != "auto":
-            return self.solver
+            return str(self.solver)
         pays = can_use_dual and rows.store.rows >= _ROWS_FOR_DUAL and self.checkpoint is None
         return "dual" if pays and not self.warm_start else "cutting_plane"
 

@@ -54,11 +54,6 @@ class OnCluster:
     # a part costs more than its rows.
     _max_parts_per_worker: ClassVar[int] = 1
 
-    def _set_parameters(self, given: dict[str, Any]) -> None:
-        """Set all parameters, given the local variables of ``__init__``."""
-        for name in self._get_param_names():  # type: ignore[attr-defined]
-            setattr(self, name, given[name])
-
     def _get_client(self) -> Client:
         given: Client | None = self.client  # type: ignore[attr-defined]
         if given is not None and not isinstance(given, Client):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,7 +23,7 @@ from unkernel.engines import load as load_classifier
 from unkernel.engines.compilation import choose_default_engine
 from unkernel.engines.explain.linear_weights import LinearWeights
 from unkernel.errors import FormatError, warn_caller
-from unkernel.learners.parameters import parameters_from_json, parameters_to_json
+from unkernel.learners.parameters import Estimator, parameters_from_json, parameters_to_json
 from unkernel.learners.progress import OnProgress, ProgressPrinter
 from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel
 from unkernel.models.history import History
@@ -82,7 +82,7 @@ class LazyClassifier:
         return CompiledClassifier(self.model)
 
 
-class Learner(Reportable, BaseEstimator):  # type: ignore[misc]
+class Learner(Reportable, Estimator):
     """Base of all estimators. A room adds parameters, ``fit`` and, where models differ, ``_restore``.
 
     After training, a room calls :meth:`_finish_fit` with the outcomes and a function that makes the model.

@@ -1,4 +1,4 @@
-"""The parameters of estimators as JSON."""
+"""The parameters of estimators: as attributes and as JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 # Of C and of weights. With a larger cost, the rounding error of a loss of 0 outweighs the whole model: no
@@ -16,6 +17,16 @@ COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
 _RUN_PARAMETERS = ("n_jobs", "verbose")  # without effect on the model
 _ITEMS = "items"  # dicts are lists of items, because JSON turns keys into texts
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose ``__init__`` does nothing but keep its arguments, as scikit-learn requires."""
+
+    def _set_parameters(self, given: dict[str, Any]) -> None:
+        """Set all parameters, given the local variables of ``__init__``."""
+        for name, value in given.items():
+            if name != "self":
+                setattr(self, name, value)
 
 
 def parameters_to_json(estimator: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,7 @@ from unkernel.data.threads import thread_count
 from unkernel.engines import CompiledClassifier
 from unkernel.engines.delegation import delegate, delegate_property
 from unkernel.errors import FormatError
-from unkernel.learners.parameters import parameters_to_json
+from unkernel.learners.parameters import Estimator, parameters_to_json
 from unkernel.parsing.parser_model import Arrays, ParserModel, SavedFile, SavedModel
 from unkernel.parsing.training_progress import OnStep, Reporter
 from unkernel.poly import PolyLogisticRegression, PolySVC
@@ -42,7 +42,7 @@ Model = TypeVar("Model", bound=SavedModel)
 Parser = TypeVar("Parser", bound=ParserModel)
 
 
-class ModelEstimator(SavedFile, BaseEstimator, Generic[Source, Model]):  # type: ignore[misc]
+class ModelEstimator(SavedFile, Estimator, Generic[Source, Model]):
     """Base class of estimators that fit a :class:`SavedModel`, ``model_``, and answer with it.
 
     Subclasses implement :meth:`_read_corpus` and :meth:`_learn`.

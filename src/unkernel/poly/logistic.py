@@ -136,21 +136,7 @@ class PolyLogisticRegression(PolyLearner):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.penalty = penalty
-        self.l1_ratio = l1_ratio
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.feature_map = feature_map
-        self.storage = storage
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     _probability = Softmax()
 

@@ -159,21 +159,7 @@ class PolySVC(PolyLearner):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.penalty = penalty
-        self.loss = loss
-        self.feature_map = feature_map
-        self.storage = storage
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def _check_parameters(self) -> None:
         if self.penalty == "l1" and self.loss != "squared_hinge":

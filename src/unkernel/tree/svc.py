@@ -199,30 +199,7 @@ class TreeSVC(PreparedClassifier, Learner):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.kernel = kernel
-        self.decay = decay
-        self.width_decay = width_decay
-        self.normalize = normalize
-        self.C = C
-        self.solver = solver
-        self.sample_size = sample_size
-        self.imbalance = imbalance
-        self.tree_pairing = tree_pairing
-        self.combine = combine
-        self.tree_weight = tree_weight
-        self.vector_kernel = vector_kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.normalize_vectors = normalize_vectors
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

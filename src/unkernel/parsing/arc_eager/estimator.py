@@ -173,23 +173,7 @@ class ArcEagerParser(ClusterParameter, BaseParser[TreebankSource, ArcEagerModel]
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.learner = learner
-        self.templates = templates
-        self.beam = beam
-        self.epochs = epochs
-        self.runs = runs
-        self.exploration = exploration
-        self.min_count = min_count
-        self.min_updates = min_updates
-        self.clusters = clusters
-        self.split = split
-        self.C = C
-        self.tol = tol
-        self.engine = engine
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

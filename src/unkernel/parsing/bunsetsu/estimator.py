@@ -154,21 +154,7 @@ class BunsetsuParser(BaseParser[BunsetsuSource, BunsetsuModel]):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.learner = learner
-        self.engine = engine
-        self.memory = memory
-        self.rare = rare
-        self.threshold = threshold
-        self.trie = trie
-        self.trie_nodes = trie_nodes
-        self.templates = templates
-        self.min_count = min_count
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     # --- Training -------------------------------------------------------------------------------------
 

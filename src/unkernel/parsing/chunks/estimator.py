@@ -148,20 +148,7 @@ class Chunker(BaseParser[ChunkSource, ChunkModel]):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.C = C
-        self.gamma = gamma
-        self.learner = learner
-        self.templates = templates
-        self.direction = direction
-        self.scheme = scheme
-        self.beam = beam
-        self.min_count = min_count
-        self.engine = engine
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     # --- Training -------------------------------------------------------------------------------------
 

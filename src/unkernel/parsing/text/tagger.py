@@ -124,16 +124,7 @@ class Tagger(ClusterParameter, BaseParser[TreebankSource, TaggerModel]):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.columns = columns
-        self.degree = degree
-        self.epochs = epochs
-        self.runs = runs
-        self.min_count = min_count
-        self.min_updates = min_updates
-        self.clusters = clusters
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     def _check_parameters(self) -> None:
         thread_count(self.n_jobs)  # there is no choice of engines or learners

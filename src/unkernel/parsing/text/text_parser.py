@@ -105,13 +105,7 @@ class TextParser(ModelEstimator[TreebankSource, TextParserModel]):
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
-        self.tokenizer = tokenizer
-        self.tagger = tagger
-        self.parser = parser
-        self.clusters = clusters
-        self.folds = folds
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     # --- Training -------------------------------------------------------------------------------------
 

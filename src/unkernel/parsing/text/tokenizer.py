@@ -93,14 +93,7 @@ class Tokenizer(ModelEstimator[TreebankSource, TokenizerModel]):
         random_state: Any = 0,
         verbose: int = 0,
     ) -> None:
-        self.degree = degree
-        self.epochs = epochs
-        self.runs = runs
-        self.min_count = min_count
-        self.min_updates = min_updates
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._set_parameters(locals())
 
     # --- Training -------------------------------------------------------------------------------------
 
