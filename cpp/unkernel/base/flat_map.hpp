@@ -29,7 +29,7 @@ class FlatMap {
     return slot.value;
   }
 
-  // A pointer to the value of `key`, or null.
+  // Returns a pointer to the value of `key`, or null.
   const Value* find(Key key) const {
     const Slot& slot = slots_[place_of(key)];
     return slot.key == no_key ? nullptr : &slot.value;

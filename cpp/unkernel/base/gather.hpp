@@ -5,7 +5,8 @@
 
 namespace unkernel {
 
-// term(0) + .. + term(count - 1). Uses four accumulators, so that additions do not wait for each other.
+// Returns term(0) + .. + term(count - 1). Uses four accumulators, so that additions do not wait for each
+// other.
 template <class Term>
 [[gnu::always_inline]] inline double sum_of_terms(std::size_t count, const Term& term) {
   double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0;
@@ -20,7 +21,7 @@ template <class Term>
   return (s0 + s1) + (s2 + s3);
 }
 
-// sum_k table[ids[k]] (times x[k] unless Binary)
+// Returns sum_k table[ids[k]] (times x[k] unless Binary)
 template <bool Binary, class Id>
 [[gnu::always_inline]] inline double gather(const double* table, const Id* ids,
                                             [[maybe_unused]] const double* x, std::size_t count) {

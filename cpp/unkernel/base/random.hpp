@@ -29,7 +29,7 @@ class Random {
     }
   }
 
-  // A bijection of 64-bit words that spreads every input bit over the whole result.
+  // Mixes a 64-bit word: a bijection that spreads every input bit over the whole result.
   static std::uint64_t mix(std::uint64_t z) {
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;

@@ -39,7 +39,7 @@ class PartDescent {
 
   std::span<const double> weights() const { return weights_; }
 
-  // sum_i g_i(u_i)
+  // Returns sum_i g_i(u_i).
   double dual_value() const {
     double sum = 0.0;
     for (std::size_t i = 0; i < duals_.size(); ++i)

@@ -49,7 +49,7 @@ class MeasureOracle : public JointOracle {
   virtual double loss(std::int64_t kept, std::int64_t raised) const = 0;
   virtual Table worst_table() const = 0;
 
-  // n loss - (scores of positives that fall) + (scores of negatives that rise).
+  // Returns n loss - (scores of positives that fall) + (scores of negatives that rise).
   Table table(std::int64_t kept, std::int64_t raised) const {
     return {kept, raised,
             static_cast<double>(rows()) * loss(kept, raised) - positives_.sum(kept) + negatives_.sum(raised)};

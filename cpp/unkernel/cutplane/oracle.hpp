@@ -33,7 +33,7 @@ class Oracle {
   virtual solve::LinePoint along(double step, int threads) = 0;
   // Computes c at that point and returns the offset.
   virtual double cut(double step, std::span<double> coefficients, int threads) = 0;
-  // The loss of each row, if the loss is a sum over single rows.
+  // Returns the loss of each row, if the loss is a sum over single rows.
   virtual std::optional<RowLosses> row_losses() const { return std::nullopt; }
 };
 

@@ -16,8 +16,8 @@ namespace unkernel::data {
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
-// The double nearest to the unsigned decimal number in [begin, end), which the caller has validated. Infinity
-// on overflow, zero on underflow.
+// Returns the double nearest to the unsigned decimal number in [begin, end), which the caller has validated.
+// Infinity on overflow, zero on underflow.
 double nearest_double(const char* begin, const char* end);
 
 // Does the same for standard libraries without std::from_chars for double; about four times slower.
@@ -45,15 +45,15 @@ inline constexpr std::array<double, 23> powers_of_ten = {1e0,  1e1,  1e2,  1e3, 
 inline constexpr std::array<std::uint64_t, 8> whole_powers_of_ten = {1,      10,      100,       1000,
                                                                      10'000, 100'000, 1'000'000, 10'000'000};
 
-// The number of leading digits among eight bytes, lowest byte first. The caller has subtracted '0' from each
-// byte.
+// Returns the number of leading digits among eight bytes, lowest byte first. The caller has subtracted '0'
+// from each byte.
 inline unsigned leading_digits(std::uint64_t bytes) {
   const std::uint64_t above_nine = (bytes + 0x7676767676767676) | bytes;
   return static_cast<unsigned>(std::countr_zero(above_nine & 0x8080808080808080)) / 8;
 }
 
-// The number that eight digits 0..9 spell, lowest byte first: joins neighbours to pairs, pairs to groups of
-// four, and these to the whole.
+// Returns the number that eight digits 0..9 spell, lowest byte first: joins neighbours to pairs, pairs to
+// groups of four, and these to the whole.
 inline std::uint64_t join_digits(std::uint64_t bytes) {
   bytes = (bytes * 10 + (bytes >> 8)) & 0x00ff00ff00ff00ff;
   bytes = (bytes * 100 + (bytes >> 16)) & 0x0000ffff0000ffff;

@@ -52,7 +52,8 @@ class ConjunctionIndex {
   int degree() const { return degree_; }
   Basis basis() const { return basis_; }
 
-  // The first number of the block of rank a, which is also the number of conjunctions of the ranks below a.
+  // Returns the first number of the block of rank a, which is also the number of conjunctions of the ranks
+  // below a.
   Key block(std::uint64_t a) const {
     const std::uint64_t shift = basis_ == Basis::monomials ? 1 : 0;
     Key first = 1 + a;
@@ -73,15 +74,15 @@ class ConjunctionIndex {
   Key triangle(std::uint64_t b) const { return choose2(basis_ == Basis::monomials ? b + 1 : b); }
   Key tetrahedron(std::uint64_t b) const { return choose3(basis_ == Basis::monomials ? b + 2 : b); }
 
-  // The largest number of features whose conjunctions all have 64-bit numbers.
+  // Returns the largest number of features whose conjunctions all have 64-bit numbers.
   std::uint64_t most_features() const {
     if (degree_ == 1) return std::numeric_limits<std::int32_t>::max();
     if (degree_ == 2) return 2'000'000'000;
     return degree_ == 3 ? 3'000'000 : 140'000;
   }
 
-  // The conjunction of a number. Searches start at the ranks of `before`, the conjunction of a smaller number
-  // if one is known, so ascending numbers take a few steps each.
+  // Returns the conjunction of a number. Searches start at the ranks of `before`, the conjunction of a
+  // smaller number if one is known, so ascending numbers take a few steps each.
   Conjunction decode(Key key, const Conjunction& before = {}) const {
     if (key == 0) return {};
     const std::uint64_t a = largest([&](std::uint64_t rank) { return block(rank) <= key; }, before.ranks[0]);
@@ -104,8 +105,8 @@ class ConjunctionIndex {
   }
 
  private:
-  // The largest rank for which a monotone predicate holds; it must hold for `low`. No numbered conjunction
-  // has a rank beyond most_features(), and up to there nothing overflows.
+  // Returns the largest rank for which a monotone predicate holds; it must hold for `low`. No numbered
+  // conjunction has a rank beyond most_features(), and up to there nothing overflows.
   template <class Holds>
   std::uint64_t largest(const Holds& holds, std::uint64_t low) const {
     const std::uint64_t end = most_features() + 1;

@@ -24,7 +24,7 @@ struct FeatureMap {
   double gamma;
   double coef0;
 
-  // c^2 of a monomial of `order` factors whose exponents' factorials multiply to `repeats`.
+  // Returns c^2 of a monomial of `order` factors whose exponents' factorials multiply to `repeats`.
   double monomial(int order, int repeats) const {
     if (order > degree) return 0.0;
     if (kind == Kind::plain) return 1.0;
@@ -35,7 +35,7 @@ struct FeatureMap {
            repeats;
   }
 
-  // c^2 of a set of `size` binary features: the sum over the monomials with that support.
+  // Returns c^2 of a set of `size` binary features: the sum over the monomials with that support.
   double set(int size) const {
     switch (size) {
       case 0: return monomial(0, 1);
@@ -46,7 +46,7 @@ struct FeatureMap {
     }
   }
 
-  // phi(x)'phi(z), given the power sums p_k = sum_i (x_i z_i)^k.
+  // Returns phi(x)'phi(z), given the power sums p_k = sum_i (x_i z_i)^k.
   double kernel(double p1, double p2, double p3) const {
     if (kind == Kind::kernel) return power(gamma * p1 + coef0, degree);
     double value = 1.0 + p1;

@@ -34,7 +34,7 @@ class VectorRows {
   std::size_t first(std::size_t example) const { return static_cast<std::size_t>(offsets_[example]); }
   std::size_t end(std::size_t example) const { return static_cast<std::size_t>(offsets_[example + 1]); }
   Vector vector(std::size_t v) const;
-  // The kernel of an example with itself.
+  // Returns the kernel of an example with itself.
   double self_kernel(const KernelFunction& kernel, std::size_t example) const;
 
  private:

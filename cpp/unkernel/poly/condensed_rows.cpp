@@ -73,7 +73,7 @@ class Condenser {
  private:
   using Place = Occurrences::Place;
 
-  // The length of a row's record before the places of its feature at `position`.
+  // Returns the length of a row's record before the places of its feature at `position`.
   std::int64_t places_before(std::int64_t position) const {
     return static_cast<std::int64_t>(index_.count(static_cast<std::uint64_t>(position))) - 1 - position;
   }

@@ -28,7 +28,7 @@ struct Columns {
   std::vector<kernels::Key> keys;      // one per column
 };
 
-// An upper bound of the longest segment, which decides the width of the stored numbers.
+// Returns an upper bound of the longest segment, which decides the width of the stored numbers.
 std::int64_t longest_segment(const DistinctRows& examples, int degree);
 
 // The records of all rows, in 4-byte words.

@@ -63,7 +63,7 @@ class ConjunctionSearch {
   ConjunctionSearch(const DistinctRows& examples, const kernels::FeatureMap& map,
                     EqualColumns equal = EqualColumns::largest_counts);
 
-  // The strongest conjunctions above the threshold, without the constant.
+  // Returns the strongest conjunctions above the threshold, without the constant.
   std::vector<Candidate> strongest(std::span<const double> row_weights, const SearchRequest& request,
                                    const Monitor& monitor) const;
 

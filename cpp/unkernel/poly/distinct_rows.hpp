@@ -72,8 +72,8 @@ struct ChosenRows {
 
 ChosenRows choose_rows(const DistinctRows& rows, std::span<const std::int64_t> chosen);
 
-// The weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale"
-// is 1 / (columns * variance).
+// Returns the weighted variance of all entries of the matrix, zeros included: scikit-learn's gamma="scale" is
+// 1 / (columns * variance).
 double weighted_variance(const DistinctRows& examples, std::int64_t columns);
 
 }  // namespace unkernel::poly

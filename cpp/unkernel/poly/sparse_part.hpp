@@ -22,7 +22,7 @@
 
 namespace unkernel::poly {
 
-// The constants c_T of conjunctions over sets of binary features or over monomials.
+// Returns the constants c_T of conjunctions over sets of binary features or over monomials.
 std::vector<double> conjunction_constants(const kernels::FeatureMap& map, bool binary, EqualColumns equal,
                                           std::span<const kernels::Key> keys);
 
@@ -67,7 +67,7 @@ class SparsePart {
   ConjunctionSums sums_in_buckets(std::size_t output, const LiveConjunctions& live,
                                   std::span<const std::uint8_t> wanted, const Monitor& monitor) const;
 
-  // The conjunctions of two and more features that occur in the rows; ascending.
+  // Returns the conjunctions of two and more features that occur in the rows; ascending.
   std::vector<kernels::Key> occurring(const Monitor& monitor) const;
 
  private:

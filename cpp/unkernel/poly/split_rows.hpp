@@ -44,7 +44,7 @@ struct SplitPlan {
 // the `head` that needs least.
 SplitPlan plan_split(const DistinctRows& examples, int degree, int problems, double memory);
 
-// The rows, restricted to common features.
+// Returns the rows, restricted to common features.
 DistinctRows common_part(const DistinctRows& examples, std::int64_t head);
 
 // R(x_i, x_j) for all pairs of rows that share a rare feature, including each row with itself.

@@ -157,7 +157,7 @@ bool split_is_considered(Storage wanted, const StorageEstimate& estimate, double
          (wanted == Storage::automatic && (others > much || !fits(others, memory)));
 }
 
-// The model consists of support vectors, which are sets, with a polynomial kernel.
+// Splitting needs a model of support vectors that are sets, with a polynomial kernel.
 bool can_be_split(const DistinctRows& examples, const kernels::FeatureMap& map) {
   return has_kernel_model(map) && examples.binary();
 }

@@ -52,14 +52,14 @@ void check_weights(const StorageEstimate& estimate, double memory);
 // Returns whether some storage of weights fits.
 bool fits_without_kernel(const StorageEstimate& estimate, double memory);
 
-// The bytes of rows and weights in this storage.
+// Returns the bytes of rows and weights in this storage.
 double bytes_of(const StorageEstimate& estimate, Storage storage);
 
 // Returns the error that replaces std::bad_alloc during training on rows of this storage.
 NotEnoughMemory refused_memory(const StorageEstimate& estimate, Storage storage, double bytes_of_duals);
 
-// The fastest storage that fits into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the sizes, if
-// none fits or if the requested one does not.
+// Returns the fastest storage that fits into `memory` bytes (0: no limit). Throws NotEnoughMemory, with the
+// sizes, if none fits or if the requested one does not.
 Storage choose_storage(Storage wanted, const StorageEstimate& estimate, double memory);
 
 }  // namespace unkernel::poly

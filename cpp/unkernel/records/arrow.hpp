@@ -64,14 +64,14 @@ class Released {
 std::vector<Column> arrow_columns(const ArrowSchema& schema, const ArrowArray& batch,
                                   std::span<const std::string* const> names);
 
-// A column that is an array of its own.
+// Returns a column that is an array of its own.
 Column arrow_column(const ArrowSchema& schema, const ArrowArray& array);
 
 // The type of a column's values.
 enum class ArrowType { truth, integer, real, text, list, moment };
 ArrowType arrow_type(const ArrowSchema& schema);
 
-// Whether the batch has a column of this name.
+// Returns whether the batch has a column of this name.
 bool has_column(const ArrowSchema& schema, const std::string& name);
 
 }  // namespace unkernel::records

@@ -30,7 +30,7 @@ class Categories {
   Categories(data::NameTable strings, std::vector<double> numbers, Codes codes);
 
   std::int32_t code(const Record& record, std::size_t column) const;
-  // The same, but `forbidden` for a cell that is an error.
+  // Does the same, but returns `forbidden` for a cell that is an error.
   std::int32_t find(const Cell& cell) const;
   std::size_t size() const { return strings_.size() + numbers_.size(); }
   std::int32_t largest_code() const;

@@ -166,7 +166,7 @@ bool use_cells(const Column& column, std::size_t begin, std::size_t end, const U
   return true;
 }
 
-// The same for a column of the batch, with rows counted from 0.
+// Does the same for a column of the batch, with rows counted from 0.
 template <class Use>
 bool use_batch(const RowBatch& batch, std::int32_t column, const Use& use) {
   const Column& cells = batch.columns[static_cast<std::size_t>(column)];

@@ -24,7 +24,7 @@ std::optional<double> parse_moment(std::string_view text);
 // outside the years 1 to 9999.
 double part_of(double moment, DatePart part);
 
-// A dense block: value k is a part of column columns[k]; NaN for None and for columns that are absent.
+// Makes a dense block: value k is a part of column columns[k]; NaN for None and absent columns.
 std::unique_ptr<Step> dates(std::vector<std::int32_t> columns, const std::vector<std::int32_t>& parts);
 
 }  // namespace unkernel::records

@@ -16,7 +16,7 @@ std::int32_t width_of(const auto& columns) { return static_cast<std::int32_t>(co
 
 bool is(double value, double missing) { return std::isnan(missing) ? std::isnan(value) : value == missing; }
 
-// Whether a list is empty or has one number per column.
+// Returns whether a list is empty or has one number per column.
 bool fits(const std::vector<double>& values, const Input& input) {
   return values.empty() || width_of(values) == input.shape.width;
 }
@@ -211,7 +211,7 @@ class BinStep final : public Step {
   static std::int32_t intervals(const Bins& bins, std::size_t k) {
     return bins.begins[k + 1] - bins.begins[k] + 1;
   }
-  // A missing value may have a feature of its own, behind the intervals.
+  // A missing value may have its own feature, after the intervals.
   static std::int32_t features(const Bins& bins, std::size_t k) {
     return std::max(intervals(bins, k), bins.missing[k] + 1);
   }
@@ -339,7 +339,7 @@ class Products final : public Step {
   std::vector<Run> runs_;
 };
 
-// The factors of products that are given by powers: output k is the product of x[j]^powers[k * width + j].
+// Returns the factors of products given by powers: output k is the product of x[j]^powers[k * width + j].
 Factors factors_of(const Input& input, const std::vector<std::int32_t>& powers) {
   const auto width = static_cast<std::size_t>(input.shape.width);
   check_plan(width > 0 && powers.size() % width == 0, "powers do not fit the columns");

@@ -11,7 +11,7 @@
 
 namespace unkernel::records {
 
-// The columns of the record as they are. None and columns that are absent give NaN.
+// Reads columns of the record as numbers; None and absent columns give NaN.
 std::unique_ptr<Step> numbers(std::vector<std::int32_t> columns);
 
 // ((x - subtract) / divide) * multiply + add, clipped; empty lists are skipped. A sparse block can only be

@@ -41,7 +41,7 @@ class PlainJson {
     return true;
   }
 
-  // Whether nothing but blanks is left.
+  // Returns whether nothing but blanks is left.
   bool at_end();
 
   // Skips line ends; returns false if anything else comes first.

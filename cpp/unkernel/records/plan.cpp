@@ -13,7 +13,7 @@ void check_finite(std::int32_t id, double value) {
                               (std::isnan(value) ? "NaN: a value is missing" : "infinite"));
 }
 
-// Whether a block is sparse, and all values are finite and not 0.
+// Returns whether a block is sparse, and all values are finite and not 0.
 bool is_row(const Block& block) {
   if (block.ids.size() != block.values.size()) return false;
   return std::all_of(block.values.begin(), block.values.end(),

@@ -17,7 +17,7 @@ class Plan {
 
   // Returns a reference for later steps.
   Input add(std::unique_ptr<Step> step);
-  // A step that was added before. Throws std::invalid_argument if there is none.
+  // Returns a step that was added before. Throws std::invalid_argument if there is none.
   Input input(std::size_t step) const;
 
   std::span<const std::string> columns() const { return columns_; }

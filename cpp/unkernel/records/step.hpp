@@ -97,7 +97,8 @@ class Step {
   // Writes the feature of each row and place, or -1 for none. Returns false if a row needs `run`, which may
   // throw.
   virtual bool write_codes(const RowBatch&, const CodeRoom&) const { return false; }
-  // Whether each value of a dense block comes from one column, so that it can be read column by column.
+  // Returns whether each value of a dense block comes from one column, so that it can be read column by
+  // column.
   virtual bool by_columns() const { return false; }
   // Computes value k of the block for the rows of a batch, NaN where it is missing. Returns false if a row
   // needs `run`, which may throw.

@@ -14,7 +14,7 @@ namespace unkernel::records {
 // Counts of strings.
 class StringCounts {
  public:
-  // The number of the string, for add_again.
+  // Returns the number of the string, for add_again.
   std::size_t add(std::string_view text, std::int64_t times = 1) {
     const auto number = static_cast<std::size_t>(names_.add(text));
     if (number == counts_.size()) counts_.push_back(0);
@@ -28,7 +28,7 @@ class StringCounts {
   std::int64_t count(std::size_t number) const { return counts_[number]; }
   // Returns the strings with at least this count, in the order of their characters.
   std::vector<std::string_view> frequent(std::int64_t min_count) const;
-  // The number of words, separated by blanks, in all strings with repetitions.
+  // Returns the number of words, separated by blanks, in all strings with repetitions.
   std::int64_t words() const;
 
  private:

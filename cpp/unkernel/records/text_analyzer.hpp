@@ -58,7 +58,7 @@ class TextAnalyzer {
   static bool is_word_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
-  // The ASCII characters that are white space to Python's str.split and \s.
+  // Matches the ASCII characters that are white space for Python's str.split and \s.
   static bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
   }

@@ -12,7 +12,7 @@ double anchored_value(const Anchor& anchor, double f) {
   return anchor.slope * f + 0.5 * anchor.curvature * away * away;
 }
 
-// min_t [slope t + curvature/2 (t - centre)^2 + u t]
+// Returns min_t [slope t + curvature/2 (t - centre)^2 + u t].
 double anchored_dual(const Anchor& anchor, double u) {
   const double slope = anchor.slope + u;
   if (slope == 0.0) return 0.0;

@@ -174,7 +174,7 @@ double DualCoordinateDescent::squared_weights_of_start() {
   return cold ? 0.0 : pass_over_all_rows().squared_weights;
 }
 
-// The dual objective without the term -1/2 w'w.
+// Returns the dual objective without the term -1/2 w'w.
 double DualCoordinateDescent::dual_value() const {
   double value = 0.0;
   for (const Coordinate& c : state_.coordinates) value += dual_of(loss_, c.costs, c.u);

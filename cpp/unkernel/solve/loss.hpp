@@ -100,7 +100,7 @@ decltype(auto) with_loss(Loss loss, const Body& body) {
   return loss == Loss::hinge ? body(Hinge{}) : body(SquaredHinge{});
 }
 
-// The same functions with the loss chosen at run time: for infrequent calls.
+// The same functions with the loss chosen at run time, for infrequent calls.
 inline bool is_boxed(Loss loss) { return loss == Loss::hinge; }
 inline double low_of(Loss loss, const Costs& c) {
   return loss == Loss::hinge ? Hinge::low(c) : SquaredHinge::low(c);

@@ -61,7 +61,7 @@ class ProximalNewton {
   double dual_objective() const { return dual_objective_; }  // for the current columns
   std::int64_t steps() const { return steps_; }
   std::span<const double> weights(std::size_t output) const { return weights_[output]; }
-  // dL/df of all outputs at the current scores, output-major.
+  // Returns dL/df of all outputs at the current scores, output-major.
   std::span<const double> gradients() const { return gradients_; }
   // Updates objective, gradients and (for the current columns) dual objective.
   void evaluate();

@@ -8,7 +8,7 @@
 namespace unkernel::solve {
 namespace {
 
-// log(1 + exp(x)) without overflow.
+// Returns log(1 + exp(x)) without overflow.
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 double entropy_term(double share) { return share > 0.0 ? -share * std::log(share) : 0.0; }

@@ -19,7 +19,7 @@ struct KernelSquare {
   const std::int32_t* rows;  // row of variable i in the matrix; null for the identity
 };
 
-// The row of a variable in the matrix.
+// Returns the row of a variable in the matrix.
 inline std::size_t place_of(const KernelSquare& kernel, std::size_t variable) {
   return kernel.rows == nullptr ? variable : static_cast<std::size_t>(kernel.rows[variable]);
 }

@@ -38,10 +38,10 @@ class CutForest {
   std::size_t channels() const { return channels_.size(); }
   const Forest& forest() const { return forest_; }
 
-  // The nodes of all cuts, in two layers, each with an index: the first for most cuts, the second for those
-  // added since. The first is rebuilt only when the second has grown to a quarter of it, so that the cost of
-  // a new cut depends on what is new in it. Both contain all descendants of their nodes; a node in both
-  // belongs to the first.
+  // Returns the nodes of all cuts, in two layers, each with an index: the first for most cuts, the second for
+  // those added since. The first is rebuilt only when the second has grown to a quarter of it, so that the
+  // cost of a new cut depends on what is new in it. Both contain all descendants of their nodes; a node in
+  // both belongs to the first.
   std::span<const kernels::TreeWeights> layers(std::size_t channel) const {
     return channels_[channel].layers;
   }

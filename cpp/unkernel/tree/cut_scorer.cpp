@@ -120,8 +120,8 @@ std::vector<double> CutScorer::products(std::span<const std::int32_t> examples,
   return products;
 }
 
-// s(v) = sum over the rows' nodes u of f(u) Delta(u, v), for all nodes v of the index; its product with the
-// node weights of a cut is their inner product.
+// Computes s(v) = sum over the rows' nodes u of f(u) Delta(u, v), for all nodes v of the index; its product
+// with the node weights of a cut is their inner product.
 std::span<const double> CutScorer::spread_over(const TreeIndex& index, const WeightedRows& rows, int threads,
                                                const Monitor& monitor) {
   std::vector<std::unique_ptr<kernels::TreeRows>> visitors(static_cast<std::size_t>(std::max(threads, 1)));

@@ -31,7 +31,7 @@ class CutScorer {
   const kernels::ExampleSet& set() const { return *set_; }
   const CutForest& cuts() const { return cuts_; }
 
-  // The sum of coefficients[k] phi(x_k) over some examples of the set.
+  // Returns the sum of coefficients[k] phi(x_k) over some examples of the set.
   WeightedTrees weighted_trees(std::span<const std::int32_t> examples, std::span<const double> coefficients);
 
   // Adds a cut that consists of these pieces.
@@ -41,7 +41,8 @@ class CutScorer {
   void score(std::span<const double> alphas, std::span<const std::int32_t> examples, int threads,
              const Monitor& monitor, std::span<double> scores);
 
-  // The inner products of the sum of coefficients[k] phi(x_k) with all cuts, which must have its subtrees.
+  // Returns the inner products of the sum of coefficients[k] phi(x_k) with all cuts, which must have its
+  // subtrees.
   std::vector<double> products(std::span<const std::int32_t> examples, std::span<const double> coefficients,
                                int threads, const Monitor& monitor);
 

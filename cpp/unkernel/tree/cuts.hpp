@@ -59,7 +59,7 @@ class LocalCuts : public Cuts {
       : kernel_(kernel), set_(std::move(set)), threads_(threads), monitor_(monitor) {}
 
  protected:
-  // The sum over the newest cut's examples of coefficient times score.
+  // Returns the sum over the newest cut's examples of coefficient times score.
   double along_newest(std::span<const double> scores) const;
   WeightedExamples weighted_examples(std::span<const double> alphas) const;
 

@@ -295,7 +295,7 @@ class Decomposition {
     }
   }
 
-  // The examples whose scores the pair solver does not maintain.
+  // Returns the examples whose scores the pair solver does not maintain.
   std::vector<std::int32_t> unworked() const {
     std::vector<std::int32_t> examples;
     for (std::size_t i = 0; i < examples_.size(); ++i) {

@@ -20,7 +20,7 @@ class GramBlock {
   std::size_t capacity() const { return capacity_; }
   const float* values() const { return values_.data(); }
   std::size_t stride() const { return stride_; }
-  // The position of an example, or -1.
+  // Returns the position of an example, or -1.
   std::int32_t place(std::int32_t example) const { return place_[static_cast<std::size_t>(example)]; }
   std::span<const std::int32_t> examples() const { return examples_; }
 

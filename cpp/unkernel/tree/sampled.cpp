@@ -85,7 +85,7 @@ class CutProgram {
         {offsets_.size(), gram_.data(), offsets_.size(), offsets_.data(), mass_}, alphas_, accuracy);
   }
 
-  // max_t (d_t - w'g_t), at least 0.
+  // Returns max_t (d_t - w'g_t), at least 0.
   double slack() const {
     double largest = 0.0;
     for (std::size_t t = 0; t < offsets_.size(); ++t) largest = std::max(largest, offsets_[t] - product(t));
@@ -101,7 +101,7 @@ class CutProgram {
   }
   double objective() const { return 0.5 * squared_norm() + mass_ * slack(); }
   double dual_objective() const { return dual_objective_; }
-  // The remaining gain: 0 once the problem of the cuts is solved.
+  // Returns the remaining gain: 0 once the problem of the cuts is solved.
   double gap() const { return objective() - dual_objective_; }
   const std::vector<double>& alphas() const { return alphas_; }
 
@@ -120,7 +120,7 @@ class CutProgram {
   std::vector<double> alphas_;
 };
 
-// The examples of the sample that are inside the margin, each once.
+// Returns the examples of the sample that are inside the margin, each once.
 Cut most_violated_cut(const Sample& sample, std::span<const double> scores) {
   Cut cut;
   const double share = 1.0 / static_cast<double>(sample.examples.size());

@@ -26,14 +26,14 @@ class TrainingExamples {
 
   virtual std::size_t size() const = 0;
 
-  // The kernel of each example with itself.
+  // Returns the kernel of each example with itself.
   virtual std::vector<double> self_kernels() const = 0;
 
   // The kernels of `rows` with `columns`; only those up to the diagonal if `lower_only`.
   virtual void compute_kernels(std::span<const std::int32_t> rows, std::span<const std::int32_t> columns,
                                bool lower_only, kernels::GramSink& sink) const = 0;
 
-  // The scores of some examples in all problems of the support, row-major.
+  // Returns the scores of some examples in all problems of the support, row-major.
   virtual std::vector<double> scores(Support support, std::span<const std::int32_t> examples) const = 0;
 };
 

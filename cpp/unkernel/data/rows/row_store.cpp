@@ -82,7 +82,7 @@ void check_columns(std::span<const Index> columns, std::int64_t features, int th
   if (!sound) throw std::invalid_argument("a column index is outside the matrix");
 }
 
-// A counting sort; columns that are used equally often keep their order.
+// Numbers columns by a counting sort; columns that are used equally often keep their order.
 Numbering number_by_uses(std::span<const std::uint32_t> uses) {
   // next[n]: the number of the next column that is used n times
   std::vector<std::uint32_t> next(uses.empty() ? 1 : std::size_t{*std::ranges::max_element(uses)} + 1, 0);

@@ -108,7 +108,7 @@ class PackedRows final : public RowStore {
   std::int64_t blocks() const override;
   BlockLease block(std::int64_t k) const override;
 
-  // All rows as one block.
+  // Returns all rows as one block.
   RowBlock whole() const;
   std::size_t bytes() const;
 

@@ -96,8 +96,8 @@ struct SvmlightRows {
   std::int64_t first_index;  // the index of column 0 in the file
 };
 
-// The text of rows [begin, end). Numbers are written in their shortest form that reads back exactly; entries
-// that are zero are left out.
+// Returns the text of rows [begin, end). Numbers are written in their shortest form that reads back exactly;
+// entries that are zero are left out.
 template <class Index>
 GrowingArray<char> format_svmlight(const SvmlightRows<Index>& rows, std::int64_t begin, std::int64_t end);
 

@@ -8,7 +8,7 @@
 namespace unkernel::data::reasons {
 namespace {
 
-// The text in quotes, truncated if long, with unprintable bytes as \xNN.
+// Returns the text in quotes, truncated if long, with unprintable bytes as \xNN.
 std::string quoted(std::string_view text) {
   constexpr std::size_t longest = 40;
   constexpr std::string_view hexadecimal = "0123456789abcdef";

@@ -72,7 +72,7 @@ class BunsetsuText {
   // From the comments of the sentence to its EOS.
   std::string_view sentence_text(std::size_t sentence) const;
   std::int64_t sentence_line(std::size_t sentence) const { return sentences_[sentence].line; }
-  // The number of lines of the text.
+  // Returns the number of lines of the text.
   std::int64_t lines() const { return lines_; }
   const std::vector<Skipped>& skipped() const { return skipped_; }
 
@@ -123,8 +123,8 @@ class BunsetsuText {
   std::vector<Skipped> skipped_;
 };
 
-// The length of the prefix of a growing text that consists of whole sentences, up to the last EOS line.
-// Examines the bytes from `from` on, and the few before it that may have begun a line.
+// Returns the length of the prefix of a growing text that consists of whole sentences, up to the last EOS
+// line. Examines the bytes from `from` on, and the few before it that may have begun a line.
 std::size_t whole_sentences(std::string_view text, std::size_t from);
 
 }  // namespace unkernel::data

@@ -199,7 +199,7 @@ bool ColumnReader::add_token(const char* at) {
   return true;
 }
 
-// True for `1-2`, a multiword token, and `1.1`, an empty node.
+// Returns true for `1-2`, a multiword token, and `1.1`, an empty node.
 bool ColumnReader::is_no_word(std::string_view id) const {
   if (options_.format != ColumnFormat::conllu) return false;
   const std::size_t middle = id.find_first_of("-.");

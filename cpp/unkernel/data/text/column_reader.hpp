@@ -62,7 +62,7 @@ class ColumnReader {
   std::string fault_reason_;
 };
 
-// An error at `at`, a byte within the lines of `place`, with its line and column.
+// Returns an error at `at`, a byte within the lines of `place`, with its line and column.
 FormatError fault_in_lines(std::string_view text, const std::string& file, const LinePlace& place,
                            const char* at, std::string reason);
 

@@ -79,24 +79,25 @@ class ColumnText {
   std::span<const std::int64_t> first_tokens() const { return index_.first_tokens.span(); }
 
   std::string_view field(std::int64_t token, int column) const;
-  // One head per token of conllu and conllx, counted from 1 in the sentence: 0 is the root, -1 is `_`. Empty
-  // for chunks.
+  // Returns one head per token of conllu and conllx, counted from 1 in the sentence: 0 is the root, -1 is
+  // `_`. Empty for chunks.
   std::span<const std::int32_t> heads() const { return index_.heads.span(); }
 
-  // The line number of a token in the file. Linear in the sentence length, for error messages.
+  // Returns the line number of a token in the file. Linear in the sentence length, for error messages.
   std::int64_t line(std::int64_t token) const;
   std::int64_t sentence_line(std::int64_t sentence) const { return place(sentence).line; }
-  // The lines of a sentence including its comments, without the blank lines that follow.
+  // Returns the lines of a sentence including its comments, without the blank lines that follow.
   std::string_view sentence_text(std::int64_t sentence) const;
 
-  // The bad sentences that were skipped: their bytes are in the text, but their tokens are not indexed.
+  // Returns the bad sentences that were skipped: their bytes are in the text, but their tokens are not
+  // indexed.
   std::span<const LinePlace> skipped() const { return index_.skipped.span(); }
-  // The error of a skipped sentence.
+  // Returns the error of a skipped sentence.
   FormatError why_skipped(std::size_t number) const;
 
   // Throws FormatError if heads do not form trees. For texts that were read without this check.
   void check_trees(TreeCheck check) const;
-  // A FormatError at the position of a field.
+  // Returns a FormatError at the position of a field.
   FormatError fault(std::int64_t token, int column, const std::string& reason) const;
 
  private:
@@ -124,8 +125,8 @@ inline std::string_view ColumnText::field(std::int64_t token, int column) const 
   return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-// The length of the prefix of `text` that ends with its last certainly complete sentence, for streams that
-// are read block by block; 0 if there is none. Standalone comments stay with the sentence that follows.
+// Returns the length of the prefix of `text` that ends with its last certainly complete sentence, for streams
+// that are read block by block; 0 if there is none. Standalone comments stay with the sentence that follows.
 std::size_t whole_sentences(std::string_view text, ColumnFormat format);
 
 // One string per token, as an index into `names`.
@@ -139,7 +140,7 @@ struct TokenNames {
 std::string write_trees(const ColumnText& text, std::span<const std::int32_t> heads,
                         const TokenNames& relations);
 
-// The text with one column replaced; for chunks, column text.columns() appends one. Throws
+// Returns the text with one column replaced; for chunks, column text.columns() appends one. Throws
 // std::invalid_argument.
 std::string write_column(const ColumnText& text, int column, const TokenNames& values);
 

@@ -97,7 +97,7 @@ void replace_head(Copy& copy, std::string_view field, std::int32_t head) {
   copy.replace(field, head < 0 ? nothing : std::string_view(digits, static_cast<std::size_t>(end - digits)));
 }
 
-// The separator before a new column: the one the token uses, or a space if it has one column only.
+// Returns the separator before a new column: the one the token uses, or a space if it has one column only.
 char find_separator(const ColumnText& text, std::int64_t token) {
   if (text.columns() == 1) return ' ';
   return *(text.field(token, text.columns() - 1).data() - 1);

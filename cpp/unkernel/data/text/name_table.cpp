@@ -31,7 +31,7 @@ std::uint64_t eight_bytes(const char* text) {
   return word;
 }
 
-// The bytes of a name of at most eight bytes, else a hash of all bytes.
+// Returns the bytes of a name of at most eight bytes, else a hash of all bytes.
 std::uint64_t key_of(std::string_view name) {
   if (name.size() < 8) return first_bytes(name.data(), name.size());
   if (name.size() == 8) return eight_bytes(name.data());

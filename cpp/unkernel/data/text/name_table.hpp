@@ -19,9 +19,9 @@ class NameTable {
   // Restores a table from bytes() and ends(). Throws std::invalid_argument if these are inconsistent.
   static NameTable of(std::string_view bytes, std::span<const std::int64_t> ends);
 
-  // The number of the name; adds it if it is missing.
+  // Returns the number of the name; adds it if it is missing.
   std::int32_t add(std::string_view name);
-  // The number of the name, or -1.
+  // Returns the number of the name, or -1.
   std::int32_t find(std::string_view name) const;
 
   std::string_view name(std::int32_t number) const;
@@ -31,7 +31,7 @@ class NameTable {
   const std::string& bytes() const { return bytes_; }
   const std::vector<std::int64_t>& ends() const { return ends_; }
   std::size_t memory() const;
-  // The largest number of slots visited before a name is found.
+  // Returns the largest number of slots visited before a name is found.
   std::size_t longest_probe() const;
 
  private:

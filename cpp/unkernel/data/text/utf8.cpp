@@ -12,7 +12,8 @@ using Byte = unsigned char;
 constexpr std::uint64_t high_bits = 0x8080808080808080u;
 constexpr std::uint64_t ones = 0x0101010101010101u;
 
-// Whether eight bytes are all in 1 .. 127. A borrow can make a byte look like zero, but never hides one.
+// Returns whether eight bytes are all in 1 .. 127. A borrow can make a byte look like zero, but never hides
+// one.
 bool is_plain(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);
@@ -36,7 +37,7 @@ Lead lead(Byte first) {
   return {-1, 0, 0};
 }
 
-// The number of bytes of the first character of `text`, 0 if it is invalid.
+// Returns the number of bytes of the first character of `text`, 0 if it is invalid.
 std::size_t character_size(std::string_view text) {
   const Lead first = lead(static_cast<Byte>(text[0]));
   if (first.following <= 0) return first.following == 0 ? 1 : 0;

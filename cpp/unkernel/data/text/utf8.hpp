@@ -6,17 +6,17 @@
 
 namespace unkernel::data {
 
-// The position of the first byte that is not valid UTF-8 or is NUL; text.size() if there is none. Overlong
-// forms, surrogates and code points beyond U+10FFFF are invalid.
+// Returns the position of the first byte that is not valid UTF-8 or is NUL; text.size() if there is none.
+// Overlong forms, surrogates and code points beyond U+10FFFF are invalid.
 std::size_t first_bad_byte(std::string_view text);
 
-// Whether the byte continues a character (10xxxxxx).
+// Returns whether the byte continues a character (10xxxxxx).
 inline bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// The number of characters in valid UTF-8 text.
+// Returns the number of characters in valid UTF-8 text.
 std::size_t count_characters(std::string_view text);
 
-// The first `count` characters, or all if there are fewer.
+// Returns the first `count` characters, or all if there are fewer.
 std::string_view first_characters(std::string_view text, std::size_t count);
 std::string_view last_characters(std::string_view text, std::size_t count);
 

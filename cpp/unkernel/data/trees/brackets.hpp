@@ -56,15 +56,15 @@ class BracketReader {
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// The first position from `at` on that is not blank.
+// Returns the first position from `at` on that is not blank.
 inline std::size_t skip_blanks(std::string_view text, std::size_t at) {
   while (at < text.size() && is_blank(text[at])) ++at;
   return at;
 }
 
-// The tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Repeated subtrees
-// are stored once, so 60 nodes can stand for a tree of 2^60. Throws std::length_error if the text is longer
-// than `longest_text`.
+// Writes the tree in bracket notation; a leaf below a node is a bare word unless `bracket_leaves`. Repeated
+// subtrees are stored once, so 60 nodes can stand for a tree of 2^60. Throws std::length_error if the text is
+// longer than `longest_text`.
 std::size_t longest_text(const Forest& forest);
 std::string to_brackets(const Forest& forest, NodeId root, bool bracket_leaves);
 

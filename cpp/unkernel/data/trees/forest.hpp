@@ -34,11 +34,11 @@ class Forest {
   std::int32_t add_label(std::string_view name) { return labels_.add(name); }
   std::int32_t find_label(std::string_view name) const { return labels_.find(name); }
 
-  // The node with that label and those children; adds it if it is missing.
+  // Returns the node with that label and those children; adds it if it is missing.
   NodeId add_node(std::int32_t label, std::span<const NodeId> children);
-  // The node with that label and those children, or -1.
+  // Returns the node with that label and those children, or -1.
   NodeId find_node(std::int32_t label, std::span<const NodeId> children) const;
-  // The production with that label and those child labels, or -1.
+  // Returns the production with that label and those child labels, or -1.
   std::int32_t find_production(std::int32_t label, std::span<const std::int32_t> child_labels) const;
 
   std::size_t size() const { return nodes_.size() - 1; }

@@ -20,7 +20,7 @@ class GrowingGroups {
   // Looks up the nodes added to `known` since the last call.
   void update();
 
-  // The group of a node of `forest` among those of `known`, or -1.
+  // Returns the group of a node of `forest` among those of `known`, or -1.
   std::int32_t group(NodeId node) const;
 
  private:

@@ -68,7 +68,7 @@ void for_vector_kernels(const ExampleKernel& kernel, const KernelMatrix& matrix,
       });
 }
 
-// Some complete rows of the matrix.
+// Returns some complete rows of the matrix.
 std::vector<double> kernel_rows(const ExampleKernel& kernel, const KernelMatrix& matrix, int threads,
                                 const Monitor& monitor) {
   const std::size_t columns = matrix.right_chosen.size();

@@ -45,10 +45,10 @@ struct ExampleSet {
   std::vector<VectorRows> vectors;  // one per channel
 };
 
-// All examples of the set, in order.
+// Returns all examples of the set, in order.
 std::vector<std::int32_t> all_of(const ExampleSet& set);
 
-// The kernel of each example with itself.
+// Returns the kernel of each example with itself.
 std::vector<double> self_kernels(const ExampleKernel& kernel, const ExampleSet& set, Threads threads);
 
 // The kernels of chosen left examples with chosen right ones; see GramTask.

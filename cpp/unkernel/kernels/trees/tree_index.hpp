@@ -50,7 +50,7 @@ class TreeIndex {
   std::size_t group_count() const { return block_begin_.size() - 1; }
   std::size_t largest_block() const { return largest_block_; }
 
-  // The number of a forest group in this index, or -1 if no node has that group.
+  // Returns the number of a forest group in this index, or -1 if no node has that group.
   std::int32_t group(std::int32_t forest_group) const {
     return static_cast<std::size_t>(forest_group) < group_map_.size() ? group_map_[at(forest_group)] : -1;
   }
@@ -80,8 +80,9 @@ class TreeIndex {
     return part(list.complement_begin, list.complement_size);
   }
 
-  // The runs of a range, numbered from list.complement_begin on. Each ends where the next begins; behind the
-  // last one is an entry that begins at the end of the range, with -1 - g for the group g of the children.
+  // Returns the runs of a range, numbered from list.complement_begin on. Each ends where the next begins;
+  // behind the last one is an entry that begins at the end of the range, with -1 - g for the group g of the
+  // children.
   std::span<const Run> runs(const List& range) const {
     return std::span(runs_).subspan(at(range.complement_begin), at(range.complement_size));
   }

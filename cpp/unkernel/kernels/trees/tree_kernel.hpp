@@ -54,7 +54,7 @@ inline constexpr std::size_t longest_subsequence = 5;
 inline std::int32_t production_group(std::int32_t production) { return production < 0 ? -1 : 2 * production; }
 inline std::int32_t word_group(std::int32_t label) { return label < 0 ? -1 : 2 * label + 1; }
 
-// The group number of a node within its forest, or -1 if the kernel ignores the node.
+// Returns the group number of a node within its forest, or -1 if the kernel ignores the node.
 inline std::int32_t group_of(const TreeKernel& kernel, const Forest& forest, NodeId node) {
   switch (kernel.kind) {
     case TreeKernelKind::subtree: return forest.is_leaf(node) ? -1 : node;
@@ -82,15 +82,16 @@ inline std::size_t group_count(const TreeKernel& kernel, const Forest& forest) {
 // match. Equals group_of if both are the same forest.
 std::vector<std::int32_t> groups_in(const TreeKernel& kernel, const Forest& forest, const Forest& known);
 
-// The nodes of a forest in the order of an index: by group, then by the group of the first child, then by the
-// first child, nodes with one child in the order of these children; for partial trees by group, then by
-// production. Sorted once for all indices of subsets of the forest; nodes without a group are left out.
+// Returns the nodes of a forest in the order of an index: by group, then by the group of the first child,
+// then by the first child, nodes with one child in the order of these children; for partial trees by group,
+// then by production. Sorted once for all indices of subsets of the forest; nodes without a group are left
+// out.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest);
-// The same for some nodes. They must include the children of each node, except leaves without a group.
+// Does the same for some nodes. They must include the children of each node, except leaves without a group.
 std::vector<NodeId> nodes_in_order(const TreeKernel& kernel, const Forest& forest,
                                    std::span<const NodeId> chosen);
 
-// lambda^(number of inner nodes of the subtree), for each node: the constants of the subtree kernel.
+// Returns lambda^(number of inner nodes of the subtree) for each node: the constants of the subtree kernel.
 std::vector<double> subtree_constants(const TreeKernel& kernel, const Forest& forest);
 
 // Which children of two nodes have equal labels, and which pairs of children can follow each other. It is the

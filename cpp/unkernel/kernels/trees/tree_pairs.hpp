@@ -17,8 +17,8 @@ class TreePairs {
  public:
   TreePairs(const TreeKernel& kernel, const Forest& forest);
 
-  // The sum over nodes of both rows of weight * weight' * Delta. Rows must be ascending and closed: they
-  // contain the children of their nodes, except leaves that the kernel ignores.
+  // Returns the sum over nodes of both rows of weight * weight' * Delta. Rows must be ascending and closed:
+  // they contain the children of their nodes, except leaves that the kernel ignores.
   double operator()(const TreeRow& left, const TreeRow& right);
 
  private:

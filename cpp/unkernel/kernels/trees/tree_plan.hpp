@@ -46,7 +46,7 @@ class TreePlan {
 
   const Forest& forest() const { return *forest_; }
   std::int32_t group(NodeId node) const { return groups_[static_cast<std::size_t>(node)]; }
-  // The index of a node in the tree that was planned last; only for nodes of that tree.
+  // Returns the index of a node in the tree that was planned last; only for nodes of that tree.
   std::size_t place(NodeId node) const {
     return static_cast<std::size_t>(place_[static_cast<std::size_t>(node)]);
   }

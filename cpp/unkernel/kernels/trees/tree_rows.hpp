@@ -45,7 +45,7 @@ class TreeRows {
   template <class Visitor>
   void visit(std::span<const NodeId> nodes, Visitor& visitor, const Monitor& monitor);
 
-  // How many rows there are in memory after a visit: the most that were kept at the same time.
+  // Returns how many rows there are in memory after a visit: the most that were kept at the same time.
   std::size_t rows() const { return spare_.size(); }
 
  private:
@@ -113,8 +113,8 @@ class TreeRows {
   PartialTreeSum partial_;
 };
 
-// True if there is one match, of the first child, and its row is not constant: then each ratio is used once,
-// and is stored only if a parent needs it, too.
+// Returns true if there is one match, of the first child, and its row is not constant: then each ratio is
+// used once, and is stored only if a parent needs it, too.
 inline bool TreeRows::is_single_range(const Node& node) const {
   return node.matches == 1 && plan_.match(node.first_match).place == 0 && index_.kernel().by_production() &&
          nodes_[static_cast<std::size_t>(plan_.match(node.first_match).child)].row != nullptr;

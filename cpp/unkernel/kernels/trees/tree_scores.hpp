@@ -36,7 +36,7 @@ class TreeScorer {
   std::variant<TreeRows, ProductionScorer> scorer_;
 };
 
-// The index groups of all nodes of a forest.
+// Returns the index groups of all nodes of a forest.
 std::vector<std::int32_t> index_groups(const TreeIndex& index, std::span<const std::int32_t> forest_groups);
 
 // Adds the scores of the rows `chosen` of `counts` (all if empty) to `scores`, row-major.

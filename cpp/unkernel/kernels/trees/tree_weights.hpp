@@ -34,7 +34,7 @@ class TreeWeights {
   const double* of_group(std::int32_t group) const {
     return group_weights_.data() + static_cast<std::size_t>(group) * scores_;
   }
-  // The sum over a run of the index; see TreeIndex::runs.
+  // Returns the sum over a run of the index; see TreeIndex::runs.
   const double* of_run(std::size_t run) const { return run_weights_.data() + run * scores_; }
   // Prepares of_parents, which takes longer than it saves unless many trees are scored.
   void add_up_parents();
@@ -79,11 +79,11 @@ void TreeWeights::assign(const WeightOf& weight_of) {
   add_up();
 }
 
-// The distinct nodes of the chosen rows; `order` is nodes_in_order, and the result is in that order.
+// Returns the distinct nodes of the chosen rows; `order` is nodes_in_order, and the result is in that order.
 std::vector<NodeId> nodes_of(std::span<const NodeId> order, std::size_t forest_size, const TreeCounts& counts,
                              std::span<const std::int32_t> chosen);
 
-// The number in the index of each node of the forest, or -1.
+// Returns the number in the index of each node of the forest, or -1.
 std::vector<std::int32_t> numbers_of(const TreeIndex& index, const Forest& forest);
 
 }  // namespace unkernel::kernels
