@@ -1,4 +1,5 @@
-// What the bindings files share: the rooms' entry points, long work, and zero-copy arrays both ways.
+// Shared parts of the bindings: entry points of the rooms, long-running work, and zero-copy arrays in both
+// directions.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -46,14 +47,14 @@ void bind_arc_eager(nb::module_& module);
 void bind_bunsetsu(nb::module_& module);
 void bind_clusters(nb::module_& module);
 
-// "kernel" or "plain"
+// Makes a map from its name: "kernel" or "plain".
 kernels::FeatureMap make_feature_map(int degree, const std::string& kind, double gamma, double coef0);
 
-// "linear", "polynomial", "rbf" or "sigmoid"
+// Makes a kernel from its name: "linear", "polynomial", "rbf" or "sigmoid".
 kernels::KernelFunction make_kernel(const std::string& name, int degree, double gamma, double coef0);
 
-// A Python function, or none, to be called with Python's lock held. Unlike nanobind's std::function it takes
-// no lock itself: a thread that outlives Python must not release one (python_lock.hpp).
+// A Python function, or none. Call it with Python's lock held: unlike nanobind's std::function, it does not
+// take the lock itself, because a thread that outlives Python must not release it (python_lock.hpp).
 template <class... Arguments>
 struct Callback {
   nb::object function;
@@ -84,27 +85,27 @@ auto run_for_result(const Run& run, const Work& work) {
   }
 }
 
-// Runs work(monitor) on a thread of its own, while this thread lets Python see signals and calls
-// `on_progress`. Returns the result of the work.
+// Runs work(monitor) on a new thread, while this thread lets Python handle signals and calls `on_progress`.
+// Returns the result of the work.
 void run_on_thread(FunctionRef<void(Monitor&)> work, const OnProgress& on_progress);
 template <class Work>
 auto run_interruptibly(const Work& work, const OnProgress& on_progress = {}) {
   return run_for_result<Monitor&>([&](const auto& call) { run_on_thread(call, on_progress); }, work);
 }
 
-// The same, but work that is short runs on this thread: starting another takes some 30 microseconds.
+// Does the same, but runs short work on this thread: starting another takes some 30 microseconds.
 void run_on_thread_if(bool may_be_long, FunctionRef<void(const Monitor&)> work);
 template <class Work>
 auto run_interruptibly_if(bool may_be_long, const Work& work) {
   return run_for_result<const Monitor&>([&](const auto& call) { run_on_thread_if(may_be_long, call); }, work);
 }
 
-// Calls work(begin, end, monitor) on pieces of [0, total): on this thread as long as the rest seems to take
-// less than some hundredths of a second, then on another.
+// Calls work(begin, end, monitor) on pieces of [0, total). Runs on this thread while the rest is expected to
+// take less than some hundredths of a second, then on another thread.
 void run_pieces_interruptibly(std::int64_t total,
                               FunctionRef<void(std::int64_t, std::int64_t, const Monitor&)> work);
 
-// An array whose numbers are aligned. Others, such as a view into the middle of a message, are copied.
+// An array whose numbers are aligned. Unaligned arrays, such as views into a message, are copied.
 template <class Base>
 class Aligned : public Base {
  public:
@@ -165,7 +166,7 @@ auto copy_to_numpy(const Range& values) {
 inline std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 inline nb::bytes to_bytes(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
-// Any bytes become a str that is written as the same bytes again.
+// Decodes any bytes to a str that encodes to the same bytes.
 inline nb::object decode_text(std::string_view text) {
   return nb::steal(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));

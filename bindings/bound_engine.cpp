@@ -17,7 +17,7 @@
 
 namespace unkernel::bindings {
 
-// An engine's worker and its buffers for one row. Not for two threads at a time.
+// An engine's worker and its buffers for one row. Not thread-safe.
 class RowScorer {
  public:
   explicit RowScorer(const engines::Engine& engine)

@@ -1,4 +1,4 @@
-// Engines as Python holds them; parsers take them as arguments.
+// Engines held by Python objects; parsers take them as arguments.
 #pragma once
 
 #include <cstddef>
@@ -29,16 +29,16 @@ class BoundEngine {
   ~BoundEngine();
 
   const engines::Engine& engine() const;
-  // Under the interpreter's lock there is one caller at a time, so one scorer serves all.
+  // Python's lock admits one caller at a time, so one scorer serves all.
   RowScorer& one_row() { return *one_row_; }
 
   nb::ndarray<nb::numpy, double> score(const CsrRows& rows, int threads) const;
-  // Returns scores that are only good for decisions.
+  // Returns scores that are only valid for decisions.
   nb::ndarray<nb::numpy, double> score_until_decided(const CsrRows& rows, int threads) const;
 
   // --- The cache of answers ---
 
-  // Returns the same engine behind a cache. From then on, this one must not change its trie.
+  // Returns the same engine behind a cache. After this call, this engine must not change its trie.
   std::unique_ptr<BoundEngine> add_cache(std::size_t rows) const;
   // Returns hits, misses, the capacity in rows and the number of stored rows; None without a cache.
   nb::object cache_counts() const;

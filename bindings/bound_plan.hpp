@@ -1,4 +1,4 @@
-// Plans of records as Python holds them: they turn records into cells, and cells into rows.
+// Plans of records held by Python objects: they turn records into cells, and cells into rows.
 #pragma once
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class BoundPlan {
     return records::PlainJson(std::move(keys), ignores_unknown_keys_);
   }
 
-  // Whether a required column of a record is missing.
+  // Returns whether a required column of a record is missing.
   bool misses_column(std::span<const records::Cell> cells) const {
     for (std::size_t k = 0; required_ && k < rules_.size(); ++k) {
       if (rules_[k].read && cells[k].kind() == records::CellKind::absent) return true;
@@ -119,10 +119,10 @@ class BoundPlan {
     return false;
   }
 
-  // The number of cells of a record.
+  // Returns the number of cells of a record.
   std::size_t cells() const { return rules_.size(); }
 
-  // Whether any step reads the column.
+  // Returns whether any step reads the column.
   bool is_read(std::size_t column) const { return rules_[column].read; }
 
   // Returns the names of the columns that steps read, null for all others.
@@ -138,7 +138,7 @@ class BoundPlan {
     fail(column, "expected a text, got a value of type " + type);
   }
 
-  // Whether Python analyses the texts of the column that are not ASCII.
+  // Returns whether Python analyses the texts of the column that are not ASCII.
   bool has_analyzer(std::size_t column) const { return !rules_[column].analyzer.is_none(); }
 
   // Throws if an Arrow table misses a required column, or has an unknown one where these are errors.
@@ -215,7 +215,7 @@ class BoundPlan {
     if (found < static_cast<std::size_t>(PyDict_Size(record.ptr()))) check_other_keys(record);
   }
 
-  // Whether a value is read without running any Python code.
+  // Returns whether a value is read without running any Python code.
   bool is_plain(PyObject* value, std::size_t column) const {
     if (!rules_[column].read) return true;
     if (PyUnicode_CheckExact(value) != 0)

@@ -22,7 +22,7 @@ int bits_of(nb::handle object) noexcept {
   return array.dtype() == nb::dtype<std::int64_t>() ? 64 : 0;
 }
 
-// The number of columns; -1 where there is no such number.
+// Returns the number of columns; -1 where there is no such number.
 std::int64_t read_width(nb::handle rows) noexcept {
   const nb::object shape = attribute(rows, "shape");
   if (!shape.is_valid() || !PyTuple_Check(shape.ptr()) || PyTuple_Size(shape.ptr()) != 2) return -1;

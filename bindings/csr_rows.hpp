@@ -12,16 +12,16 @@ namespace unkernel::bindings {
 // ones.
 class CsrRows {
  public:
-  // False where the object is not a CSR matrix of numbers. With `convert`, arrays of other layouts are
-  // copied.
+  // Returns false if the object is not a CSR matrix of numbers. With `convert`, copies arrays of other
+  // layouts.
   bool read(nb::handle rows, bool convert) noexcept;
 
-  // Calls `use` with a view of the rows that does not lead out of the arrays.
+  // Calls `use` with a view of the rows, after checking that all indices are within the arrays.
   template <class Use>
   decltype(auto) visit(const Use& use) const {
     return wide_ ? use(csr_view(wide_offsets_, wide_columns_, values_, features_)) : use(narrow());
   }
-  // The same, for what checks the rows itself.
+  // Calls `use` without this check, for functions that check the rows themselves.
   template <class Use>
   decltype(auto) visit_unchecked(const Use& use) const {
     using data::CsrView;
@@ -30,7 +30,7 @@ class CsrRows {
                                                    features_})
                : use(CsrView<std::int32_t, double>{view(offsets_), view(columns_), view(values_), features_});
   }
-  // For what takes no other rows.
+  // Returns a view with 32-bit indices, for functions that only take these.
   data::CsrView<std::int32_t, double> narrow() const {
     if (wide_) throw std::invalid_argument("these rows must have indices of 32 bits");
     return csr_view(offsets_, columns_, values_, features_);

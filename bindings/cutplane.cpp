@@ -246,7 +246,7 @@ void bind_oracles(nb::module_& module) {
 
 // --- The loop --------------------------------------------------------------------------------------------
 
-// A risk whose rows are elsewhere: Python functions compute its values.
+// A risk whose rows are on other machines: Python functions compute its values.
 class DistantRisk final : public solve::Risk {
  public:
   DistantRisk(std::size_t dimension, nb::object functions, std::size_t steps_at_once)

@@ -15,7 +15,7 @@ constexpr const char* expected_row = "a row is a list of feature ids, or a buffe
   throw std::invalid_argument("feature ids are column numbers and not negative, got " + std::to_string(id));
 }
 
-// The id that a Python integer is.
+// Converts a Python integer to an id.
 std::int64_t read_id(PyObject* integer) {
   const long long id = PyLong_AsLongLong(integer);
   if (id >= 0) return id;
@@ -60,7 +60,7 @@ void check_finite(double value) {
   if (!(value - value == 0.0)) throw std::invalid_argument("values must be finite numbers");
 }
 
-// False unless the buffer is one of doubles in a row, which a numpy array of float64 is.
+// Returns false unless the buffer is contiguous and holds doubles, like a numpy array of float64.
 bool copy_doubles(PyObject* object, std::vector<double>& to) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT | PyBUF_ND) != 0) {
@@ -106,7 +106,7 @@ void FeatureIds::from_list(PyObject* list, std::vector<std::int64_t>& room) {
   wide_ids_ = room;
 }
 
-// What an item's __index__ does to the list, it does to a copy.
+// Works on a copy, because an item's __index__ may change the list.
 void FeatureIds::from_any_list(PyObject* list) {
   const nb::object copy = nb::steal(PySequence_Tuple(list));
   if (!copy.is_valid()) throw nb::python_error();
@@ -120,7 +120,7 @@ void FeatureIds::from_any_list(PyObject* list) {
   wide_ids_ = own_;
 }
 
-// False if the object has to be read item by item.
+// Returns false if the object must be read item by item.
 bool FeatureIds::from_buffer(PyObject* object) {
   if (PyObject_GetBuffer(object, &buffer_, PyBUF_FORMAT | PyBUF_STRIDES) != 0) throw nb::python_error();
   held_ = true;

@@ -9,10 +9,10 @@
 
 namespace unkernel::bindings {
 
-// The feature ids in a list, tuple or other sequence of ints, or in a buffer of 32- or 64-bit signed
-// ints (a numpy array, an array.array, or bytes that hold such of 32 bits). Holds on to the buffer while
-// it lives. Ids that are negative are a ValueError. `room` is used only where no Python code can run in
-// between: that code could come back here.
+// The feature ids in a list, tuple or other sequence of ints, or in a buffer of 32- or 64-bit signed ints (a
+// numpy array, an array.array, or bytes that hold such of 32 bits). Keeps the buffer alive. Negative ids are
+// a ValueError. `room` is used only where no Python code can run, because that code could call this function
+// again.
 class FeatureIds {
  public:
   FeatureIds(nanobind::handle ids, std::vector<std::int64_t>& room);
@@ -39,7 +39,7 @@ class FeatureIds {
   std::vector<std::int64_t> own_;
 };
 
-// As many doubles as there are ids, from a sequence; nothing from None.
+// Returns as many doubles as there are ids, from a sequence; none from None.
 std::vector<double> read_values(nanobind::handle values, std::size_t count);
 
 }  // namespace unkernel::bindings

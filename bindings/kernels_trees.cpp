@@ -39,7 +39,7 @@ void check_offsets(std::span<const std::int64_t> offsets, std::size_t lists, std
   if (!sound) throw std::invalid_argument("the offsets of examples do not fit what they have");
 }
 
-// One side of a kernel: trees are (offsets, roots) a channel, vectors (offsets, entry offsets, columns,
+// One side of a kernel: trees are (offsets, roots) per channel, vectors (offsets, entry offsets, columns,
 // values).
 using TreeChannel = std::tuple<Array<std::int64_t>, Array<NodeId>>;
 using VectorChannel =
@@ -249,8 +249,7 @@ void bind_machines(nb::module_& module) {
               if (text.view().size() <= max_tree_bytes_under_lock) return self.score(text.view(), Monitor());
               std::vector<double> scores;
               run_interruptibly_if(text.view().size() > max_tree_bytes_here, [&](const Monitor& monitor) {
-                scores =
-                    self.another().score(text.view(), monitor);  // other threads may use this one meanwhile
+                scores = self.another().score(text.view(), monitor);  // other threads may use this one
               });
               return scores;
             } catch (const data::BracketError& error) { throw_format_error("tree", text.view(), error); }

@@ -35,15 +35,15 @@ void translate_errors(const std::exception_ptr& pointer, void*) {
 
 using Clock = std::chrono::steady_clock;
 
-// A Python context that limits how long calls of its thread may work. A running call checks the time every 50
-// milliseconds; later calls fail at once.
+// A Python context that limits the running time of calls of its thread. A running call checks the time every
+// 50 milliseconds; later calls fail at once.
 class TimeLimit {
  public:
   explicit TimeLimit(double seconds) : seconds_(seconds) {
     if (!(seconds > 0.0)) throw std::invalid_argument("a time limit must be positive");
   }
 
-  // Of nested limits, the earlier end counts.
+  // Of nested limits, the earlier one applies.
   void enter() {
     constexpr double longest_seconds = 1e9;
     const std::chrono::duration<double> span(std::min(seconds_, longest_seconds));
@@ -74,13 +74,13 @@ class TimeLimit {
 
 thread_local std::optional<TimeLimit::End> TimeLimit::current_;
 
-// Lets Python see signals, in its main thread. Python's lock must be held.
+// Lets Python handle signals, in its main thread. Python's lock must be held.
 void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Calls work(monitor) on this thread, without Python's lock. If it lasts, signals and the time limit are
-// checked now and then.
+// Calls work(monitor) on this thread, without Python's lock. If the work takes long, checks signals and the
+// time limit from time to time.
 template <class Work>
 void run_here(const Work& work) {
   TimeLimit::check();
@@ -141,7 +141,7 @@ void run_pieces_interruptibly(std::int64_t total,
 }
 
 NB_MODULE(_core, module) {
-  // A thread that waits for input when the process ends still holds objects, which is no leak.
+  // A thread that waits for input when the process ends still holds objects; this is not a leak.
   nb::set_leak_warnings(false);
   module.doc() = "The native core of unkernel. Its names are private: use the package.";
   nb::register_exception_translator(translate_errors, nullptr);

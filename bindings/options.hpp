@@ -1,4 +1,4 @@
-// Options that Python keeps together: the attributes of an object, read by name.
+// Options stored as attributes of a Python object and read by name.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Options {
   bool flag(const char* name) const;
   std::string text(const char* name) const;
 
-  // A whole number that the type can hold; of unsigned 64-bit numbers, those below 2^63.
+  // Reads an integer that fits the type; for unsigned 64-bit numbers, below 2^63.
   template <class T>
   T integer(const char* name) const {
     static_assert(std::is_integral_v<T>);
@@ -30,7 +30,7 @@ class Options {
                                          static_cast<std::int64_t>(std::min(most, most_signed))));
   }
 
-  // Keeps its memory alive as long as the object does not get another array.
+  // Keeps the array's memory alive until the object gets another array.
   template <class T>
   Array<T> array(const char* name) const {
     Array<T> found;

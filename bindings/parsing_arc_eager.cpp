@@ -23,7 +23,7 @@ namespace {
 
 using parsing::ArcEagerSpec;
 
-// A spec, and the trees it has learnt from.
+// A spec, and the trees that it has learnt from.
 struct BoundSpec {
   BoundSpec(const std::string& file, std::string_view templates, const LexiconLists& clusters,
             bool split_moves, bool split_labels, std::int64_t min_count)

@@ -129,7 +129,7 @@ nb::bytes tokenize(const TokenizerSpec& spec, const Multiwords& multiwords, cons
   return to_bytes(found);
 }
 
-// Returns how many bytes can be split before more arrive, and whether a paragraph ends with them.
+// Returns how many bytes can be split before more arrive, and whether a paragraph ends there.
 nb::typed<nb::tuple, int, bool> find_whole_text(const TokenizerSpec& spec, const nb::bytes& text) {
   const parsing::Stretch whole =
       without_lock([&] { return parsing::whole_stretches(spec.characters(), view(text)); });

@@ -122,7 +122,7 @@ double find_largest_matrices(const Trained& trained) {
   return bytes;
 }
 
-// What training found. The arrays are numpy's, so that models share them instead of copying.
+// The result of training. The arrays are numpy's, so that models share them instead of copying.
 struct Solution {
   nb::typed<nb::list, nb::any> outcomes, finishes;  // one per problem
   double matrix_bytes = 0.0;

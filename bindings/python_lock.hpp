@@ -1,8 +1,8 @@
-// Python's lock, given back and taken again so that threads that outlive Python do no harm.
+// Releases and takes Python's lock in a way that is safe for threads that outlive Python.
 //
-// When Python ends, it ends every daemon thread that asks for the lock by unwinding its stack. That must not
-// pass a destructor, or the whole process is aborted. So such a thread stays where it is: the process ends
-// anyway, and nothing else can be done without the lock. Python 3.14 does the same by itself.
+// When Python exits, it ends every daemon thread that requests the lock by unwinding its stack. Unwinding
+// through a destructor would abort the whole process. So such a thread blocks instead: the process is
+// exiting, and the thread can do nothing without the lock. Python 3.14 does the same itself.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -29,7 +29,7 @@ auto stay_if_python_ends(const Call& call) {
 #endif
 }
 
-// Without the lock, in this scope: other threads of Python run meanwhile.
+// Releases the lock in this scope: other threads of Python can run.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
@@ -43,8 +43,8 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-// With the lock, in this scope, in any thread. What may run code of Python in it is called by
-// `stay_if_python_ends`: such code gives the lock away now and then, and asks for it again.
+// Holds the lock in this scope, in any thread. Call anything that may run Python code in it through
+// `stay_if_python_ends`: Python code releases the lock from time to time and requests it again.
 class Locked {
  public:
   Locked() : state_(stay_if_python_ends([] { return PyGILState_Ensure(); })) {}

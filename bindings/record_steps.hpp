@@ -10,7 +10,7 @@
 
 namespace unkernel::bindings {
 
-// Makes a step of this kind, which may take the results of the plan's steps so far. Throws
+// Makes a step of this kind, which may use the results of earlier steps of the plan. Throws
 // std::invalid_argument if the table is damaged.
 std::unique_ptr<records::Step> make_step(const records::Plan& plan, const std::string& kind,
                                          const nb::dict& table);

@@ -43,7 +43,7 @@ class TypeSet {
   std::vector<nb::object> types_;
 };
 
-// Repeated strings are most often the same objects: their numbers are looked up by address.
+// Repeated strings are usually the same objects, so their numbers are looked up by address.
 class SeenObjects {
  public:
   // Returns the number that find() gave for the object, or gives now.
@@ -115,7 +115,8 @@ class Summary {
     return found_.text_column();
   }
 
-  // The types of values. An array whose numbers are all missing counts if there are no other types.
+  // Returns the types of values. A type of arrays whose numbers are all missing counts only if there are no
+  // other types.
   Types types() const {
     Types types = known_types();
     if (types.size() == 0 && is_array_) types.append(nb::borrow(float_type()));
@@ -341,7 +342,7 @@ class Summary {
     not_numbers_.add(object);
   }
 
-  // Whether the value is a number or a truth value of numpy.
+  // Returns whether the value is a number or a truth value of numpy.
   bool is_numpy(nb::handle value) {
     if (!numpy_.is_valid()) {
       const nb::object numpy = nb::module_::import_("numpy");

@@ -49,7 +49,7 @@ nb::typed<nb::tuple, Ids, Values> encode_one(BoundPlan& plan, nb::handle record)
   });
 }
 
-// Throws if Arrow gives a list, which must not be taken for the n-grams of a text.
+// Throws if Arrow provides a list, which must not be mistaken for the n-grams of a text.
 void check_texts(const BoundPlan& plan, const records::Column& column, std::size_t k, std::size_t rows) {
   if (std::holds_alternative<records::CellColumn>(column)) return;  // checked when it was read
   for (std::size_t row = 0; row < rows; ++row) {
@@ -173,8 +173,8 @@ class RecordScorer {
         worker_(engine_.worker()),
         scores_(engine_.scores()) {}
 
-  // From now on, records lack a part that is given as a row. `places`: the ascending columns of the features
-  // that the plan makes.
+  // Binds a part of later records, given as a row. `places`: the ascending columns of the features that the
+  // plan makes.
   void bind(const Array<std::int32_t>& columns, const Array<double>& values,
             const Array<std::int32_t>& places, std::int32_t width, const std::string& sharing) {
     const std::int32_t made = encoding_.width();
@@ -231,7 +231,7 @@ class RecordScorer {
     return to_bytes(out.end());
   }
 
-  // The same for records that are objects. An invalid record is an error.
+  // Does the same for records that are objects. An invalid record is an error.
   nb::bytes answer_records(const Objects& given, const records::JsonAnswers& answers, JsonShape shape) {
     if (scores_.size() != 1 || (shape == JsonShape::one && given.size() != 1))
       throw std::invalid_argument("answers need a single score");
@@ -255,8 +255,8 @@ class RecordScorer {
   }
 
  private:
-  // Short texts are scored under Python's lock, in buffers that are kept; long ones without the lock, in
-  // buffers of their own.
+  // Short texts are scored under Python's lock, in reused buffers; long ones without the lock, in new
+  // buffers.
   template <class Use>
   bool score_plain(const nb::bytes& text, JsonShape shape, std::size_t most, Use&& use) {
     const std::string_view bytes = view(text);

@@ -1,4 +1,4 @@
-// The scores of one row, as Python gets them.
+// The scores of one row, in the forms that Python receives.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,12 @@ class RowScores {
     check_finite();
     return scores_.size() == 1 ? nb::object(nb::float_(scores_[0])) : list_of(scores_);
   }
-  // The score of an engine that gives one.
+  // Returns the score of an engine that gives one.
   double only() const {
     check_finite();
     return scores_.at(0);
   }
-  // One number per class, by votes and sums of pairs of classes.
+  // Returns one number per class, by votes and sums of pairs of classes.
   nb::object sum_votes(std::size_t classes) const {
     check_pairs(classes);
     check_finite();
@@ -38,13 +38,14 @@ class RowScores {
     engines::sum_votes(scores_, merits);
     return list_of(std::move(merits));
   }
-  // The number of the largest score. A single score chooses 1 if it is positive (or zero, if that counts).
+  // Returns the number of the largest score. A single score chooses 1 if it is positive (or zero, if that
+  // counts).
   std::size_t choose(bool zero_is_positive) const {
     check_finite();
     if (scores_.size() == 1) return scores_[0] > 0.0 || (zero_is_positive && scores_[0] == 0.0) ? 1 : 0;
     return static_cast<std::size_t>(std::max_element(scores_.begin(), scores_.end()) - scores_.begin());
   }
-  // The number of the class that wins the most pairs.
+  // Returns the number of the class that wins the most pairs.
   std::size_t choose_by_pairs(std::size_t classes, bool by_sums) const {
     check_pairs(classes);
     check_finite();

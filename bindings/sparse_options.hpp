@@ -1,4 +1,4 @@
-// Options of training under a penalty with an l1 part, as Python gives them.
+// Options of training with an l1 penalty, read from Python.
 #pragma once
 
 #include <vector>

@@ -28,7 +28,7 @@ std::span<const T> array(const nb::dict& table, const char* name) {
   return view(found);
 }
 
-// Returns nothing for an array that is missing: tables of the first version did not have it.
+// Returns nothing for a missing array: tables of the first version do not have all arrays.
 template <class T>
 std::span<const T> optional_array(const nb::dict& table, const char* name) {
   return table.contains(name) ? array<T>(table, name) : std::span<const T>{};
@@ -41,7 +41,7 @@ Table table_of(std::pair<const char*, Vectors>... arrays) {
   return table;
 }
 
-// The averages of a training run.
+// Returns the averages of a training run.
 template <class Run>
 Table table_of_run(Run&& run) {
   return table_of(std::pair{"keys", std::move(run.keys)}, std::pair{"weights", std::move(run.weights)});

@@ -64,7 +64,7 @@ Table to_table(tree::Trained&& trained) {
   return table;
 }
 
-// Examples that are elsewhere: the methods of a Python object, which must outlive this, compute their values.
+// Examples on other machines: their values come from methods of a Python object, which must outlive this.
 class Distant {
  public:
   explicit Distant(nb::handle source) : source_(source) {}
@@ -87,7 +87,7 @@ class Distant {
 
 // --- The exact learner -----------------------------------------------------------------------------------
 
-// Examples that are elsewhere. Those whose kernels are needed are fetched.
+// Examples on other machines. Fetches the examples whose kernels are needed.
 class DistantExamples final : public tree::TrainingExamples, private Distant {
  public:
   DistantExamples(nb::handle source, const ExampleKernel& kernel, std::size_t size, int threads,
@@ -206,7 +206,7 @@ constexpr Named<tree::CutMethod> cut_methods[] = {{"forest", tree::CutMethod::fo
                                                   {"sdag+", tree::CutMethod::dag_together},
                                                   {"kernels", tree::CutMethod::kernels}};
 
-// Cuts whose examples are elsewhere.
+// Cuts whose examples are on other machines.
 class DistantCuts final : public tree::Cuts, private Distant {
  public:
   using Distant::Distant;

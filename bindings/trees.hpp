@@ -19,7 +19,7 @@ void bind_tree_fragments(nb::module_& module);
 void bind_tree_cuts(nb::module_& module);
 void bind_tree_learners(nb::module_& module);
 
-// Held while trees are added to a forest: nobody reads it meanwhile. Readers do not hold Python's lock.
+// Locks a forest for adding trees: nobody reads it at the same time. Readers do not hold Python's lock.
 class AddingLock {
  public:
   explicit AddingLock(const data::Forest& forest) : lock_(forest.gate(), std::defer_lock) {
@@ -31,7 +31,7 @@ class AddingLock {
   std::unique_lock<std::shared_mutex> lock_;
 };
 
-// Held while a forest is read.
+// Locks a forest for reading.
 using ReadingLock = std::shared_lock<std::shared_mutex>;
 
 // A Python string as UTF-8. Bytes that are not UTF-8, which Python stores as surrogates, are restored.

@@ -22,7 +22,7 @@ std::uint64_t word_at(const std::int32_t* columns) {
   return word;
 }
 
-// The words of a key, in the order in which they are stored: columns in pairs, then values.
+// Visits the words of a key in their stored order: columns in pairs, then values.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_word(const AnswerCache::Key& key, const Body& body) {
   const std::size_t count = key.columns.size();
@@ -38,7 +38,7 @@ std::uint64_t step(std::uint64_t chain, std::uint64_t word) {
   return product ^ product >> 32;
 }
 
-// Two chains of multiplications, because those of a single one would wait for each other.
+// Uses two chains of multiplications, since each step of a single chain would wait for the last.
 std::uint64_t hash_of(const AnswerCache::Key& key) {
   const std::int32_t* columns = key.columns.data();
   const std::size_t count = key.columns.size();
@@ -48,7 +48,7 @@ std::uint64_t hash_of(const AnswerCache::Key& key) {
     first = step(first, word_at(columns + k));
     second = step(second, word_at(columns + k + 2));
   }
-  if (count >= 4) {  // the last four, of which some were there already: no loop whose end is hard to predict
+  if (count >= 4) {  // the last four may overlap earlier ones: no loop whose end is hard to predict
     first = step(first, word_at(columns + count - 4));
     second = step(second, word_at(columns + count - 2));
   } else {
@@ -60,7 +60,8 @@ std::uint64_t hash_of(const AnswerCache::Key& key) {
   return (Random::mix(first + std::rotl(second, 32)) | 2) & ~AnswerCache::was_found;
 }
 
-// Columns, whether there are values, whether the scores are good for more than a decision, generation.
+// A header has the number of columns, whether there are values, whether the scores are complete or only valid
+// for a decision, and the generation.
 constexpr std::uint64_t complete = 2;
 std::uint64_t header_of(const AnswerCache::Key& key, std::uint32_t generation) {
   return std::uint64_t{generation} << 32 | static_cast<std::uint64_t>(key.columns.size()) << 2 |
@@ -90,7 +91,7 @@ AnswerCache::~AnswerCache() {
 }
 
 std::size_t AnswerCache::Set::way_of(std::uint64_t hash) const {
-  std::uint32_t equal = 0;  // without branches, because nobody can predict where they end
+  std::uint32_t equal = 0;  // without branches, because their outcome is hard to predict
   for (std::size_t way = 0; way < ways; ++way)
     equal |= static_cast<std::uint32_t>((hashes[way].load(relaxed) & ~was_found) == hash) << way;
   return equal == 0 ? ways : static_cast<std::size_t>(std::countr_zero(equal));
@@ -127,7 +128,7 @@ bool AnswerCache::read(const StoredRow& row, const Key& key, bool decision_only,
   const std::uint64_t header = words[0].load(acquire);
   if ((header & ~complete) != header_of(key, generation())) return false;
   if ((header & complete) == 0 && !decision_only) return false;
-  // What a header stands for has room in any case, so the following reads stay inside.
+  // Any content of a header fits into the allocated row, so the following reads stay inside.
   const Word* next = words + 1 + scores_;
   std::uint64_t difference = 0;
   for_each_word(key, [&](std::uint64_t word) { difference |= (next++)->load(acquire) ^ word; });
@@ -147,8 +148,8 @@ void AnswerCache::store(const Key& key, bool decision_only, std::uint32_t genera
   row->version.store(row->version.load(relaxed) + 1, release);
 }
 
-// The slot of the same row, else one that is free, else one that was not found since it was stored. If all
-// were found, one of them is replaced, and the others must be found again to stay.
+// Returns the slot of the same row, else a free one, else one that was not found since it was stored. If all
+// were found, replaces one of them, and requires the others to be found again to stay.
 std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   if (const std::size_t way = set.way_of(key.hash); way < ways) return way;
   const std::size_t first = static_cast<std::size_t>(key.hash >> 2) % ways_;
@@ -164,8 +165,8 @@ std::size_t AnswerCache::slot_to_replace(Set& set, const Key& key) const {
   return first;
 }
 
-// A row that nobody else writes to until its version is even again, with room for so many words. Null if
-// another thread writes there, or there is no memory.
+// Returns a row with room for this number of words, locked against other writers until its version is even
+// again. Null if another thread is writing there, or if memory runs out.
 AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, std::size_t words) {
   StoredRow* row = place.load(acquire);
   if (row != nullptr) {
@@ -174,7 +175,8 @@ AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, st
       return nullptr;
     if (row->capacity >= words) return row;
   }
-  // At least twice as long as the former one, so that all of a slot take at most twice the bytes of the last.
+  // At least doubles the capacity, so that all former rows of a slot together take at most as much memory as
+  // the current one.
   constexpr std::size_t line = 64;
   const std::size_t least = row == nullptr ? words : std::max(words, 2 * row->capacity);
   const std::size_t bytes = (sizeof(StoredRow) + sizeof(Word) * least + line - 1) / line * line;
@@ -185,7 +187,7 @@ AnswerCache::StoredRow* AnswerCache::lock_row(std::atomic<StoredRow*>& place, st
     if (place.compare_exchange_strong(row, made, release, relaxed)) return made;
     ::operator delete(memory);
   } else if (row != nullptr) {
-    row->version.fetch_add(1, release);  // it was not changed
+    row->version.fetch_add(1, release);  // the row has not changed
   }
   return nullptr;
 }

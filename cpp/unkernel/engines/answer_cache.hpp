@@ -1,14 +1,14 @@
-// Remembers the scores of rows that were asked about before.
+// Caches the scores of rows.
 //
 // A hash of the row selects a set of eight slots; a slot holds one row and its scores. A row is found only if
-// all its columns and values are equal: hashes alone decide nothing. A full set replaces a row that was not
+// all its columns and values are equal; equal hashes are not enough. A full set replaces a row that was not
 // found since it was stored, if there is one.
 //
 // Threads never wait for each other. Each stored row has a version, which is odd while a thread writes to it.
-// A reader compares the version before and after; if it is odd or has changed, the row counts as not found.
-// A writer that meets an odd version leaves the slot alone. All words are atomic, and those of a row are
+// A reader compares the version before and after; if it is odd or has changed, the row counts as not found. A
+// writer that meets an odd version leaves the slot alone. All words are atomic, and those of a row are
 // written with release and read with acquire semantics, so that a reader which has seen a new word also sees
-// that the version is odd or newer. Memory that a reader may be in is freed only with the cache.
+// that the version is odd or newer. Memory that a reader may be using is freed only with the cache.
 //
 // Bytes   16 per slot; per stored row 32, 4 per column, 8 per value and score, rounded up to 64.
 // Query   the hash of the row, two cache lines of slots, and the stored row.
@@ -28,7 +28,7 @@ class AnswerCache {
   // Longer rows are not stored.
   static constexpr std::size_t longest_row = 1024;
 
-  // In a stored hash: whether its row was found since it was stored. The hashes of keys do not have the bit.
+  // Set in a stored hash if its row was found since it was stored. The hashes of keys do not use this bit.
   static constexpr std::uint64_t was_found = 1;
 
   // A row with ascending columns; without values all are 1.
@@ -47,7 +47,7 @@ class AnswerCache {
     std::uint64_t rows = 0;  // now stored
   };
 
-  // At most so many rows, at least 1, with so many scores each.
+  // Stores at most `most_rows` rows, at least 1, with `scores` scores each.
   AnswerCache(std::size_t most_rows, std::size_t scores);
   ~AnswerCache();
   AnswerCache(const AnswerCache&) = delete;
@@ -55,8 +55,8 @@ class AnswerCache {
 
   std::size_t most_rows() const { return most_rows_; }
 
-  // Begin to bring what find() will read into the processor's cache: first the slots of a row, later, when
-  // they are there, the row that is stored in one of them.
+  // Prefetch the data that find() will read: first the slots of a row; later, once these have arrived, the
+  // stored row.
   void prefetch_slots(const Key& key) const {
     const Set& set = sets_[place_of(key.hash)];
     __builtin_prefetch(&set.hashes);
@@ -64,18 +64,17 @@ class AnswerCache {
   }
   void prefetch_row(const Key& key) const;
 
-  // Whether the scores of the row are stored; if so, writes them to `out`. With `decision_only`, scores that
-  // are only good for a decision are found as well.
+  // Returns whether the scores of the row are stored; if so, writes them to `out`. With `decision_only`, also
+  // finds scores that are only valid for a decision.
   bool find(const Key& key, bool decision_only, double* out);
-  // `generation` is what it was before the row was scored.
+  // `generation` is the value from before the row was scored.
   void store(const Key& key, bool decision_only, std::uint32_t generation, const double* scores);
 
-  // Rows that were stored in another generation are not found. To clear is to begin the next, and to count
-  // from 0.
+  // Rows of an earlier generation are not found. Clearing begins the next generation, and resets the counts.
   std::uint32_t generation() const { return generation_.load(std::memory_order_acquire); }
   void clear();
 
-  // Each thread adds to a counter of its own; there are few, so that some threads share one.
+  // Each thread adds to its own counter; if there are more threads than counters, some share one.
   std::size_t new_counter() { return counters_.fetch_add(1, std::memory_order_relaxed); }
   void count(std::size_t counter, std::uint64_t hits, std::uint64_t misses);
   // Exact when no row is being scored.
@@ -87,7 +86,7 @@ class AnswerCache {
 
   // Followed by words: a header, scores, columns in pairs, values.
   struct StoredRow {
-    StoredRow* former;  // too short for the row that replaced it, and still there for its readers
+    StoredRow* former;  // too short for the row that replaced it; kept for its readers
     std::size_t capacity;
     Word version = 0;
 
@@ -95,12 +94,12 @@ class AnswerCache {
     Word* words() { return reinterpret_cast<Word*>(this + 1); }
   };
 
-  // A hash is 0 where nothing is stored.
+  // A hash of 0 marks an empty slot.
   struct alignas(64) Set {
     std::array<Word, ways> hashes{};
     std::array<std::atomic<StoredRow*>, ways> rows{};
 
-    // The slot with this hash; `ways` if there is none.
+    // Returns the slot with this hash; `ways` if there is none.
     std::size_t way_of(std::uint64_t hash) const;
   };
   // On a cache line of its own.

@@ -5,12 +5,12 @@
 //
 //   f(s + x)  =  f(s) + f(x) - f(0) + sum_j x_j c_j,    c_j = f(s + e_j) - f(s) - f(e_j) + f(0)
 //
-// where e_j is a row with a 1 in column j alone. c_j holds all pairs of column j with a shared one; it is
-// computed when column j is first met. Scores of degree 1 have no pairs. Others are not divided: both parts
-// are merged and scored as any row.
+// where e_j is a row with a 1 in column j alone. c_j covers all pairs of column j with shared columns; it is
+// computed when column j first occurs. Scores of degree 1 have no pairs. For other scores, both parts are
+// merged and scored like any row.
 //
 // Query   the score of x alone, and one addition per column of x and score.
-// Bytes   4 per column; 8 per score of each column that was met.
+// Bytes   4 per column; 8 per score of each column that has occurred.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace unkernel::engines {
 // The terms of the shared part that are summed once.
 enum class Sharing { linear, pairs, nothing };
 
-// Has buffers of its own: not for two threads at a time. The engine must outlive it.
+// Has its own buffers, so it is not thread-safe. The engine must outlive it.
 class BoundRow {
  public:
   struct Shared {
@@ -41,7 +41,7 @@ class BoundRow {
  private:
   void score_together(const SparseRow<std::int32_t>& row, double* out);
   std::vector<double> scores_of(const SparseRow<std::int32_t>& row);
-  // c_j for all scores.
+  // Returns c_j for all scores.
   const double* pairs_with(std::int32_t column);
 
   const Engine& engine_;
@@ -50,7 +50,7 @@ class BoundRow {
   Sharing sharing_;
   std::vector<double> alone_;         // f(s)
   std::vector<double> empty_;         // f(0)
-  std::vector<std::int32_t> places_;  // by column, into pairs_; -1: not met yet
+  std::vector<std::int32_t> places_;  // by column, into pairs_; -1: has not occurred yet
   std::vector<double> pairs_;
   Shared together_;
 };

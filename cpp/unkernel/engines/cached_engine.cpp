@@ -9,9 +9,9 @@
 namespace unkernel::engines {
 namespace {
 
-constexpr std::size_t rows_at_once = 16;  // whose stored rows are fetched at the same time
+constexpr std::size_t rows_at_once = 16;  // whose stored rows are prefetched together
 
-// The columns of a row as 32-bit numbers; false if some are larger.
+// Converts the columns of a row to 32-bit numbers; returns false if some are larger.
 bool narrow_columns(std::span<const std::int64_t> columns, std::vector<std::int32_t>& narrow) {
   narrow.resize(columns.size());
   bool fits = true;
@@ -49,7 +49,7 @@ std::unique_ptr<Worker> CachedEngine::worker() const {
   return made;
 }
 
-// Looks a row up, or else scores and stores it.
+// Looks a row up; if it is missing, scores and stores it.
 void CachedEngine::answer(const AnswerCache::Key& key, bool decision_only, CachedWorker& worker,
                           double* out) const {
   if (cache_.find(key, decision_only, out)) {
@@ -77,7 +77,7 @@ void CachedEngine::score_row(const SparseRow<Index>& row, bool decision_only, Ca
   }
 }
 
-// Ascending rows: those of several rows are fetched at the same time.
+// Takes ascending rows and prefetches several of them together.
 void CachedEngine::score_range(const RowRange<std::int32_t>& range, bool decision_only, CachedWorker& worker,
                                double* out) const {
   std::array<AnswerCache::Key, rows_at_once> keys;

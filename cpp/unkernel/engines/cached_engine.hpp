@@ -1,6 +1,6 @@
-// An engine behind a cache of answers: rows that were asked about before are looked up instead of scored.
+// An engine behind a cache: rows scored before are looked up instead of scored again.
 //
-// The scores are those that the engine gives for the row alone, to the last bit.
+// The scores equal those of the engine for the row alone, to the last bit.
 #pragma once
 
 #include <cstddef>

@@ -68,20 +68,21 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual std::size_t scores() const = 0;
-  // The size of all tables, whether in memory or mapped.
+  // Returns the size of all tables, whether in memory or mapped.
   virtual std::size_t bytes() const = 0;
   virtual std::unique_ptr<Worker> worker() const = 0;
 
-  // The scores of one row, using a worker of this engine.
+  // Computes the scores of one row, using a worker of this engine.
   virtual void score(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const = 0;
   virtual void score(const SparseRow<std::int64_t>& row, Worker& worker, double* out) const = 0;
-  // Rows x scores. The result does not depend on the number of threads. Throws Interrupted when stopped.
+  // Computes rows x scores. The result does not depend on the number of threads. Throws Interrupted when
+  // stopped.
   virtual void score(const data::CsrView<std::int32_t, double>& rows, std::span<double> out,
                      Threads threads) const = 0;
   virtual void score(const data::CsrView<std::int64_t, double>& rows, std::span<double> out,
                      Threads threads) const = 0;
-  // The same, but only the sign of a single score, or which of several scores is the largest, is correct:
-  // scoring may stop once the rest cannot change that.
+  // Does the same, but only the sign of a single score, or which of several scores is the largest, is
+  // correct: scoring may stop once the rest cannot change that.
   virtual void score_until_decided(const SparseRow<std::int32_t>& row, Worker& worker, double* out) const {
     score(row, worker, out);
   }
@@ -95,8 +96,8 @@ class Engine {
   }
 };
 
-// Some rows of a matrix, and properties of all of them: testing many rows at once costs next to nothing,
-// while short loops over single rows would not.
+// Some rows of a matrix, and properties of all its rows: testing many rows at once is almost free, unlike
+// short loops over single rows.
 template <class Index>
 struct RowRange {
   const data::CsrView<Index, double>& rows;
@@ -110,7 +111,7 @@ struct RowRange {
   SparseRow<Index> operator[](std::size_t row) const {
     const auto begin = static_cast<std::size_t>(rows.offsets[row]);
     const auto end = static_cast<std::size_t>(rows.offsets[row + 1]);
-    // Unordered columns may contain a column twice, whose values would add up to 2.
+    // Unordered columns may repeat a column, whose values would add up to 2.
     return {rows.columns.subspan(begin, end - begin),
             ones && ascending ? nullptr : rows.values.data() + begin};
   }

@@ -38,7 +38,7 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // For head ranks in any order of columns: sorts them through a bit set, which is kept.
+  // Takes head ranks in any order of columns: sorts them through a bit set, which is kept.
   template <class Index>
   void load_sorted(const SparseRow<Index>& row, const Ranking& ranking, Rank head) {
     if (head_.size() < row.columns.size() + 4) make_room(row.columns.size());
@@ -62,7 +62,7 @@ class BinaryRow {
     if (tail_size_ > 1) sort(tail_.data(), tail_size_);
   }
 
-  // The row of these ascending ranks; keeps no bits.
+  // Makes a row of these ascending ranks; keeps no bits.
   void assign(std::span<const Rank> ranks, Rank head) {
     if (head_.size() < ranks.size() + 4) make_room(ranks.size());
     state_ = 0;
@@ -81,7 +81,7 @@ class BinaryRow {
   std::size_t tail_size() const { return tail_size_; }
 
  private:
-  // Every store is made, and a wrong one is overwritten by the next: branches here would be mispredicted.
+  // Writes every rank, and overwrites a wrong one by the next: branches here would be mispredicted.
   template <bool Fused, bool Tail, class Index>
   [[gnu::always_inline]] void share_out(const SparseRow<Index>& row, const Ranking& ranking,
                                         const RankZones& zones) {

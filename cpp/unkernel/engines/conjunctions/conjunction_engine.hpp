@@ -20,18 +20,19 @@ namespace unkernel::engines {
 // An engine that can use a prefix trie, which stores the sums of frequent row prefixes.
 class ConjunctionEngine : public Engine {
  public:
-  // Null if there is none.
+  // Returns null if there is no trie.
   virtual std::shared_ptr<const PrefixTrie> trie() const = 0;
   // Checks the trie and uses it from the next row on; rows that are being scored keep the one they started
   // with.
   virtual void set_trie(std::shared_ptr<const PrefixTrie> trie) = 0;
   // Called in the child of a fork, where other threads may have been using the trie.
   virtual void release_after_fork() = 0;
-  // The old trie (null: an empty one) extended by the prefixes of these rows, with at most `most_nodes`
-  // nodes. Keeps the sums of old nodes and computes those of new nodes with the routine that scores rows.
+  // Returns the old trie (null: an empty one) extended by the prefixes of these rows, with at most
+  // `most_nodes` nodes. Keeps the sums of old nodes and computes those of new nodes with the routine that
+  // scores rows.
   virtual PrefixTrie grow(const PrefixTrie* old, const data::CsrView<std::int32_t, double>& rows,
                           std::size_t most_nodes, Saving saving, int threads, Monitor& monitor) const = 0;
-  // The trie pruned to `most_nodes`.
+  // Returns the trie pruned to `most_nodes`.
   virtual PrefixTrie prune(const PrefixTrie& old, std::size_t most_nodes, Saving saving) const = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace unkernel::engines {
 
-// All ranks of a row of ones, ascending, and which owners among them are still to be added.
+// The ascending ranks of a row of ones, and the owners among them that remain to be added.
 struct TailRanks {
   std::span<const Rank> ranks;
   std::size_t next;  // position of the next owner
@@ -28,7 +28,7 @@ struct ConjunctionScratch {
   std::vector<Rank> tail_ranks;         // storage of TailRanks
   std::vector<std::uint16_t> rare_met;  // per support vector: in how many of the row's rare ranks it occurred
   std::vector<double> rare_products;    // the same for rows with arbitrary values
-  const OwnerBounds* bounds = nullptr;  // set if scoring may stop once the answer is decided
+  const OwnerBounds* bounds = nullptr;  // set if scoring may stop once the decision is certain
   RemainingBounds<double> remaining;    // of the owners of the tail
   std::size_t first_remaining = 0;      // the position in the tail of its first owner
   std::vector<double> so_far;

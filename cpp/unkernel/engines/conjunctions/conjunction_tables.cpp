@@ -87,7 +87,7 @@ void check_trie(const ConjunctionTables& tables) {
   }
 }
 
-// Whether a record has bits for ranks that are not common.
+// Returns whether a record has bits for ranks that are not common.
 bool has_stray_bits(const std::uint64_t* record, const ConjunctionTables& tables) {
   const std::size_t whole = tables.rare / 64;
   std::uint64_t stray = tables.rare % 64 == 0 ? 0 : record[whole] >> tables.rare % 64;

@@ -1,4 +1,4 @@
-// The weights of conjunctions, laid out for fast look-up: plain arrays that can be mapped from a file.
+// The weights of conjunctions, laid out for fast lookup: plain arrays that can be mapped from a file.
 //
 // Features have ranks. Each conjunction belongs to its largest rank, its *owner*, and owners are divided into
 // three zones:
@@ -21,8 +21,8 @@
 // looked up by the states of the groups, and the tables above only serve owners beyond them. Rows with an
 // unknown state are scored without groups.
 //
-// The sum over all owners of x telescopes to the kernel sum, whatever the zone boundaries: these trade memory
-// for time and do not change the result. All scores of a conjunction are stored together.
+// The sum over all owners of x telescopes to the kernel sum, for any zone boundaries, which trade memory for
+// time without changing the result. All scores of a conjunction are stored together.
 //
 // Bytes, for m scores
 //   head      8 m per conjunction of the model's degree, 8 m 2^fused per smaller one
@@ -137,7 +137,8 @@ class HeadIndex {
   int degree() const { return degree_; }
   const ConjunctionIndex& low() const { return low_; }
   std::uint64_t low_count(std::uint64_t ranks) const { return degree_ == 1 ? 1 : low_.count(ranks); }
-  // The first entry of an owner in head_top, which is also the number of entries of the ranks below it.
+  // Returns the first entry of an owner in head_top, which is also the number of entries of the ranks below
+  // it.
   std::uint64_t top(std::uint64_t owner) const {
     switch (degree_) {
       case 1: return owner;
@@ -163,7 +164,7 @@ class HeadIndex {
       default: return low_.block(u[0]) + low_.triples(u[0]) + low_.triangle(u[1]) + u[2];
     }
   }
-  // The largest number of ranks for which nothing here overflows.
+  // Returns the largest number of ranks for which nothing here overflows.
   std::uint64_t most_ranks() const { return ConjunctionIndex(degree_, Basis::sets).most_features(); }
   std::uint64_t count(std::uint64_t ranks, std::uint32_t fused) const {
     return (low_count(ranks) << fused) + top(ranks);
@@ -180,7 +181,7 @@ inline constexpr std::uint32_t most_fused = 8;
 inline constexpr std::uint32_t most_sorted_head = 1024;
 // Records have at most this many words of bits.
 inline constexpr std::size_t most_bit_words = 8;
-// The most records of one support vector, since those that a row meets are counted with 16 bits.
+// The most records of one support vector: the records that share ranks with a row are counted with 16 bits.
 inline constexpr std::uint32_t most_records_of_vector = 0xffff;
 
 using ConjunctionTables = ConjunctionTablesIn<Borrowed>;
@@ -188,11 +189,11 @@ using ConjunctionArrays = ConjunctionTablesIn<Owned>;
 
 ConjunctionTables borrow(const ConjunctionArrays& arrays);
 
-// True if head ranks ascend with columns, so that the ranks of a row need not be sorted.
+// Returns true if head ranks ascend with columns, so that the ranks of a row need not be sorted.
 bool goes_by_column(const ConjunctionTables& tables);
 
 // Throws std::invalid_argument unless all indices and offsets are within the arrays that they point into.
-// Does not read the weights and keys of the trie, because no value of theirs can lead outside.
+// Does not read the weights and keys of the trie, because none of their values can lead outside.
 void check(const ConjunctionTables& tables);
 
 std::size_t bytes(const ConjunctionTables& tables);

@@ -17,7 +17,7 @@ namespace unkernel::engines {
 using Place = std::uint32_t;
 static_assert(sizeof(Place) == sizeof(Rank));
 
-// sums[i] += sum_k rows[i][places[k]] for the last Count of four rows; the places are read once for all.
+// Computes sums[i] += sum_k rows[i][places[k]] for the last Count of four rows, reading the places only once.
 template <std::size_t Count>
 [[gnu::always_inline]] inline void add_rows(const double* const (&rows)[4], const Place* places,
                                             std::size_t count, double (&sums)[4]) {
@@ -52,7 +52,8 @@ class DenseHead {
 
   // --- Rows of ones ---
 
-  // The sum over the head conjunctions of a row, for a single score and owners from position `first` on.
+  // Returns the sum over the head conjunctions of a row, for a single score and owners from position `first`
+  // on.
   [[gnu::always_inline]] double sum(const BinaryRow& row, std::size_t first, DenseScratch& scratch) const {
     const double* low = tables_.head_low.data() + row.state();
     switch (index_.degree()) {
@@ -95,14 +96,14 @@ class DenseHead {
 
   // --- Rows of any values ---
 
-  // All sets of head ranks whose largest one is at position a of the row.
+  // Adds all sets of head ranks whose largest one is at position a of the row.
   template <std::size_t Width>
   void add_sets(const ValuedRow& row, std::size_t a, Sums<Width>& sums) const {
     Rank ranks[most_degree] = {row.ranks()[a]};
     double values[most_degree] = {row.values()[a]};
     add_sets_below<1>(row, a, ranks, values, sums);
   }
-  // All monomials of head ranks whose largest one is at position a; nothing is fused then.
+  // Adds all monomials of head ranks whose largest one is at position a; in this case nothing is fused.
   template <std::size_t Width>
   void add_monomials(const ValuedRow& row, std::size_t a, Sums<Width>& sums) const {
     const Rank* f = row.ranks();
@@ -187,7 +188,7 @@ class DenseHead {
            gather<true>(top, scratch.triples.data(), nullptr, choose3(a));
   }
 
-  // The owners at a .. a + 3.
+  // Adds the owners at a .. a + 3.
   template <int Degree>
   [[gnu::always_inline]] double four_owners(const double* low, const Rank* f, std::size_t a,
                                             const DenseScratch& scratch) const {
@@ -215,7 +216,7 @@ class DenseHead {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Places that all four owners share, then those of the last three, two and one only.
+  // Adds the places that all four owners share, then those of the last three, two and one.
   [[gnu::always_inline]] static void add_four(const double* const (&rows)[4], const Place* places,
                                               const std::array<std::size_t, 4>& counts, double (&sums)[4]) {
     add_rows<4>(rows, places, counts[0], sums);
@@ -227,7 +228,7 @@ class DenseHead {
     add_rows<1>(rows, places, counts[3], sums);
   }
 
-  // Entries f[0 .. count) of a row whose entries are `step` numbers apart; and of such rows, a triangle.
+  // Adds entries f[0 .. count) of a row whose entries are `step` numbers apart, or a triangle of such rows.
   template <std::size_t Width>
   static void add_row(const double* row, std::size_t step, const Rank* f, std::size_t count,
                       Sums<Width>& sums) {
@@ -297,7 +298,7 @@ class DenseHead {
   const ConjunctionTables& tables_;
   HeadIndex index_;
   SetFactors set_factors_;
-  // Of the head's ranks that are not fused: where their entries begin, in states and in entries.
+  // For each head rank that is not fused: where its entries begin, in states and in entries.
   std::vector<Place> low_blocks_;
   std::vector<Place> top_blocks_;
 };

@@ -5,11 +5,11 @@
 // and g(x) is the sum of w(T) over all T in x with |T| <= d. Over real features the same holds for monomials:
 // w(p) = c_p^2 sum_j b_j s_j^p. Exact up to rounding.
 //
-// Pruned (Kudo & Matsumoto 2003): conjunctions with |w| below a threshold are dropped; the threshold for
-// positive weights is scaled by the share of positive support vectors, the one for negative weights likewise.
-// Conjunctions are mined depth first. mu+ and mu-, the sums of |b_j| over the positive and the negative
-// support vectors that contain T, do not grow from T to T' > T. So if max(mu+, mu-) times the largest
-// remaining D is below the threshold, all extensions of T are skipped. Approximate.
+// Pruned (Kudo & Matsumoto 2003): drops conjunctions with |w| below a threshold. The thresholds for positive
+// and negative weights are scaled by the shares of positive and negative support vectors. Conjunctions are
+// mined depth first. mu+ and mu-, the sums of |b_j| over the positive and the negative support vectors that
+// contain T, do not grow from T to T' > T. So if max(mu+, mu-) times the largest remaining D is below the
+// threshold, all extensions of T are skipped. Approximate.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct ExpansionPlan {
   FeatureMap map;            // of the kernel
   Basis basis;               // sets only if every value is 1
   HeadPlan head;             // ranks with a dense table; none fused unless over sets
-  GroupPlan groups;          // of the first ranks of the head; needs sets, and none fused
-  std::uint32_t rare_below;  // features of fewer support vectors keep their postings; needs sets
+  GroupPlan groups;          // of the first ranks of the head; requires sets, and none fused
+  std::uint32_t rare_below;  // features of fewer support vectors keep their postings; requires sets
   double threshold;          // 0 for an exact expansion
   double most_bytes;         // size limit of the tables; beyond it, NotEnoughMemory is thrown
 };

@@ -38,7 +38,7 @@ class HeadFiller {
     if (owner >= fused_) finish(owner - fused_);
   }
 
-  // The entry of the empty U, once all fused owners are done.
+  // Finishes the entry of the empty U, once all fused owners are done.
   void finish_fused() { finish_low(0, 1); }
 
  private:

@@ -21,7 +21,7 @@ class VectorNumbers {
   std::uint32_t count_ = 0;
 };
 
-// Postings can be records if few enough ranks are common and no vector has too many rare ones.
+// Returns whether postings can be records: few enough ranks are common, and no vector has too many rare ones.
 bool go_into_records(const RankedVectors& vectors, const ConjunctionArrays& arrays) {
   if (arrays.bit_words() > most_bit_words) return false;
   for (std::size_t v = 0; v + 1 < vectors.begins.size(); ++v) {

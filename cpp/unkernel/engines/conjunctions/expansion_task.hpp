@@ -1,5 +1,5 @@
-// Data that the steps of an expansion share: the support vectors, which weights are kept, and the remaining
-// memory.
+// Data shared by the steps of an expansion: the support vectors, the rule for dropping weights, and the
+// remaining memory.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +45,8 @@ class Pruning {
     }
     return !active_;
   }
-  // False if no conjunction of `size` or more features can be kept, given upper bounds of the positive and
-  // the negative terms of its weight.
+  // Returns false if no conjunction of `size` or more features can be kept, given upper bounds of the
+  // positive and the negative terms of its weight.
   bool may_keep(const double* positive, const double* negative, int size) const {
     for (std::size_t s = 0; active_ && s < above_.size(); ++s) {
       const double lower = std::min(above_[s], below_[s]);
@@ -76,7 +76,8 @@ struct ExpansionTask {
     return machine.coefficients.data() + vector * scores;
   }
   double value(std::uint32_t place) const { return sets() ? 1.0 : vectors.values[place]; }
-  // c^2 of a conjunction of `size` features; `repeats` is the product of the factorials of its exponents.
+  // Returns c^2 of a conjunction of `size` features; `repeats` is the product of the factorials of its
+  // exponents.
   double constant(int size, int repeats) const {
     return sets() ? plan.map.set(size) : plan.map.monomial(size, repeats);
   }

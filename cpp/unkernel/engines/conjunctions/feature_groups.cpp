@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t sample_size = 4096;
 constexpr std::uint32_t most_states = 160;  // of a group, in the sample
 
-// A group under construction, and the state that each row of the sample has in it; 0 is the empty one.
+// A group under construction, and its state in each row of the sample; 0 is the empty state.
 struct Group {
   std::vector<std::uint32_t> features;
   std::vector<std::uint32_t> state_of;
@@ -29,7 +29,7 @@ struct PowerSums {
     double power = sign;
     for (std::size_t k = 1; k < of.size(); ++k) of[k] += power *= states;
   }
-  // e_1 + .. + e_degree, by Newton's identities.
+  // Returns e_1 + .. + e_degree, by Newton's identities.
   double sums(int degree) const {
     std::array<double, 5> e = {1.0};
     double total = 0.0;
@@ -129,7 +129,7 @@ class Merger {
     }
   }
 
-  // The number of states of the union of two groups.
+  // Returns the number of states of the union of two groups.
   std::uint32_t joint_states(const Group& a, const Group& b) {
     const std::size_t pairs = std::size_t{a.states + 1} * (b.states + 1);
     if (seen_.size() < pairs) seen_.resize(pairs, 0);
@@ -158,7 +158,7 @@ struct State {
   std::uint32_t count;
 };
 
-// The states of each group in all rows, the most frequent first.
+// Returns the states of each group in all rows, the most frequent first.
 std::vector<std::vector<State>> count_states(const GroupedRows& rows,
                                              const std::vector<std::vector<std::uint32_t>>& groups,
                                              std::uint32_t features) {
@@ -205,7 +205,7 @@ void drop_rare(std::vector<std::vector<State>>& states, double most_sums, int de
 }  // namespace
 
 double sums_of_states(std::span<const double> states, int degree) {
-  // Not by power sums: these cancel for large groups, and this function also validates files.
+  // Does not use power sums: they cancel for large groups, and this function also validates files.
   std::vector<double> sums(static_cast<std::size_t>(degree) + 1, 0.0);
   sums[0] = 1.0;
   for (const double count : states) {

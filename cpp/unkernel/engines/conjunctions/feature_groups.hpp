@@ -1,7 +1,7 @@
 // Partitions frequent features into a few groups such that each group occurs in few states.
 //
-// Rows of real tasks fill slots: a word, its tag, a distance, each with one of several values. So only few of
-// all subsets of a group of dependent features occur, its *states*, and the frequent features of a row are
+// Rows of real tasks fill slots: a word, its tag, a distance, each with one of several values. So only a few
+// subsets of a group of dependent features occur, its *states*, and the frequent features of a row amount to
 // one state per group. A conjunction of states, at most one per group, then represents all conjunctions of
 // their features: a row looks up a few hundred sums instead of thousands of weights.
 #pragma once
@@ -34,13 +34,14 @@ struct GroupedRows {
   std::span<const std::uint32_t> items;
 };
 
-// The number of sums of 1 to `degree` states of different groups, given the number of states of each group.
+// Returns the number of sums of 1 to `degree` states of different groups, given the number of states of each
+// group.
 double sums_of_states(std::span<const double> states, int degree);
 double sums_of_states(const FeatureGroups& groups, int degree);
 
-// Starts with single features and merges the two groups that leave the fewest sums, as long as the sums are
-// few enough or become fewer. Returns no groups if there would be too many of them; if there are still too
-// many sums, the rarest states are left out.
+// Starts with single features and repeatedly merges the two groups that leave the fewest sums, while there
+// are few enough sums or their number decreases. Returns no groups if there would be too many of them; if
+// there are still too many sums, the rarest states are left out.
 FeatureGroups group_features(const GroupedRows& rows, const GroupPlan& plan, int degree);
 
 }  // namespace unkernel::engines

@@ -1,6 +1,6 @@
 // The grouped part of ConjunctionTables: conjunctions of the most frequent features, by the states of groups.
 //
-// Query   one hash look-up per group, then one load per conjunction of at most `degree` groups.
+// Query   one hash lookup per group, then one load per conjunction of at most `degree` groups.
 #pragma once
 
 #include <bit>
@@ -36,7 +36,8 @@ class GroupedCore {
 
   std::size_t bytes() const { return sizeof(slots_[0]) * slots_.size(); }
 
-  // Finds the states from the bits of a row's first ranks. False if a group is in a state that is not stored.
+  // Finds the states from the bits of a row's first ranks. Returns false if a group is in a state that is not
+  // stored.
   [[gnu::always_inline]] bool find(const std::uint64_t* bits, RowStates& states) const {
     states.count = 0;
     for (std::uint32_t g = 0; g < index_.groups(); ++g) {
@@ -51,7 +52,7 @@ class GroupedCore {
     return true;
   }
 
-  // The sum over the conjunctions of all grouped features.
+  // Adds the sum over the conjunctions of all grouped features.
   template <std::size_t Width>
   [[gnu::always_inline]] void add(const RowStates& row, Sums<Width>& sums) const {
     switch (tables_.map.degree) {
@@ -87,7 +88,7 @@ class GroupedCore {
     }
   }
 
-  // The index of the state in its group plus one; 0 if it is not stored. Hash tables are never full.
+  // Returns the index of the state in its group plus one; 0 if it is not stored. Hash tables are never full.
   std::uint32_t state_of(std::size_t g, std::uint64_t mask) const {
     const std::size_t base = table_begins_[g];
     const std::size_t last = table_begins_[g + 1] - base - 1;
@@ -98,8 +99,8 @@ class GroupedCore {
     }
   }
 
-  // The sums of `Size` states that extend the path by one of the row's first `count` states; and all sums
-  // below them.
+  // Adds the sums of `Size` states that extend the path by one of the row's first `count` states, and all
+  // sums below them.
   template <int Degree, int Size, std::size_t Width>
   [[gnu::always_inline]] void add_row(const RowStates& row, std::size_t begin, std::size_t path,
                                       std::size_t place, std::size_t count, Sums<Width>& sums) const {

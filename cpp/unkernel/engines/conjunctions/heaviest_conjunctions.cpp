@@ -16,7 +16,8 @@ struct Candidate {
   std::vector<double> weights;
 };
 
-// Heavier first; ties by their ranks, so that the list does not depend on the order of visits.
+// Orders heavier candidates first, ties by their ranks, so that the list does not depend on the order of
+// visits.
 bool heavier(const Candidate& a, const Candidate& b) {
   return a.size != b.size ? a.size > b.size
                           : std::lexicographical_compare(a.ranks.begin(), a.ranks.begin() + a.count,
@@ -82,7 +83,7 @@ class Lister {
           states[state * width + s] -= states[(state ^ std::size_t{1} << bit) * width + s];
       }
     }
-    // Weights that are not stored leave rounding errors, which do not count.
+    // Weights that are not stored leave rounding errors, which are ignored.
     double largest = 0.0;
     for (const double value : states) largest = std::max(largest, std::abs(value));
     for (double& value : states)

@@ -15,8 +15,8 @@ struct HeaviestConjunctions {
   std::vector<double> weights;                             // listed x scores
 };
 
-// The `top` conjunctions with the largest absolute weights, the largest first. Conjunctions of rare features
-// are not in tables, so they are neither listed nor counted. Tables must have been checked.
+// Returns the `top` conjunctions with the largest absolute weights, the largest first. Conjunctions of rare
+// features are not in tables, so they are neither listed nor counted. Tables must have been checked.
 HeaviestConjunctions list_heaviest(const ConjunctionTables& tables, std::size_t top);
 
 }  // namespace unkernel::engines

@@ -31,7 +31,7 @@ constexpr double few_bytes = 1 << 18;
 // Finds the largest power of two of which all weights are 16-bit multiples.
 class CommonUnit {
  public:
-  // False if there is no such power of two for the weights so far.
+  // Returns false if there is no such power of two for the weights so far.
   bool takes(std::span<const double> weights) {
     while (!weights.empty()) {
       const std::size_t size = std::min(weights.size(), chunk);
@@ -47,7 +47,7 @@ class CommonUnit {
  private:
   static constexpr int none = std::numeric_limits<int>::max();
   static constexpr std::size_t chunk = 4096;
-  static constexpr int digits = 52;  // of a double, after the first one
+  static constexpr int digits = 52;  // of a double, after the first
 
   // A double is its 53 binary digits times a power of two; zeros at the end of the digits raise that power.
   void add(double weight) {
@@ -78,8 +78,8 @@ void for_each_pair(const ConjunctionWeights& model, const Visit& visit) {
 
 // --- Ranks -----------------------------------------------------------------------------------------
 
-// The ranks of the engine: dense ones of the core; dense ones outside the core, which pair with the core
-// only; then the others, those of the core first. Each part is in order of descending frequency.
+// The ranks of the engine: first dense ones of the core; then dense ones outside the core, which pair with
+// the core only; then all others, those of the core first. Each part is in order of descending frequency.
 struct Order {
   Rank core = 0;
   Rank dense = 0;
@@ -125,8 +125,8 @@ Order choose_order(const ConjunctionWeights& model, std::uint64_t dense_pairs) {
 // The buffers of one thread.
 struct ShortScratch {
   std::vector<Rank> found;  // the ranks of the row's columns, in their order
-  // The known ones by zone: dense ones of the core, which ascend; dense ones outside the core; other ones of
-  // the core, which ascend; and those outside it.
+  // The known ranks by zone: dense ones of the core, ascending; dense ones outside the core; other ones of
+  // the core, ascending; and others outside it.
   std::vector<Rank> ranks;
   // Where the first three zones end.
   std::size_t core = 0;
@@ -137,7 +137,7 @@ struct ShortScratch {
   std::vector<std::uint32_t> hashes;  // of the ranks
   std::vector<std::uint32_t> places;  // of the weights to add
   std::vector<std::int32_t> sums;
-  std::vector<std::int64_t> swings;  // from each of the owners beyond the dense ones on
+  std::vector<std::int64_t> swings;  // see list_swings
   bool decides = false;              // whether only the largest score matters
   ValuedRow valued;
 };
@@ -244,7 +244,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
                    [&](double weight) { return static_cast<Weight>(weight / unit_); });
   }
 
-  // The weights of a dense pair, or of a single feature.
+  // Returns the weights of a dense pair, or of a single feature.
   Weight* mutable_weights(Rank high, Rank low) { return const_cast<Weight*>(dense_weights(high, low)); }
   const Weight* dense_weights(Rank high, Rank low) const {
     if (high < order_.core) return triangle_.data() + (choose2(std::size_t{high} + 1) + low) * width_;
@@ -284,8 +284,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     scratch.ranks.resize(static_cast<std::size_t>(end - scratch.ranks.data()));
   }
 
-  // Copies the ranks from one to below another; returns the end. Every rank is written, and a wrong one is
-  // overwritten by the next: a branch here would be mispredicted.
+  // Copies the ranks from one to below another; returns the end. Writes every rank, and overwrites a wrong
+  // one by the next: a branch here would be mispredicted.
   static Rank* copy_between(Rank from, Rank below, std::span<const Rank> ranks, Rank* to) {
     for (const Rank rank : ranks) {
       *to = rank;
@@ -334,7 +334,8 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     return buckets_.list_places(owner, hashes.subspan(scratch.dense, scratch.sides - scratch.dense), places);
   }
 
-  // How much each of the later owners and all behind it can change the difference of two scores.
+  // Lists how much each of the later owners, with all owners after it, can change the difference of two
+  // scores.
   void list_swings(ShortScratch& scratch) const {
     const std::span<const Rank> later = std::span<const Rank>(scratch.ranks).subspan(scratch.dense);
     scratch.swings.resize(later.size());
@@ -342,7 +343,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     for (std::size_t k = later.size(); k-- > 0;) scratch.swings[k] = sum += swings_[later[k] - order_.dense];
   }
 
-  // By how much the largest score exceeds all others.
+  // Returns by how much the largest score exceeds all others.
   static std::int64_t lead(std::span<const std::int32_t> scores) {
     std::int64_t first = std::numeric_limits<std::int32_t>::min(), second = first;
     for (const std::int64_t score : scores) {
@@ -371,7 +372,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
     }
   }
 
-  // The weights of a pair, high >= low, or of a single feature; null if the model has none.
+  // Returns the weights of a pair, high >= low, or of a single feature; null if the model has none.
   const Weight* find(Rank high, Rank low) const {
     if (low == high || high < order_.core) return dense_weights(high, low);
     if (high < order_.dense) return low < order_.core ? dense_weights(high, low) : nullptr;
@@ -393,7 +394,7 @@ class Int16PairEngine final : public EngineOf<Int16PairEngine, ShortScratch> {
   LargeVector<Weight> own_;    // of later features alone, x scores
   PartnerBuckets buckets_;     // of later features
   LargeVector<Weight> weights_;  // of their places x scores
-  // Of later features: by how much their weights can change the difference of two scores at most.
+  // For each later feature: the most by which its weights can change the difference of two scores.
   std::vector<std::int64_t> swings_;
 };
 

@@ -1,5 +1,5 @@
 // The engine for models of pairs with several scores whose weights are 16-bit multiples of one power of two,
-// as those of the online learners are. Such weights take a quarter of the memory of doubles, so rows cause
+// like those of the online learners. Such weights take a quarter of the memory of doubles, so rows cause
 // fewer cache misses, and integer sums are exact in any order.
 //
 // Features have ranks by descending frequency. A dense table holds all pairs of the first ranks: the weights
@@ -8,8 +8,8 @@
 // exists, and where.
 //
 // Many models have features that form no pairs with each other, such as the side features of a parser's
-// templates: all columns from some number on. The columns before are the core. Dense features outside the
-// core store their pairs with the core only.
+// templates: all columns from a certain number on. The columns before it are the core. Dense features outside
+// the core store their pairs with the core only.
 //
 // Bytes    2 m per dense pair; 2 m and about 6 per other existing pair; m scores
 // Query    one load per dense pair of a row, one bucket per other pair and, if the pair exists, its weights
@@ -25,10 +25,10 @@
 
 namespace unkernel::engines {
 
-// The recommended number of pairs in the dense table: about twice as many as the model has.
+// Returns the recommended number of pairs in the dense table: about twice as many as the model has.
 std::uint64_t dense_pairs_for(const ConjunctionWeights& model);
 
-// The largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
+// Returns the largest power of two of which all these finite numbers are 16-bit multiples, if there is one.
 std::optional<double> int16_unit(std::span<const double> intercept, std::span<const double> weights);
 
 // Null if the model does not have this form. Throws std::invalid_argument if it is not a valid model.

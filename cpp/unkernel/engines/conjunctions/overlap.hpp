@@ -11,7 +11,7 @@
 
 namespace unkernel::engines {
 
-// For a number of words that is even.
+// Takes an even number of words.
 template <std::size_t Words>
 [[gnu::always_inline]] inline std::size_t common_bits(const std::uint64_t* a, const std::uint64_t* b) {
   static_assert(Words % 2 == 0 && Words < 2 * 32, "counts of bytes are added up in a byte");

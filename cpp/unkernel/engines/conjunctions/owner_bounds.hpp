@@ -26,7 +26,7 @@ class OwnerBounds {
     }
   }
 
-  // One per score.
+  // Returns bounds, one per score.
   const Bounds<double>* of(std::size_t owner) const { return bounds_.data() + owner * scores_; }
 
  private:

@@ -1,8 +1,8 @@
 // For each of many owners, a set of partners, each with a place: the index of its weights.
 //
-// The partners of an owner are hashed into buckets of seven, as many as it takes for none to overflow. A
-// bucket holds 16-bit tags and the place of its first partner; the others follow consecutively. The hash is
-// one to one, so bucket and tag together identify the partner.
+// The partners of an owner are hashed into buckets of seven; there are enough buckets that none overflows. A
+// bucket holds 16-bit tags and the place of its first partner; the others follow consecutively. The hash is a
+// bijection, so bucket and tag together identify the partner.
 #pragma once
 
 #include <bit>
@@ -28,16 +28,16 @@ class PartnerBuckets {
     std::uint32_t index;  // index among the partners of the owner
   };
 
-  // One to one on the numbers with as many bits as the limit; spreads neighbours.
+  // A bijection of the numbers with as many bits as the limit, which spreads neighbours.
   std::uint32_t hash(Rank partner) const { return (partner * 0x9e37'79b1U) & mask_; }
 
-  // Adds an owner, whose partners' hashes must ascend. They get the places from `first_place` on. False if
-  // too many hashes coincide.
+  // Adds an owner, whose partners' hashes must ascend. They get the places from `first_place` on. Returns
+  // false if too many hashes coincide.
   bool add(std::span<const Hashed> partners, std::size_t first_place);
 
-  // Writes the places of those hashes that belong to partners of the owner to `to`, which must have room for
-  // one more than there are hashes; returns the end. Every place is written, and a wrong one is overwritten
-  // by the next: a branch here would be mispredicted.
+  // Writes the places of the hashes that belong to partners of the owner to `to`, which needs room for one
+  // more than there are hashes. Returns the end. Writes every place, and overwrites a wrong one by the next:
+  // a branch here would be mispredicted.
   std::uint32_t* list_places(std::size_t owner, std::span<const std::uint32_t> hashes,
                              std::uint32_t* to) const {
     const Owner own = owners_[owner];
@@ -75,7 +75,7 @@ class PartnerBuckets {
     std::uint32_t tag_mask;
   };
 
-  // The lanes of a word that hold the tag get their top bit set. Lanes above the lowest match may be wrong.
+  // Sets the top bit of the lanes of a word that hold the tag. Lanes above the lowest match may be wrong.
   static std::uint64_t lanes_with(std::uint64_t tag, std::uint64_t word) {
     const std::uint64_t different = word ^ tag * each_lane;
     return (different - each_lane) & ~different;

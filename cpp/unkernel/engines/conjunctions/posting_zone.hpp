@@ -34,11 +34,11 @@ class KernelSteps {
   std::size_t bytes() const { return sizeof(double) * steps_.size(); }
   const double* data() const { return steps_.data(); }
 
-  // f(product + by) - f(product)
+  // Returns f(product + by) - f(product)
   double step(double product, double by) const { return value(product + by) - value(product); }
 
-  // An upper bound of all steps at overlaps up to this one. Steps may be negative or descend for unusual
-  // gamma or coef0.
+  // Returns an upper bound of all steps at overlaps up to this one. Steps may be negative or descend for
+  // unusual gamma or coef0.
   double largest(std::size_t overlap) const {
     return rise_ ? steps_[std::min(overlap, steps_.size() - 1)] : std::numeric_limits<double>::infinity();
   }
@@ -109,7 +109,7 @@ class PostingRecords {
 
   std::size_t vectors() const { return vectors_; }
 
-  // Prefetches the records, which are scattered in memory, while the row still has other work.
+  // Prefetches the records, which are scattered in memory, while other work for the row remains.
   void prefetch(const BinaryRow& row) const {
     for (std::size_t k = row.tail_size(); k-- > 0 && row.tail()[k] >= tables_.rare;) {
       const auto* first = reinterpret_cast<const char*>(begin(row.tail()[k]));
@@ -161,12 +161,12 @@ class PostingRecords {
     return count;
   }
 
-  // The first record of a rare rank.
+  // Returns the first record of a rare rank.
   const std::uint64_t* begin(Rank owner) const {
     return tables_.posting_records.data() + tables_.posting_begins[owner - tables_.rare] * stride_;
   }
 
-  // visit(record, number of the support vector)
+  // Calls visit(record, number of the support vector) for the records of a rare rank.
   template <class Visit>
   [[gnu::always_inline]] void for_each(Rank owner, const Visit& visit) const {
     const std::uint64_t* end = begin(owner + 1);

@@ -38,7 +38,7 @@ void PrefixLayer::check_rows_are_sequences() const {
     throw std::invalid_argument("a prefix trie needs binary features of which none are fused or grouped");
 }
 
-// The ranks of each row, in order, without the rare ones.
+// Returns the ranks of each row, in order, without the rare ones.
 Sequences PrefixLayer::sequences(const data::CsrView<std::int32_t, double>& rows) const {
   Sequences found;
   BinaryRow binary;
@@ -88,7 +88,7 @@ double PrefixLayer::entries_of(Rank owner, std::size_t depth) const {
 void PrefixLayer::fill_sums(const PrefixTrie* old, int threads, Monitor& monitor, PrefixTrie& trie) const {
   fill_prefix_sums(
       old, zones_.scores(), threads, monitor, [&] { return zones_.make_scratch(); },
-      // Adds what the last rank of a prefix contributes.
+      // Adds the contribution of the last rank of a prefix.
       [&](std::span<const Rank> path, ConjunctionScratch& scratch, double* out) {
         scratch.binary.assign(path, zones_.tables.head);
         score_ones_(zones_, {path.size() - 1, nullptr}, scratch, out);

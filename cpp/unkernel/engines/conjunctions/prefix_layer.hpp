@@ -16,7 +16,7 @@
 
 namespace unkernel::engines {
 
-// How to estimate what a node of a prefix trie saves.
+// How to estimate the saving of a node of a prefix trie.
 enum class Saving {
   counted,  // delta_d of Yoshinaga & Kitsuregawa: the conjunctions of a feature with those before it
   entries,  // the table entries that would be read for them
@@ -27,7 +27,7 @@ class PrefixLayer {
   // Both must outlive the layer.
   PrefixLayer(const ScoringZones& zones, ScoreOnes score_ones) : zones_(zones), score_ones_(score_ones) {}
 
-  // Null if there is none.
+  // Returns null if there is no trie.
   std::shared_ptr<const PrefixTrie> trie() const { return trie_.get(); }
   // Checks the trie (null: none) and uses it from now on.
   void set(std::shared_ptr<const PrefixTrie> trie);
@@ -36,7 +36,7 @@ class PrefixLayer {
   void refresh(std::shared_ptr<const PrefixTrie>& held) const { trie_.refresh(held); }
   void release_after_fork() { trie_.release_after_fork(); }
 
-  // The longest stored prefix of the row.
+  // Returns the longest stored prefix of the row.
   SummedBeginning find(const PrefixTrie& trie, const BinaryRow& row) const {
     StoredPrefix prefix = longest_stored_prefix(trie, {0, 0}, {row.head(), row.head_size()});
     if (prefix.length == row.head_size())

@@ -12,8 +12,8 @@
 
 namespace unkernel::engines {
 
-// Works level by level: the sums of a node are those of its parent plus what its last rank adds, which
-// add_last(path, scratch, out) computes. Sums of nodes of the old trie are copied.
+// Works level by level: the sums of a node are the sums of its parent plus the contribution of its last rank,
+// computed by add_last(path, scratch, out). Sums of nodes of the old trie are copied.
 template <class MakeScratch, class AddLast>
 void fill_prefix_sums(const PrefixTrie* old, std::size_t scores, int threads, Monitor& monitor,
                       const MakeScratch& make_scratch, const AddLast& add_last, PrefixTrie& trie) {

@@ -35,7 +35,7 @@ struct PrefixTrie {
     return 4 * (first_child.size() + ranks.size() + counts.size()) + 8 * sums.size();
   }
 
-  // The child with that rank; 0 if there is none.
+  // Returns the child with that rank; 0 if there is none.
   std::uint32_t child(std::uint32_t node, Rank rank) const {
     const Rank* begin = ranks.data() + first_child[node];
     const Rank* end = ranks.data() + first_child[node + 1];
@@ -77,15 +77,15 @@ struct Sequences {
 // The cost of looking up the last feature of a node with this rank and depth.
 using PrefixCost = std::function<double(Rank rank, std::size_t depth)>;
 
-// A trie without sums, with the nodes of the old one (if there is one) and the prefixes of the rows. While it
-// has more than `most_nodes`, not counting the root, the leaf that saves least is removed: a node saves its
-// cost times the share of rows with its prefix (section 3.3). Among equal leaves the deepest one goes first,
-// then the one with the largest rank. While rows are added, the trie takes a few times the memory of the
-// nodes that remain.
+// Returns a trie without sums, with the nodes of the old one (if there is one) and the prefixes of the rows.
+// While it has more than `most_nodes`, not counting the root, the leaf that saves least is removed: a node
+// saves its cost times the share of rows with its prefix (section 3.3). Ties are broken by depth, the deepest
+// first, then by the largest rank. While rows are added, the trie takes a few times the memory of the
+// remaining nodes.
 PrefixTrie grow_trie(const PrefixTrie* old, const Sequences& rows, std::size_t most_nodes,
                      const PrefixCost& cost);
 
-// The trie pruned to `most_nodes` in the same way, without sums.
+// Returns the trie pruned to `most_nodes` in the same way, without sums.
 PrefixTrie prune_trie(const PrefixTrie& trie, std::size_t most_nodes, const PrefixCost& cost);
 
 }  // namespace unkernel::engines

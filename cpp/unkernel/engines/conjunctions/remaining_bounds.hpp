@@ -10,7 +10,7 @@
 
 namespace unkernel::engines {
 
-// The least and the most that something can add to a score.
+// Bounds of a contribution to a score.
 template <class Number>
 struct Bounds {
   Number low = 0;   // never above 0
@@ -19,7 +19,7 @@ struct Bounds {
   void add(Number weight) { (weight < 0 ? low : high) += weight; }
 };
 
-// For each owner of a row, what it and all later owners can add to each score.
+// For each owner of a row, bounds of the contribution of this and all later owners to each score.
 template <class Number>
 class RemainingBounds {
  public:
@@ -38,7 +38,7 @@ class RemainingBounds {
     }
   }
 
-  // One per score.
+  // Returns bounds, one per score.
   const Bounds<Number>* from(std::size_t owner) const { return bounds_.data() + owner * scores_; }
 
  private:
@@ -46,8 +46,8 @@ class RemainingBounds {
   std::vector<Bounds<Number>> bounds_;
 };
 
-// True if the sign of a single score, or which of several scores is the largest, cannot change when something
-// within these bounds is added to each score. Allows for the relative rounding error of sums of doubles.
+// Returns true if no contribution within these bounds can change the sign of a single score, or which of
+// several scores is the largest. Allows for the relative rounding error of sums of doubles.
 inline bool is_decided(std::span<const double> scores, const Bounds<double>* left) {
   const auto surely_positive = [](double least, double magnitude) {
     constexpr double slack = 1e-9;

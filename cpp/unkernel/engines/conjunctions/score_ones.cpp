@@ -17,7 +17,7 @@ std::size_t add_grouped(const ScoringZones& zones, const BinaryRow& row, Sums<Wi
   return static_cast<std::size_t>(std::lower_bound(row.head(), end, zones.tables.grouped()) - row.head());
 }
 
-// All ranks of the row; owners from position `from` of the tail on are still to be added.
+// Lists all ranks of the row; owners from position `from` of the tail on remain to be added.
 TailRanks list_tail(const ScoringZones& zones, std::size_t from, ConjunctionScratch& scratch) {
   const BinaryRow& row = scratch.binary;
   const std::size_t fused = zones.tables.fused;
@@ -44,7 +44,7 @@ void list_remaining(const ScoringZones& zones, const TailRanks& tail, Conjunctio
       [&](std::size_t i) { return tail.next + i < tail.rare ? 1.0 : zones.steps.largest(tail.next + i); });
 }
 
-// Whether the owners from this position on cannot change the answer.
+// Returns whether the owners from this position on cannot change the decision.
 template <std::size_t Width>
 bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch& scratch,
              const Sums<Width>& sums) {
@@ -55,7 +55,7 @@ bool is_done(const ScoringZones& zones, std::size_t position, ConjunctionScratch
                     scratch.remaining.from(position - scratch.first_remaining));
 }
 
-// Owners in the trie, and rare ones whose postings are lists of items.
+// Adds owners in the trie, and rare owners whose postings are lists of items.
 template <std::size_t Width>
 void add_keyed_owners(const ScoringZones& zones, TailRanks& tail, ConjunctionScratch& scratch,
                       Sums<Width>& sums) {

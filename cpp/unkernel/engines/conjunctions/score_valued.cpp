@@ -3,7 +3,7 @@
 namespace unkernel::engines {
 namespace {
 
-// The row's values by rank.
+// Spreads the row's values by rank.
 double* spread(const ScoringZones& zones, ConjunctionScratch& scratch) {
   if (scratch.value_of_rank.empty()) scratch.value_of_rank.assign(zones.value_places(), 0.0);
   const ValuedRow& row = scratch.valued;
@@ -12,7 +12,7 @@ double* spread(const ScoringZones& zones, ConjunctionScratch& scratch) {
   return values;
 }
 
-// Sets of features, each multiplied by the factor of the row's values.
+// Adds sets of features, each multiplied by the factor of the row's values.
 template <std::size_t Width>
 void add_sets(const ScoringZones& zones, const double* values, ConjunctionScratch& scratch,
               Sums<Width>& sums) {
@@ -34,7 +34,7 @@ void add_sets(const ScoringZones& zones, const double* values, ConjunctionScratc
   if (tables.has_records()) zones.records.add_valued_owners(row, zones.steps, values, scratch, sums);
 }
 
-// Products of features, in which a feature may occur several times. None are rare.
+// Adds products of features, in which a feature may occur several times. None are rare.
 template <std::size_t Width>
 void add_monomials(const ScoringZones& zones, const double* values, const ValuedRow& row, Sums<Width>& sums) {
   zones.with_keys([&](const auto& keyed) {

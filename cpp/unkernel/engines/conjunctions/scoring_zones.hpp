@@ -52,7 +52,7 @@ struct ScoringZones {
     scratch.rare_met.assign(records.vectors(), 0);
     return scratch;
   }
-  // The size of value_of_rank.
+  // Returns the size of value_of_rank.
   std::size_t value_places() const {
     return narrow ? RankPlaces<std::uint16_t>(tables.used()).size()
                   : RankPlaces<std::uint32_t>(tables.used()).size();

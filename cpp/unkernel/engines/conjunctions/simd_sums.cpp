@@ -7,14 +7,14 @@
 namespace unkernel::engines {
 namespace {
 
-// A vector of as many numbers as one instruction adds, if the machine supports it.
+// A vector with as many numbers as one instruction adds, if the machine supports it.
 template <class Number, std::size_t Count>
 struct Vector {
   typedef Number Type __attribute__((vector_size(Count * sizeof(Number))));
 };
 
-// Accumulators for Count scores or, if they overlap, for more scores, but at most twice as many: the first
-// Count and the last Count of them. What is added to a score that both hold is the same.
+// Accumulators for Count scores or, if they overlap, for up to twice as many: the first Count scores and the
+// last Count. Both add the same amounts to scores that they share.
 template <std::size_t Count, bool Overlap, class Sum>
 class Registers {
  public:
@@ -73,7 +73,8 @@ template <std::size_t Count, bool Overlap, class Sum, class Add>
   registers.store(sums.data());
 }
 
-// Calls add(registers, first score) once for at most 2 Most scores, and once for each Most of those before.
+// Calls add(registers, first score) once for the last scores, at most 2 Most, and once for each Most scores
+// before.
 template <std::size_t Most, class Sum, class Add>
 [[gnu::always_inline]] inline void by_parts(std::span<Sum> sums, std::size_t first, const Add& add) {
   for (; sums.size() - first > 2 * Most; first += Most)

@@ -7,18 +7,18 @@
 
 namespace unkernel::engines {
 
-// sums[s] += the sum over k of row[places[k] * step + s]. Several scores at a time accumulate in registers,
-// even and odd places separately, so that additions do not wait for each other.
+// Adds to each sums[s] the sum over k of row[places[k] * step + s]. Several scores at a time accumulate in
+// registers, even and odd places separately, so that additions do not wait for each other.
 void add_entries(const double* row, std::size_t step, std::span<const std::uint32_t> places,
                  std::span<double> sums);
 void add_entries(const std::int16_t* row, std::size_t step, std::span<const std::uint32_t> places,
                  std::span<std::int32_t> sums);
 
-// The same for a triangle, in which owner a has a + 1 entries: for each owner among the ascending places,
-// adds the entries at the places up to its own.
+// Does the same for a triangle, in which owner a has a + 1 entries: for each owner among the ascending
+// places, adds the entries at the places up to its own.
 void add_triangle(const std::int16_t* triangle, std::span<const std::uint32_t> places,
                   std::span<std::int32_t> sums);
-// The same for a rectangle with `length` entries per row, for the rows with these numbers.
+// Does the same for a rectangle with `length` entries per row, for the rows with these numbers.
 void add_rows(const std::int16_t* rectangle, std::size_t length, std::span<const std::uint32_t> rows,
               std::span<const std::uint32_t> places, std::span<std::int32_t> sums);
 

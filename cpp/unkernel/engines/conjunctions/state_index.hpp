@@ -34,11 +34,11 @@ class StateIndex {
   std::size_t groups() const { return begins_.size() - 1; }
   std::size_t states(std::size_t group) const { return begins_[group + 1] - begins_[group]; }
   std::size_t first(std::size_t group) const { return begins_[group]; }
-  // The number of sums of k + 1 states.
+  // Returns the number of sums of k + 1 states.
   std::size_t count(std::size_t k) const { return counts_[k]; }
 
-  // The row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. for the groups so far;
-  // `place` is s1, or s1 |g2| + s2, or .. for their states; `last` is the last group.
+  // Returns the row of sums of `size` + 1 states: `path` is g1, or g1 groups + g2, or .. for the groups so
+  // far; `place` is s1, or s1 |g2| + s2, or .. for their states; `last` is the last group.
   std::size_t row(std::size_t size, std::size_t path, std::size_t place, std::size_t last) const {
     return bases_[size][path] + place * begins_[last];
   }

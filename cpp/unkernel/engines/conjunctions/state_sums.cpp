@@ -69,7 +69,7 @@ class Filler {
     add_sets<1>(arrays_.states[index_.first(group) + state], begin, ranks, most, from, to);
   }
 
-  // All S of `Size` and more ranks: those already chosen, and descending ranks from `mask`.
+  // Visits all S of `Size` and more ranks: those already chosen, and descending ranks from `mask`.
   template <std::size_t Size, class From>
   void add_sets(std::uint64_t mask, std::size_t begin, Rank (&ranks)[most_degree], std::size_t most,
                 const From& from, Rest& to) {

@@ -8,8 +8,8 @@
 
 namespace unkernel::engines {
 
-// Width is the number of scores if it is known at compile time, so that sums stay in registers; 0 if it is
-// known at run time only.
+// Width is the number of scores if known at compile time, so that sums stay in registers; 0 if known only at
+// run time.
 template <std::size_t Width>
 class Sums {
  public:

@@ -37,7 +37,7 @@ void narrow(Keys<Owned>& keys) {
   keys = std::move(slim);
 }
 
-// The weights of all sets of Size and more grouped ranks: those already chosen, and ranks below `end`.
+// Visits the weights of all sets of Size and more grouped ranks: those already chosen, and ranks below `end`.
 template <int Size>
 void copy_sets(const HeadIndex& index, const ConjunctionArrays& arrays, Rank (&ranks)[most_degree], Rank end,
                SetWeights& weights) {
@@ -225,7 +225,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
                                 writer.owner_weights_.end());
     const auto shift = static_cast<std::uint32_t>(whole[0].keys.size());
     for (const std::uint32_t begin : writer.owner_begins_) arrays.owner_begins.push_back(begin + shift);
-    // Owners without conjunctions, up to the first one of the next writer.
+    // Fills in owners without conjunctions, up to the first one of the next writer.
     const std::uint32_t reached = w + 1 < writers.size() ? writers[w + 1].first_owner_ : arrays.rare;
     const std::size_t missing = reached - arrays.head - arrays.owner_begins.size();
     arrays.owner_begins.insert(arrays.owner_begins.end(), missing,
@@ -237,7 +237,7 @@ void TrieWriter::join(std::span<TrieWriter> writers, ConjunctionArrays& arrays) 
     for (std::size_t k = 0; k < whole.size(); ++k) {
       append(whole[k].keys, writer.levels_[k].keys);
       append(whole[k].weights, writer.levels_[k].weights);
-      writer.levels_[k] = {};  // else the tables would be there twice at the end
+      writer.levels_[k] = {};  // otherwise the tables would be in memory twice at the end
     }
   }
   arrays.owner_begins.push_back(static_cast<std::uint32_t>(whole[0].keys.size()));

@@ -27,9 +27,9 @@ struct HeadPlan {
   bool by_frequency;  // for a prefix trie; requires at most most_sorted_head ranks, none fused
 };
 
-// The most frequent features come first: those to be fused; then the rest of the head, by column, so that
-// rows stay in order; then the others by descending frequency. Features that occur less than `rare_below`
-// times are rare.
+// Orders the most frequent features first: fused ones; then the rest of the head, by column, so that rows
+// stay in order; then all others by descending frequency. Features that occur fewer than `rare_below` times
+// are rare.
 Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, std::uint32_t rare_below);
 
 // Groups the most frequent ranks of the head by co-occurrence in these rows; they then come first, group by
@@ -37,14 +37,14 @@ Zones choose_zones(std::span<const std::uint32_t> frequencies, HeadPlan head, st
 void group_zones(Zones& zones, std::span<const std::uint32_t> frequencies,
                  const data::CsrView<std::int32_t, double>& rows, const GroupPlan& plan, int degree);
 
-// Groups of the features with a rank below the plan's `features`.
+// Returns groups of the features with a rank below the plan's `features`.
 FeatureGroups group_rows(const data::CsrView<std::int32_t, double>& rows, const Ranking& ranking,
                          const GroupPlan& plan, int degree);
 
 // Stores the groups and sums the head's weights by their states. The head must be filled.
 void sum_states(FeatureGroups&& groups, int threads, ConjunctionArrays& arrays);
 
-// The largest number of head ranks whose dense tables take at most `bytes`.
+// Returns the largest number of head ranks whose dense tables take at most `bytes`.
 std::uint64_t head_within(double bytes, const HeadIndex& index, std::uint32_t fused, std::size_t scores,
                           std::uint64_t used);
 
@@ -58,12 +58,12 @@ class TrieWriter {
   TrieWriter(std::size_t scores, std::uint32_t first_owner)
       : scores_(scores), first_owner_(first_owner), next_owner_(first_owner) {}
 
-  // `ranks` descend; `weights` are those of this conjunction alone. Missing prefixes of it get the weight 0.
+  // `ranks` descend; `weights` are those of this conjunction alone. Missing prefixes get the weight 0.
   void add(const Rank* ranks, std::size_t size, const double* weights);
 
   std::size_t bytes() const;
 
-  // Concatenates the contents of the writers, in the order of their owners; invalidates the writers.
+  // Concatenates the writers' content in the order of their owners; invalidates the writers.
   static void join(std::span<TrieWriter> writers, ConjunctionArrays& arrays);
 
  private:

@@ -36,8 +36,8 @@ class RankPlaces {
   std::size_t mask_;
 };
 
-// The sum of values[keys[k]], times weights[k] if Weighted. Four partial sums, because the additions of a
-// single one would wait for each other.
+// Returns the sum of values[keys[k]], times weights[k] if Weighted. Uses four partial sums, because the
+// additions of a single one would wait for each other.
 template <bool Weighted, class KeyType>
 double sum_present(const KeyType* keys, const double* weights, std::size_t count, const double* values,
                    RankPlaces<KeyType> place) {
@@ -80,8 +80,8 @@ class TrieZone {
     }
   }
 
-  // The same for a row of arbitrary values, with `own` the value of the owner: each set is multiplied by its
-  // factor.
+  // Does the same for a row of arbitrary values, with `own` the value of the owner: each set is multiplied by
+  // its factor.
   template <std::size_t Width>
   void add_owner_sets(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
     double chosen[most_degree] = {own};
@@ -90,7 +90,7 @@ class TrieZone {
       add_partner_sets<0>(tables_.owner_begins[owner], tables_.owner_begins[owner + 1], values, chosen, sums);
   }
 
-  // Monomials: x_a (w_a + sum_b x_b (w_ab + sum_c x_c w_abc)).
+  // Adds monomials: x_a (w_a + sum_b x_b (w_ab + sum_c x_c w_abc)).
   template <std::size_t Width>
   void add_owner_monomials(std::size_t owner, double own, const double* values, Sums<Width>& sums) const {
     sums.add(tables_.owner_weights.data() + owner * sums.width(), own);
@@ -106,7 +106,7 @@ class TrieZone {
     const std::uint32_t* begins;
   };
 
-  // The entry of a partner, from the hash table of the owner; `end` if there is no such partner.
+  // Returns the entry of a partner, from the hash table of the owner; `end` if there is no such partner.
   std::uint32_t find_partner(std::span<const std::uint32_t> table, std::uint32_t begin, std::uint32_t end,
                              Rank partner) const {
     const auto last = static_cast<std::uint32_t>(table.size() - 1);
@@ -120,7 +120,7 @@ class TrieZone {
     return end;
   }
 
-  // Adds entries [begin, end) of a level whose last feature the row has, and all entries below them.
+  // Adds the entries [begin, end) of a level whose last feature is in the row, and all entries below them.
   template <std::size_t Depth, std::size_t Width>
   void add_partners(std::uint32_t begin, std::uint32_t end, const double* values, Sums<Width>& sums) const {
     const Level& entries = levels_[Depth];

@@ -1,4 +1,4 @@
-// The parts that the fragment searches of all kernels share: occurrences of fragments, the best ones so far,
+// The shared parts of fragment searches for all kernels: occurrences of fragments, the best fragments so far,
 // and the agenda.
 #pragma once
 
@@ -37,10 +37,10 @@ struct Side {
   const Forest& forest;
   std::span<const std::int32_t> groups;  // of all nodes of the forest
   std::vector<WeightedNode>
-      roots;  // of fragments: all nodes of the tree, those of the model that weigh anything
+      roots;  // of fragments: all nodes of the tree, and those of the model that have a weight
 };
 
-// Two sides, or the model alone; the tree then counts as if everything occurred in it once.
+// Two sides, or the model alone; the tree then counts as if it contained everything once.
 struct Sides {
   const Side& model;
   const Side* tree;
@@ -53,13 +53,13 @@ struct Sums {
 
   void add(double value) { (value > 0.0 ? positive : negative) += std::abs(value); }
   double total() const { return positive - negative; }
-  // An upper bound of the absolute value of any part of the sum.
+  // Returns an upper bound of the absolute value of any part of the sum.
   double most() const { return std::max(positive, negative); }
 };
 
 inline constexpr Sums once{1.0, 0.0};
 
-// A fragment that was found; `step` is the last one by which it grew.
+// A fragment that was found; `step` is the last step by which it grew.
 struct Found {
   double weight;
   double occurrences;
@@ -77,7 +77,7 @@ class Best {
  public:
   explicit Best(std::size_t top) : top_(top) {}
 
-  // Only fragments above this are of interest.
+  // Only heavier fragments are of interest.
   double threshold() const {
     return top_ == 0 ? infinite : found_.size() < top_ ? 0.0 : found_.front().size();
   }
@@ -114,7 +114,7 @@ class Agenda {
     std::ranges::push_heap(waiting_, later);
   }
 
-  // The next fragment to grow; none if the best are proven or too many have been examined.
+  // Returns the next fragment to grow; none if the best are proven or too many have been examined.
   std::optional<State> next() {
     if (waiting_.empty() || waiting_.front().bound <= best.threshold()) return std::nullopt;
     if (looked_at >= most_looked_at_ || stops >= most_stops) {
@@ -129,7 +129,7 @@ class Agenda {
 
   Best best;
   std::size_t looked_at = 0;
-  // Nodes on the paths of all placements so far. A vast tree of few different nodes has very many.
+  // Nodes on the paths of all placements so far. A huge tree of few distinct nodes has very many.
   std::size_t stops = 0;
   std::size_t most_stops = std::size_t{1} << 24;
   bool complete = true;

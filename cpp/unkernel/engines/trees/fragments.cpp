@@ -12,7 +12,7 @@ namespace {
 
 using namespace fragment_search;
 
-// Needs no search: a fragment is a node, its only step.
+// Needs no search: each fragment is a single node.
 class Subtrees {
  public:
   struct State {};
@@ -36,7 +36,7 @@ class Subtrees {
   }
   void grow(const State&, Agenda<State>&) {}
 
-  // The number of inner nodes, with repetitions.
+  // Returns the number of inner nodes, with repetitions.
   int productions(std::int32_t node) const {
     const Forest& forest = sides_.model.forest;
     std::vector<double> counts(at(node) + 1, 0.0);

@@ -22,13 +22,13 @@
 //           Wherever an extension occurs, the fragment occurs too, so
 //             |W(extension)| <= lambda size(tau) max(sum of f(v) > 0, sum of -f(v) > 0)
 //           over the nodes v at which tau occurs, and likewise for n. For partial trees each placement of tau
-//           has a factor for what may still be placed below and after it. The fragment with the largest bound
+//           has a factor that bounds later placements below and after it. The fragment with the largest bound
 //           grows next. (With lambda > 1 the bounds hold, but are loose.)
-// Stop      when no bound exceeds the last of the top fragments: then these are proven (`complete`). Or when
-//           `most_looked_at` fragments have been examined: then heavier ones may have been missed.
+// Stop      when no bound exceeds the last of the top fragments: then these are proven (`complete`); or when
+//           `most_looked_at` fragments have been examined: then heavier ones may be missing.
 //
-// Weights are exact up to rounding. Among fragments of equal weight, those found first are listed; those of
-// weight 0 never are.
+// Weights are exact up to rounding. Among fragments of equal weight, those found first are listed; fragments
+// of weight 0 are never listed.
 #pragma once
 
 #include <cstddef>
@@ -62,12 +62,12 @@ struct FragmentList {
                  // model
 };
 
-// The fragments with the largest |W|.
+// Returns the fragments with the largest |W|.
 FragmentList heaviest_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
                                 const kernels::TreeWeights& weights, const FragmentOptions& options);
 
-// The fragments with the largest |n W| in a tree, which may be of another forest than the model. Linear in
-// the size of both forests, besides the search.
+// Returns the fragments with the largest |n W| in a tree, which may be of another forest than the model.
+// Linear in the size of both forests, besides the search.
 FragmentList decisive_fragments(const kernels::TreeKernel& kernel, const kernels::Forest& model_forest,
                                 const kernels::TreeWeights& weights, const kernels::Forest& tree_forest,
                                 const kernels::TreeRow& tree, const FragmentOptions& options);

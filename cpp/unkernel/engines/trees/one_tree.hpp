@@ -15,10 +15,10 @@ class OneTreeScorer {
   // For a machine over examples that consist of one tree each.
   OneTreeScorer(std::shared_ptr<const kernels::ExampleMachine> machine, bool normalize);
 
-  // The scores of the tree in brackets; throws data::BracketError.
+  // Returns the scores of the tree in brackets; throws data::BracketError.
   std::vector<double> score(std::string_view tree, const Monitor& monitor);
 
-  // One for another thread.
+  // Returns a scorer for another thread.
   OneTreeScorer another() const { return OneTreeScorer(machine_, normalize_); }
 
  private:

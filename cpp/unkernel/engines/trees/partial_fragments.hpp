@@ -5,14 +5,14 @@
 
 namespace unkernel::engines::fragment_search {
 
-// Bounds on what a fragment may gain below a node. With M(u) at least size(tau) e(tau, u) for any tau,
+// Bounds of the gain of a fragment below a node. With M(u) at least size(tau) e(tau, u) for any tau,
 //
 //   B(u, i) = max over labels of the sum of M(child) over children of that label from place i on
 //   M(u)    = mu max(lambda^2, B(u, 0)^p for 1 <= p <= 5)
 //
-// as p children of given labels can be chosen for at most the product of p such sums. If a product of two
-// sides is bounded, each side gets half of the size: the square roots of mu and lambda^2. With lambda > 1,
-// gaps increase it.
+// since choosing p children of given labels gains at most the product of p such sums. To bound a product of
+// two sides, each side gets half of the size: the square roots of mu and lambda^2. With lambda > 1, gaps
+// increase it.
 class Gains {
  public:
   Gains(const TreeKernel& kernel, const Side& side, bool halved, const std::vector<bool>& labels)
@@ -29,9 +29,9 @@ class Gains {
     }
   }
 
-  // The factor by which a node without children can gain from its first ones.
+  // Returns the factor by which a node without children can gain from its first ones.
   double by_first(NodeId node) const { return by_several(node, 0, longest_subsequence) / of_leaf_; }
-  // The factor by which a node can gain from children from that place on, at most `most` of them.
+  // Returns the factor by which a node can gain from children from that place on, at most `most` of them.
   double by_several(NodeId node, std::size_t place, std::size_t most) const {
     const std::size_t arity = forest_.children(node).size();
     if (place >= arity || most == 0) return 0.0;
@@ -75,8 +75,8 @@ class PartialTrees {
   struct Stop {
     NodeId node;
     std::int32_t last;  // place of its last child in the fragment, or -1
-    // Over the nodes above: the product of the factors >= 1 that they may gain, and the most they gain if at
-    // least one does.
+    // For the nodes above: the product of the factors >= 1 that they may gain, and the largest gain if at
+    // least one of them gains.
     double free;
     double forced;
   };
@@ -155,7 +155,7 @@ class PartialTrees {
     std::int32_t previous;
     std::int32_t label;
     std::size_t depth;
-    bool is_leaf;  // wherever it was found
+    bool is_leaf;  // in every occurrence
   };
   // A placement of the next node.
   struct Candidate {
@@ -184,7 +184,7 @@ class PartialTrees {
           gains_(kernel, side, sides.tree != nullptr, labels_of(sides, labels)),
           parts_(labels) {}
 
-    // From now on, restricts candidates to the labels that the other side has.
+    // Restricts later candidates to the labels that the other side has.
     void keep_within(const Placing& other) { within_ = &other; }
 
     void find_roots() {
@@ -218,7 +218,7 @@ class PartialTrees {
     }
 
     std::size_t candidates() const { return candidates_.size(); }
-    // Whether there are more candidates than were listed.
+    // Returns whether there are more candidates than were listed.
     bool is_cut() const { return candidates_.size() >= most_candidates_; }
 
     std::span<const std::int32_t> touched() const { return touched_; }
@@ -250,7 +250,7 @@ class PartialTrees {
       double forced;
     };
 
-    // The labels of the tree: its fragments have no others.
+    // Returns the labels of the tree: its fragments have no others.
     static std::vector<bool> labels_of(const Sides& sides, std::size_t count) {
       std::vector<bool> labels(count, sides.tree == nullptr);
       if (sides.tree == nullptr) return labels;
@@ -267,7 +267,7 @@ class PartialTrees {
       candidates_.clear();
     }
 
-    // The end of the placements with the same path down to the node of this level.
+    // Returns the end of the placements with the same path down to the node of this level.
     static std::size_t end_of_same(const Ways& ways, std::size_t length, std::size_t level,
                                    std::size_t begin) {
       const auto same = [](const Stop& a, const Stop& b) { return a.node == b.node && a.last == b.last; };

@@ -28,7 +28,7 @@ class Split {
 
   explicit Split(std::size_t groups) : parts_(groups) {}
 
-  // Leaves out groups that `within` does not have.
+  // Drops the groups that `within` does not have.
   template <class Find>
   void make(std::span<const Occurrence> occurrences, const Split* within, const Find& find) {
     for (const std::int32_t group : touched_) parts_[at(group)] = {};
@@ -76,8 +76,8 @@ class Split {
 };
 
 // Nodes of a fragment that have received their production are *steps*, in this order. The children of each
-// step are *slots*, numbered consecutively from step to step. Fragments share all steps but the last with
-// others: each step refers to the previous one.
+// step are *slots*, numbered consecutively from step to step. Fragments share all steps but the last: each
+// step refers to the previous one.
 class SubsetTrees {
  public:
   struct State {
@@ -97,7 +97,7 @@ class SubsetTrees {
     fill({-1, 0, 0}, nothing, agenda);
   }
 
-  // Gives a production to each of the slots after the one that received the last.
+  // Gives a production to each of the slots after the last one filled.
   void grow(const State& state, Agenda<State>& agenda) {
     const std::int32_t last = steps_[at(state.step)].slot;
     for (std::int32_t i = state.step; i >= 0; i = steps_[at(i)].previous) {
@@ -180,7 +180,7 @@ class SubsetTrees {
     return occurrences;
   }
 
-  // Child positions on the path from the root, or from the last step, to this child of the step.
+  // Finds the child positions on the path from the root, or from the last step, to this child of the step.
   void find_path(std::int32_t step, std::int32_t place, std::int32_t last) {
     path_.assign(1, place);
     from_last_ = step == last;
@@ -190,7 +190,8 @@ class SubsetTrees {
     std::ranges::reverse(path_);
   }
 
-  // The node at the end of the path; leaves have no group there, unless they are fragments of their own.
+  // Returns the node at the end of the path; leaves have no group there, unless they are fragments of their
+  // own.
   Split::Place end_of_path(const Side& side, const Occurrence& occurrence) const {
     NodeId node = from_last_ ? occurrence.last : occurrence.root;
     for (const std::int32_t place : path_) node = side.forest.children(node)[at(place)];
@@ -252,7 +253,7 @@ class SubsetTrees {
     steps_.push_back({state.step, slot.above, slot.place, slot.number, first_slot, arity});
   }
 
-  // For lambda > 1: the size of the largest subtree, an upper bound for all fragments.
+  // For lambda > 1: returns the size of the largest subtree, an upper bound for all fragments.
   double largest_size() const {
     if (decay_ <= 1.0) return 1.0;
     const Forest& forest = sides_.model.forest;

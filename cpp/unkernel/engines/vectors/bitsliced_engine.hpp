@@ -1,10 +1,10 @@
 // The bit-sliced index for binary support vectors: each frequent feature has a bit set with one bit per
 // vector. Carry-save adders sum the sets of a row, so that a few logical operations count the overlaps of
-// hundreds of vectors at once; rare features have lists of vectors, which are added afterwards. Exact for
+// hundreds of vectors at once. Rare features have lists of vectors, which are added afterwards. Exact for
 // every kernel that is a function of the overlap (and of the sizes of row and vector).
 //
 // Bytes   1/8 per vector and frequent feature, 4 per entry of a rare one; 8 m per vector.
-// Query   about 5 logical operations per 8 bytes of the row's bit sets, then one look-up per vector.
+// Query   about 5 logical operations per 8 bytes of the row's bit sets, then one lookup per vector.
 #pragma once
 
 #include <cstdint>

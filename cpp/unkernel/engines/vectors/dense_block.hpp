@@ -1,6 +1,6 @@
 // Products of a block of rows with columns that are stored with their zeros: the inner loops of engines that
-// keep support vectors. Four rows and four columns at a time, so that a number that was loaded is used four
-// times; the loop inside runs along the columns, and becomes vector instructions.
+// keep support vectors. Processes four rows and four columns at a time, so that each loaded number is used
+// four times. The inner loop runs along the columns and is vectorised.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace unkernel::engines {
 
 inline constexpr std::size_t max_block_width = 256;
 
-// A column of zeros, to fill up the number of columns.
+// A column of zeros, to pad the number of columns.
 inline constexpr std::array<double, max_block_width> zero_column{};
 
 struct DenseBlock {
@@ -24,11 +24,11 @@ struct DenseBlock {
   std::size_t out_stride;
 };
 
-// out[r][j] += sum_c x[r][c] columns[c][j]. The additions for a row are made in the order of the columns,
-// whatever other rows are in the block.
+// Computes out[r][j] += sum_c x[r][c] columns[c][j]. The additions for a row are made in the order of the
+// columns, whatever other rows are in the block.
 void add_products(const DenseBlock& block);
 
-// out[r][j] += sum_c (x[r][c] - columns[c][j])^2, in the same order.
+// Computes out[r][j] += sum_c (x[r][c] - columns[c][j])^2, in the same order.
 void add_squared_differences(const DenseBlock& block);
 
 }  // namespace unkernel::engines

@@ -13,12 +13,12 @@ namespace unkernel::engines {
 namespace {
 
 constexpr std::size_t max_block_rows = 16;
-constexpr std::size_t max_block_products = 1 << 17;  // with the vectors of the lists
+constexpr std::size_t max_block_products = 1 << 17;  // including the vectors of the lists
 
 struct InvertedScratch {
   std::vector<std::uint16_t> overlaps;
   std::vector<double> products;  // of each row with all vectors, over the lists
-  std::vector<double> norms;     // of each row, but for dense columns
+  std::vector<double> norms;     // of each row, except over dense columns
   std::vector<Rank> present;     // the dense columns that the rows of a block need
   std::vector<Rank> place;       // of each dense column among these
   std::vector<double> x;         // rows x present
@@ -71,7 +71,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
  private:
   bool has_lists() const { return !tables_.lists.empty(); }
 
-  // Only dense columns are faster for several rows together.
+  // Only dense columns benefit from several rows at a time.
   std::size_t rows_at_once() const {
     if (wholes_ == 0) return 1;
     return has_lists()
@@ -113,7 +113,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     sum_.sum(rows.size(), fill, scratch.sum, out);
   }
 
-  // Distances are along all dense columns, products along those that a row has.
+  // Distances use all dense columns, products only those in the row.
   template <class Index>
   void find_present(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
     scratch.present.clear();
@@ -133,7 +133,7 @@ class InvertedEngine final : public EngineOf<InvertedEngine, InvertedScratch> {
     scratch.columns.assign((scratch.present.size() + 3) / 4 * 4, zero_column.data());
   }
 
-  // The values of the rows at dense columns; their products along the lists.
+  // Collects the values of the rows at dense columns, and their products along the lists.
   template <class Index>
   void spread(std::span<const SparseRow<Index>> rows, InvertedScratch& scratch) const {
     const std::size_t depth = scratch.columns.size(), vectors = tables_.sum.vectors();

@@ -1,15 +1,15 @@
 // The inverted index (PKI of Kudo & Matsumoto 2003): for each feature the support vectors that have it, so
-// that a row touches only vectors that share features with it. Features that most vectors have, with values
-// other than 1, are stored as dense columns, zeros included. Exact for every kernel and any values; for RBF,
+// that a row touches only vectors that share features with it. Features of most vectors, with values other
+// than 1, are stored as dense columns, zeros included. Exact for every kernel and any values; for RBF,
 // distances along dense columns are summed difference by difference, because |x|^2 + |s|^2 - 2 x's would
 // cancel for points far from 0.
 //
 // Bytes   4 per entry of a support vector, 8 more if values are not all 1; 8 per vector and dense column; and
 //         the coefficients.
 // Query   one addition per entry that shares a feature with the row; per support vector one multiplication
-//         for each dense column, then one look-up (or, for values other than 1, one evaluation of the
-//         kernel). Rows of a batch go through dense columns in blocks, so that a value is loaded once for
-//         several rows; a row's scores do not depend on the other rows.
+//         for each dense column, then one lookup (or, for values other than 1, one evaluation of the kernel).
+//         Rows of a batch go through dense columns in blocks, so that a value is loaded once for several
+//         rows; a row's scores do not depend on the other rows.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace unkernel::engines {
 namespace {
 
 struct PairScratch {
-  std::vector<double> sums;              // classes x (classes - 1), zero but for the touched classes
+  std::vector<double> sums;              // classes x (classes - 1), zero except for the touched classes
   std::vector<std::uint8_t> is_touched;  // by class
   std::vector<const double*> wholes;     // of the row, and its values there
   std::vector<double> whole_values;
@@ -83,7 +83,7 @@ class PairEngine final : public EngineOf<PairEngine, PairScratch> {
     }
   }
 
-  // Some pairs at a time, which stay in the cache while all features pass over them.
+  // Processes blocks of pairs, which stay in the cache while all features pass.
   void add_wholes(const PairScratch& scratch, double* out) const {
     constexpr std::size_t stretch = 1024;
     for (std::size_t first = 0; first < scores(); first += stretch) {

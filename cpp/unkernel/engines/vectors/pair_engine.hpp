@@ -1,12 +1,11 @@
 // Linear machines of many classes, one against one: f_ij(x) = sum over features of x_w W_w[i, j] + b_ij.
 //
-// A support vector of class i has a part in the k - 1 pairs of i, out of k (k - 1) / 2. Hence a feature has
+// A support vector of class i contributes to the k - 1 pairs of i, out of k (k - 1) / 2. Hence a feature has
 // one block of k - 1 weights for each class among the vectors that have it; a feature of nearly all classes
 // has one weight per pair instead.
 //
 // Bytes   8 (k - 1) per feature and class, or 8 per feature and pair.
-// Query   as many multiplications as the row's features have weights, all in the order of memory, then two
-//         additions per pair.
+// Query   one multiplication per weight of the row's features, in memory order, then two additions per pair.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The scores of k classes one against one: of the pairs (0, 1), (0, 2), ..., (1, 2), ... in this order.
+// The scores of k classes one against one, ordered by pairs (0, 1), (0, 2), ..., (1, 2), ...
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 namespace unkernel::engines {
 
 // Adds sums of class c against each other class to the scores of its pairs: those of (c, c + 1), (c, c + 2),
-// ... lie beside each other, those of (0, c), (1, c), ... do not.
+// ... are adjacent, those of (0, c), (1, c), ... are not.
 void add_pair_sums(const double* sums, std::size_t c, std::size_t classes, double* scores);
 
 // Counts the pairs that each class wins: pair i < j is won by i if its score is above 0.
 void count_votes(std::span<const double> scores, std::span<std::int64_t> votes);
 
-// The same by scikit-learn's summary: votes, of which i has one at a score of 0 too, and less than half a
-// vote for the sum of a class's scores.
+// Does the same by scikit-learn's rule: counts votes, where i also wins at a score of 0, and adds less than
+// half a vote for the sum of a class's scores.
 void sum_votes(std::span<const double> scores, std::span<double> merits);
 
-// Returns the class with the most of these votes, the first of several.
+// Returns the class with the most of these votes; of several, the first.
 std::size_t choose_by_votes(std::span<const double> scores, std::size_t classes);
 std::size_t choose_by_votes_and_sums(std::span<const double> scores, std::size_t classes);
 

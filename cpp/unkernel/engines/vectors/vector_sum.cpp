@@ -46,7 +46,7 @@ void add_narrow(const Share& share, double* out, std::size_t out_stride) {
   }
 }
 
-// Coefficients are the columns of a block, some scores at a time, which stay in the cache meanwhile.
+// Treats coefficients as the columns of a block, for a batch of scores at a time, which stay in the cache.
 void add_wide(const Share& share, double* out, std::size_t out_stride) {
   std::array<const double*, max_block_width + 4> columns;
   const std::size_t count = (share.vectors + 3) / 4 * 4;

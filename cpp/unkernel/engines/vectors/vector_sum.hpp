@@ -1,8 +1,8 @@
 // The last step of engines that keep the support vectors: turns the kernel values of rows and vectors into
 // sum_j coefficient_j K(x, s_j) + intercept, for every score.
 //
-// Of k classes one against one, a vector has a part in the k - 1 pairs of its own class alone. If vectors are
-// in the order of their classes, only these coefficients are stored.
+// With k classes one against one, a vector contributes only to the k - 1 pairs of its own class. If vectors
+// are ordered by class, only these coefficients are stored.
 //
 // If row and vectors are binary, a product is the overlap c, and the few kernel values are looked up: at c,
 // or, for RBF, at the distance |x| + |s| - 2c.
@@ -52,12 +52,12 @@ void check(const VectorSumTables& tables);
 struct VectorSumScratch {
   std::vector<double> tile;       // kernel values of some rows and vectors
   std::vector<double> sums;       // rows x other classes
-  std::vector<double> looked_up;  // kernel values of overlaps or distances 0, 1, ..., from row to row
+  std::vector<double> looked_up;  // kernel values of overlaps or distances 0, 1, ..., reused between rows
 };
 
 class VectorSum {
  public:
-  // The distance between the rows of a tile; what is beyond its vectors is 0.
+  // The distance between the rows of a tile; entries beyond its vectors are 0.
   static constexpr std::size_t tile_stride = max_block_width + 4;
 
   // `binary`: all values of all vectors are 1.
@@ -87,8 +87,8 @@ class VectorSum {
                     double* out) const;
   // `products`: with all vectors.
   void sum_products(const double* products, double row_norm, VectorSumScratch& scratch, double* out) const;
-  // Writes the arguments of the kernel for some vectors: the products, or for RBF the distances that follow
-  // from these. Null products are 0.
+  // Writes the arguments of the kernel for some vectors: the products, or for RBF the distances computed from
+  // these. Null products are 0.
   void fill_arguments(const double* products, double row_norm, std::size_t first, std::size_t count,
                       double* out) const;
 

@@ -1,8 +1,8 @@
 // Beam search: follows the best few sequences of moves instead of one.
 //
 // The score of a sequence is the sum of the scores of its moves and of its labels. In each step, every state
-// makes every valid move, an arc with its best label, and the `width` sequences of largest score are kept; a
-// finished one makes no more moves. States often look alike to the classifiers, so each row of features is
+// makes every valid move, arcs with their best labels, and the `width` sequences with the largest scores are
+// kept. Finished sequences make no more moves. States often have equal features, so each row of features is
 // scored once per sentence.
 #pragma once
 
@@ -20,16 +20,16 @@
 
 namespace unkernel::parsing {
 
-// States are copied if there are several, which takes time quadratic in the length: longer sentences have a
-// beam of one.
+// Several states are copied, which takes time quadratic in the length. So longer sentences have a beam of
+// one.
 constexpr std::size_t longest_for_beam = 1000;
 
-// The scores of the rows of a sentence, each computed once, or once again in a very long sentence.
+// The scores of the feature rows of a sentence. Each is computed once, or again in a very long sentence.
 class RowScores {
  public:
   void clear();
 
-  // What compute(part, columns) gives; valid until the next call.
+  // Returns the result of compute(part, columns); valid until the next call.
   template <class Compute>
   std::span<const double> of(std::size_t part, std::span<const std::int32_t> columns,
                              const Compute& compute) {
@@ -73,7 +73,7 @@ struct PathStep {
   std::int32_t before;  // the number of the step before it, or no_step
   Move move;
   std::int32_t label;
-  bool correct;  // so were all steps before it
+  bool correct;  // and so were all steps before it
 };
 constexpr std::int32_t no_step = -1;
 
@@ -104,9 +104,9 @@ class Beam {
     bool idle;  // the item is finished and makes no move
   };
 
-  // Leaves the best `width` extensions, the best first.
+  // Keeps the best `width` extensions, the best first.
   void keep_best(std::size_t width);
-  // Makes extended item k from the item that it extends, which is left as it is if others extend it too.
+  // Makes extended item k from the item that it extends. That item is kept if others extend it, too.
   void move_or_copy(std::size_t k);
 
   std::vector<BeamItem> items_;
@@ -122,11 +122,11 @@ struct BeamRoom {
   Beam beam;
 
   void begin(std::size_t words);
-  // The steps that lead to one, in the order of parsing.
+  // Returns the steps that lead to this one, in the order of parsing.
   std::vector<PathStep> path_to(std::int32_t last_step) const;
 };
 
-// Which moves and labels a search may choose, and which of them are correct.
+// The moves and labels that a search may choose, and which of them are correct.
 struct AnyChoice {
   bool allows(const ArcEagerState&, Move) const { return true; }
   std::size_t label(const Arc&, const std::vector<std::int32_t>&, std::span<const double> scores) const {

@@ -25,7 +25,8 @@ class CurrentScorer {
   std::vector<AveragedWeights>& arcs_;
 };
 
-// Whether no other move loses fewer gold arcs. Some arcs are lost by every move if a tree has several roots.
+// Returns whether no other move loses fewer gold arcs. If a tree has several roots, every move loses some
+// arcs.
 bool loses_least(const ArcEagerState& state, Move move, GoldHeads gold) {
   const int lost = cost(state, move, gold);
   return lost == 0 || std::ranges::none_of(all_moves, [&](Move other) {
@@ -35,7 +36,7 @@ bool loses_least(const ArcEagerState& state, Move move, GoldHeads gold) {
 
 bool is_gold(const Arc& arc, GoldHeads gold) { return gold[place(arc.child)] == arc.head; }
 
-// Any choice; correct are moves that lose least, and gold arcs with their labels.
+// Allows any choice. Correct are the moves that lose least, and gold arcs with their labels.
 struct ComparedChoice : AnyChoice {
   explicit ComparedChoice(const LabelledTree& tree) : gold(tree) {}
   bool is_correct(const ArcEagerState& state, Move move, std::int32_t label) const {
@@ -102,7 +103,7 @@ BeamLearner::Violation BeamLearner::largest_violation(const LabelledTree& gold, 
   return largest;
 }
 
-// From the step `first` on.
+// Begins at the step `first`.
 void BeamLearner::add_along(std::span<const PathStep> path, std::size_t first, float amount,
                             ParseRoom& room) {
   room.state.begin(room.symbols.words());
@@ -119,7 +120,7 @@ void BeamLearner::add_move(Move move, float amount, ParseRoom& room) {
   const std::size_t part = spec_.move_part(room.state, room.symbols);
   const auto& classes = spec_.moves().classes(part);
   const std::size_t chosen = place_among(classes, static_cast<std::int32_t>(move));
-  if (chosen == classes.size()) return;  // a move that the part does not know, and scores with 0
+  if (chosen == classes.size()) return;  // a move that the part has not seen and scores with 0
   spec_.move_features().extract(before_move(room.state, room.symbols), room.row);
   moves_[part].add(room.row.columns, chosen, amount);
 }

@@ -1,11 +1,11 @@
 // Trains the weights of a parser for beam search: the structured perceptron with updates at the largest
 // violation (Huang, Fayong & Guo 2012).
 //
-// Two beams go through a sentence, one free, one confined to moves that lose fewest gold arcs, with gold
-// labels: a tree has many sequences of moves, and the one that the weights like best is taken as correct. If
-// the free beam ends with a wrong tree, let t be the step in which the best free sequence, being wrong, is
-// ahead of the best correct one by most. The rows of the correct sequence up to t gain 1 for the classes that
-// it chose, and those of the wrong one lose 1.
+// Two beams parse a sentence: one is free, the other is confined to moves that lose fewest gold arcs, with
+// gold labels. A tree has many sequences of moves, and the one with the largest score is taken as correct. If
+// the free beam ends with a wrong tree, let t be the step in which the best free sequence is wrong and leads
+// the best correct one by most. The rows of the correct sequence up to t gain 1 for the classes that it
+// chose, and those of the wrong one lose 1.
 #pragma once
 
 #include <cstddef>

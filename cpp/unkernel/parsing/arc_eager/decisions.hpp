@@ -9,8 +9,8 @@
 
 namespace unkernel::parsing {
 
-// In the order of parsing. A decision is a move or, right after a move that makes an arc, a label. Steps
-// without a choice, or with only moves that the part has not seen, are not listed.
+// In the order of parsing. A decision is a move or, right after a move that makes an arc, a label. Omits
+// steps without a choice, and steps with only moves that the part has not seen.
 struct ParserDecisions {
   std::vector<std::int64_t> offsets{0};  // where the columns of each decision begin
   std::vector<std::int32_t> columns;
@@ -23,8 +23,8 @@ struct ParserDecisions {
   std::vector<std::int8_t> valid;    // for moves: bit k tells whether move k was possible
 };
 
-// The decisions that lead to the trees of parse(): with a beam, those of the sequence that won. Throws like
-// parse().
+// Returns the decisions that lead to the trees of parse(): with a beam, those of the winning sequence. Throws
+// like parse().
 ParserDecisions decisions(const ArcEagerSpec& spec, const ParserEngines& engines,
                           const data::ColumnText& text, std::size_t beam, const Monitor& monitor);
 

@@ -15,13 +15,13 @@ constexpr std::size_t not_of_words = std::numeric_limits<std::size_t>::max();
 constexpr std::int32_t most_children = 3;  // larger numbers of children count as this one
 constexpr std::size_t distances = 8;
 
-// 1, 2, 3, 4, then ranges.
+// Returns the class of a distance: 1, 2, 3, 4, then ranges.
 FeatureValue distance_class(std::int32_t distance) {
   if (distance < 5) return distance - 1;
   return distance < 7 ? 4 : distance < 10 ? 5 : distance < 15 ? 6 : 7;
 }
 
-// The number of values of an attribute.
+// Returns the number of values of an attribute.
 std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t labels) {
   switch (attribute) {
     case Attribute::label: return std::max<std::size_t>(labels, 1);
@@ -33,7 +33,7 @@ std::size_t range(Attribute attribute, const Vocabulary& vocabulary, std::size_t
   }
 }
 
-// The value at a place of a template; negative if there is none.
+// Returns the value at a place of a template; negative if there is none.
 FeatureValue value(const TemplateValue& place, const Situation& situation, std::span<const Word> words) {
   if (is_string(place.attribute)) return situation.symbols.of(place.attribute, words[place.address]);
   const Arc& arc = situation.arc;
@@ -55,7 +55,7 @@ bool takes_one_string(const Template& one) {
   return one.values.size() == 1 && is_string(one.values.front().attribute);
 }
 
-// The values of a template, by place.
+// Returns the values of a template, by place.
 auto values_in(const Template& one, const Situation& situation, std::span<const Word> words) {
   return [&one, &situation, words](std::size_t place) { return value(one.values[place], situation, words); };
 }
@@ -132,7 +132,7 @@ void FeatureSpace::make_index() {
   index_ = FeatureIndex(ranges_, features);
 }
 
-// From keys_ and begins_.
+// Uses keys_ and begins_.
 void FeatureSpace::fill_index() {
   make_index();
   for (std::size_t k = 0; k < set_.templates.size(); ++k) {
@@ -154,8 +154,7 @@ void FeatureSpace::look_up(const SentenceSymbols& symbols, WordColumns& columns)
   }
 }
 
-// Every column is written, and one that there is not is overwritten by the next: a branch here would be
-// mispredicted.
+// Writes every column, and overwrites a missing one by the next: a branch here would be mispredicted.
 void FeatureSpace::extract(const Situation& situation, FeatureRow& row) const {
   find_words(situation, row.words);
   row.columns.resize(set_.templates.size());

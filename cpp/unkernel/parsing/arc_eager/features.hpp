@@ -1,6 +1,6 @@
 // Features of a parser's state: templates filled with values, as columns of a binary row.
 //
-// A feature is a template with the values in its places, which together form one number, the key. Training
+// A feature is a template with values in its places. The values together form one number, the key. Training
 // counts keys, and frequent ones become columns. The columns of a template are contiguous, in the order of
 // the templates and by descending frequency, so rows are created in ascending order. Features that training
 // has not seen are ignored. A lookup takes one load for a template with one value, and a probe of a hash
@@ -46,16 +46,17 @@ class FeatureSpace {
   // Assigns columns to the keys that were counted at least `min_count` times.
   void number(const FeatureCounts& counts, std::int64_t min_count);
 
-  // The columns of single words; to be called for a sentence before its features are extracted.
+  // Finds the columns of single words. Call this for a sentence before extracting its features.
   void look_up(const SentenceSymbols& symbols, WordColumns& columns) const;
   // The columns come in ascending order.
   void extract(const Situation& situation, FeatureRow& row) const;
 
   std::size_t columns() const { return keys_.size(); }
-  // Columns before this one are joined with all others, columns from it on only with those before.
+  // Returns the column where the core ends: columns before it are joined with all others, later columns only
+  // with the core.
   std::int32_t core_columns() const { return static_cast<std::int32_t>(begins_[set_.core]); }
   const TemplateSet& set() const { return set_; }
-  // The key of each column, and where the columns of each template begin, then their total number.
+  // The key of each column, and where the columns of each template begin, followed by their total number.
   const std::vector<FeatureKey>& keys() const { return keys_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
   // Restores stored keys; throws std::invalid_argument if they are inconsistent.
@@ -64,7 +65,7 @@ class FeatureSpace {
  private:
   void find_words(const Situation& situation, std::vector<Word>& words) const;
   std::vector<TemplateRanges> ranges(const Vocabulary& vocabulary, std::size_t labels) const;
-  void make_index();  // an empty one
+  void make_index();  // makes an empty index
   void fill_index();
 
   TemplateSet set_;

@@ -8,7 +8,7 @@
 namespace unkernel::parsing {
 namespace {
 
-// The descendants of a word have the numbers [first, last) in a walk through the tree.
+// The descendants of a word, numbered [first, last) in a walk through the tree.
 struct Interval {
   Word first = 0;
   Word last = 0;
@@ -34,8 +34,9 @@ std::vector<Interval> intervals_of(const std::vector<std::vector<Word>>& childre
   return intervals;
 }
 
-// How far the descendants of every word go on to one side (step 1 or -1) without a gap: the last of them. A
-// descendant beside a word brings all that it reaches, so that every word is looked at about once.
+// Finds how far the descendants of every word extend to one side (step 1 or -1) without a gap, and returns
+// the last of them. A descendant next to a word brings all that it reaches, so every word is visited about
+// once.
 std::vector<Word> reaches(std::span<const Interval> intervals, Word step) {
   const auto words = static_cast<Word>(intervals.size()) - 1;
   std::vector<Word> reach(intervals.size());
@@ -93,7 +94,7 @@ class Lifting {
     if (to != no_word && spans_stranger(to, word)) add(word);
   }
 
-  // The arcs of `head` that now cross because the word and its descendants have left it.
+  // Finds the arcs of `head` that now cross others because the word and its descendants have left it.
   void find_arcs_above(Word word, Word head) {
     const auto& siblings = children_[place(head)];
     if (std::ranges::all_of(siblings, [&](Word child) { return crosses_[place(child)]; })) return;
@@ -110,8 +111,8 @@ class Lifting {
     }
   }
 
-  // Whether a word below the arc does not descend from its head. Words that do are marked on the way, so that
-  // no way up is gone twice.
+  // Returns whether a word below the arc does not descend from its head. Marks words that do, so that no path
+  // is followed twice.
   bool spans_stranger(Word head, Word child) {
     ++search_;
     seen_[place(head)] = search_;

@@ -1,11 +1,11 @@
 // Lifts arcs of a dependency tree until none cross: the shortest arc that spans a word which does not descend
 // from its head moves up to its head's head, again and again.
 //
-// A lift from head h to g takes words from the descendants of h alone. Only the other arcs of h can begin to
-// cross because of it, and the lifted arc itself has to be looked at again.
+// A lift from head h to g removes descendants from h alone. Only the other arcs of h can newly cross others,
+// and the lifted arc itself must be checked again.
 //
-// Cost    linear to find the arcs that cross at first, and for each lift the children of h, the words that
-//         move, and the words below the new arc up to the first one that does not descend from g.
+// Cost    linear to find the initial crossing arcs; per lift, the children of h, the words that move, and the
+//         words below the new arc up to the first one that does not descend from g.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace unkernel::parsing {
 
-// The children of every word, and at place 0 those of the root, each list ascending. Heads are by word; place
-// 0 is unused.
+// Returns the children of every word, and at place 0 those of the root, each list ascending. Heads are by
+// word; place 0 is unused.
 std::vector<std::vector<Word>> children_of(std::span<const Word> heads);
 
-// The heads of a projective tree. Every word must lead to the root.
+// Returns the heads of a projective tree. Every word must lead to the root.
 std::vector<Word> lifted_heads(std::vector<Word> heads, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

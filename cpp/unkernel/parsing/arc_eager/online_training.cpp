@@ -18,7 +18,7 @@ std::vector<AveragedWeights> weights_for(const DecisionParts& parts, const Featu
   return made;
 }
 
-// The best class other than `but`; none if there is no other.
+// Returns the best class other than `but`; none if there is no other.
 std::size_t best_other(std::span<const float> scores, std::size_t but) {
   std::size_t best = none;
   for (std::size_t k = 0; k < scores.size(); ++k) {

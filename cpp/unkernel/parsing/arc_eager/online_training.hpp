@@ -1,12 +1,12 @@
 // Trains an arc-eager parser online, from its own mistakes.
 //
-// Sentence by sentence, in a new order in each epoch, the parser chooses a move. If that move loses gold
-// arcs, the weights of the best move that loses fewest are raised, and those of the best other move are
-// lowered (averaged_weights.hpp). A tie is a mistake too, because the averages might break it the other way.
-// From epoch `gold_epochs` on, the state then follows the parser's own choice with probability `exploration`,
-// so that it learns what to do after mistakes: training with exploration by a dynamic oracle (Goldberg &
-// Nivre 2012). Labels are learnt on correct arcs. For a parser with a beam, epochs from `greedy_epochs` on
-// are those of beam_training.hpp, and continue from the averages of the greedy ones.
+// The parser processes sentences in a new order in each epoch and chooses one move after another. If a move
+// loses gold arcs, the weights of the best move that loses fewest are increased, and those of the best other
+// move are decreased (averaged_weights.hpp). Ties are mistakes, too, because the averages might break them
+// the other way. From epoch `gold_epochs` on, the state then follows the parser's own choice with probability
+// `exploration`, so that it learns what to do after mistakes: training with exploration by a dynamic oracle
+// (Goldberg & Nivre 2012). Labels are learnt on correct arcs. For a parser with a beam, epochs from
+// `greedy_epochs` on follow beam_training.hpp, and continue from the averages of the greedy epochs.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -35,7 +35,7 @@ struct OnlineOptions {
   std::uint64_t seed;
 };
 
-// Statistics of an epoch: decisions of a greedy one, sentences of one with a beam.
+// Statistics of an epoch: decisions of a greedy epoch, sentences of an epoch with a beam.
 struct EpochCounts {
   std::int64_t moves = 0;
   std::int64_t wrong_moves = 0;
@@ -47,7 +47,7 @@ struct EpochCounts {
 
 class OnlineTrainer {
  public:
-  // The spec must have learnt from this text, which gave these trees; all three must outlive the trainer.
+  // The spec must have learnt from this text and returned these trees; all three must outlive the trainer.
   OnlineTrainer(const ArcEagerSpec& spec, const data::ColumnText& text, std::span<const LabelledTree> trees,
                 const OnlineOptions& options);
   OnlineTrainer(const OnlineTrainer&) = delete;
@@ -55,7 +55,7 @@ class OnlineTrainer {
 
   EpochCounts run_epoch(const Monitor& monitor);
   int epochs() const { return epochs_; }
-  // Parses with the current averages, greedily as long as no epoch had a beam.
+  // Parses with the current averages; greedily until an epoch has used a beam.
   Parsed parse(const data::ColumnText& text, const Monitor& monitor);
 
   const std::vector<AveragedWeights>& moves() const { return moves_; }

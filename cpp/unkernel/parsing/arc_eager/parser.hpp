@@ -1,4 +1,4 @@
-// Arc-eager parsing: greedy, which makes one decision after another without backtracking, or with the beam of
+// Arc-eager parsing: greedy, with one decision after another and no backtracking, or with the beam of
 // beam.hpp.
 #pragma once
 
@@ -22,7 +22,7 @@ struct ParseRoom {
   LabelledTree tree;
 };
 
-// The valid move with the largest score; if the classifier knows no valid move, the first valid one.
+// Returns the valid move with the largest score; if the classifier knows no valid move, the first valid one.
 template <class Score>
 Move best_move(const ArcEagerState& state, std::span<const std::int32_t> classes,
                std::span<const Score> scores) {
@@ -103,8 +103,8 @@ struct ParserEngines {
 // Throws std::invalid_argument unless every part has an engine with the required number of scores.
 void check(const ArcEagerSpec& spec, const ParserEngines& engines);
 
-// For each token of the text: its head, counted from 1 in its sentence (0: the root), and the number of its
-// label. Does not depend on the number of threads.
+// The result for each token of the text: its head, counted from 1 in its sentence (0: the root), and the
+// number of its label. Does not depend on the number of threads.
 struct Parsed {
   std::vector<std::int32_t> heads;
   std::vector<std::int32_t> labels;
@@ -128,7 +128,7 @@ struct OracleRows {
   DecisionRows moves;
   DecisionRows arcs;
 };
-// Throws std::invalid_argument unless the text is the one that gave the trees.
+// Throws std::invalid_argument unless the trees were made from this text.
 OracleRows oracle_rows(const ArcEagerSpec& spec, const data::ColumnText& text,
                        std::span<const LabelledTree> trees, const Monitor& monitor);
 

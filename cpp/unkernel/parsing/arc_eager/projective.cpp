@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::string_view lifted_mark = "\u2191";
 
-// The nearest word with this label below `head`, but not below `lifted`: level by level, from left to right.
+// Returns the nearest word with this label below `head`, but not below `lifted`: level by level, from left to
+// right.
 Word nearest_below(const LabelledTree& tree, const LabelSet& labels,
                    const std::vector<std::vector<Word>>& children, Word lifted, std::int32_t label) {
   std::vector<Word> level{tree.heads[place(lifted)]};
@@ -64,7 +65,7 @@ void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& m
   for (Word word = 1; place(word) < tree.heads.size(); ++word) {
     const std::int32_t wanted = labels.head_label(tree.labels[place(word)]);
     if (wanted == no_label) continue;
-    monitor.throw_if_stopped();  // each may look through the whole tree
+    monitor.throw_if_stopped();  // each may visit the whole tree
     if (children.empty()) children = children_of(tree.heads);
     const Word head = nearest_below(tree, labels, children, word, wanted);
     tree.labels[place(word)] = labels.plain(tree.labels[place(word)]);

@@ -2,9 +2,9 @@
 // Nilsson 2005, the head scheme).
 //
 // The shortest arc that crosses another is lifted: its word is attached to its head's head, until no arcs
-// cross. The label of the word then encodes where it was lifted from, "nsubj↑acl": an nsubj whose true head
-// is an acl. After parsing, the word moves to the nearest acl below its head, from top to bottom and from
-// left to right; if there is none, it stays.
+// cross. The label of the word then encodes its origin: "nsubj↑acl" is an nsubj whose true head is an acl.
+// After parsing, the word moves to the nearest acl below its head, from top to bottom and from left to right;
+// if there is none, it stays.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class LabelSet {
 
   std::size_t size() const { return parts_.size(); }
   std::string_view name(std::int32_t label) const { return names_.name(label); }
-  // The label itself; for a lifted word, the label without the mark.
+  // Returns the label without the mark of lifted words.
   std::int32_t plain(std::int32_t label) const { return parts_[static_cast<std::size_t>(label)].plain; }
-  // The label of a lifted word's true head, or no_label.
+  // Returns the label of a lifted word's true head, or no_label.
   std::int32_t head_label(std::int32_t label) const { return parts_[static_cast<std::size_t>(label)].head; }
 
  private:
@@ -49,7 +49,7 @@ class LabelSet {
 // Returns the number of lifted words. The tree must be valid: every word leads to the root.
 std::size_t projectivise(LabelledTree& tree, LabelSet& labels, const Monitor& monitor);
 
-// Undoes the lifting as far as the labels allow; afterwards no label is a lifted one.
+// Undoes the lifting as far as the labels allow. Afterwards no label has a mark.
 void deprojectivise(LabelledTree& tree, const LabelSet& labels, const Monitor& monitor);
 
 }  // namespace unkernel::parsing

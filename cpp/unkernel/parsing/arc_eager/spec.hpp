@@ -1,5 +1,5 @@
-// Everything of an arc-eager parser but its weights: templates, strings, labels, features, and which
-// classifier decides what.
+// An arc-eager parser without its weights: templates, strings, labels, features, and the assignment of
+// decisions to classifiers.
 //
 // There are two kinds of decisions: the next move, and the label of an arc that a move makes. Each kind may
 // be split into parts by a tag (Yamada & Matsumoto 2003; section 5 of Chang et al.): a part has its own
@@ -21,27 +21,27 @@
 
 namespace unkernel::parsing {
 
-// The place of a class among ascending ones; their number if it is not among them.
+// Returns the place of a class among ascending ones; their number if it is not among them.
 inline std::size_t place_among(const std::vector<std::int32_t>& classes, std::int32_t one) {
   const auto found = std::lower_bound(classes.begin(), classes.end(), one);
   return static_cast<std::size_t>((found != classes.end() && *found == one ? found : classes.end()) -
                                   classes.begin());
 }
 
-// Which part decides, and among which classes. Decisions are split by their case.
+// The parts, each of which decides among certain classes. Decisions are assigned to parts by their case.
 class DecisionParts {
  public:
   std::size_t size() const { return classes_.size(); }
   const std::vector<std::int32_t>& classes(std::size_t part) const { return classes_[part]; }
-  // Cases that training did not have are decided by the first part.
+  // Cases missing in training are decided by the first part.
   std::size_t part_of(std::size_t of_case) const { return static_cast<std::size_t>(part_of_case_[of_case]); }
   const std::vector<std::int32_t>& part_of_case() const { return part_of_case_; }
 
   // How often each class occurred in each case.
   using Counts = FlatMap<std::uint64_t, std::int64_t>;
   static void count(std::size_t of_case, std::int32_t decision, Counts& counts);
-  // For training: creates one part per case that occurs, the most frequent first, with its ascending classes.
-  // If nothing was counted, there is one part with the class `otherwise`.
+  // In training, creates one part per case that occurs, the most frequent first, with its ascending classes.
+  // If there are no counts, creates one part with the class `otherwise`.
   void settle(const Counts& counts, std::size_t cases, std::int32_t otherwise);
   // Throws std::invalid_argument unless every case has a part, and every part has classes below `limit`.
   void restore(std::vector<std::int32_t> part_of_case, std::vector<std::vector<std::int32_t>> classes,
@@ -72,7 +72,7 @@ class ArcEagerSpec {
   const SpecOptions& options() const { return options_; }
   const ParserTemplates& templates() const { return templates_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  // What is known of the words of a sentence.
+  // Looks up the words of a sentence.
   void look_up(const data::ColumnText& text, std::int64_t sentence, SentenceSymbols& symbols) const {
     vocabulary_.look_up(text, sentence, symbols);
     move_features_->look_up(symbols, symbols.move_columns);
@@ -98,7 +98,7 @@ class ArcEagerSpec {
     std::array<std::vector<std::string_view>, string_attributes> strings;
     std::vector<std::string_view> labels;
     std::vector<std::int32_t>
-        lifted_labels;  // pairs: the plain label and the head's, of those behind the plain ones
+        lifted_labels;  // pairs: the plain label and the head's, of those after the plain ones
     std::int32_t root_label;
     std::vector<std::int32_t> move_parts, arc_parts;
     std::vector<std::vector<std::int32_t>> move_classes, arc_classes;
@@ -140,7 +140,7 @@ class ArcEagerSpec {
   std::unique_ptr<FeatureSpace> arc_features_;
 };
 
-// The situation in which the next move is chosen, and the one in which an arc is labelled.
+// Return the situations in which the next move is chosen, and in which an arc is labelled.
 inline Situation before_move(const ArcEagerState& state, const SentenceSymbols& symbols) {
   return {state, symbols, symbols.move_columns, {state.top(), state.next()}};
 }
@@ -148,7 +148,7 @@ inline Situation of_arc(const ArcEagerState& state, const SentenceSymbols& symbo
   return {state, symbols, symbols.arc_columns, arc};
 }
 
-// Follows the canonical moves of a tree: calls visit(state, move) before each.
+// Follows the canonical moves of a tree; calls visit(state, move) before each.
 template <class Visit>
 void for_each_canonical_move(const LabelledTree& tree, ArcEagerState& state, const Visit& visit) {
   state.begin(tree.heads.size() - 1);

@@ -113,7 +113,7 @@ class ArcTemplateReader {
     return {place_of(read_address(path)), *attribute};
   }
 
-  // The number of an address in its section; it is added if it is new.
+  // Returns the number of an address in its section; adds the address if it is new.
   std::size_t place_of(const Address& address) {
     const auto [known, is_new] = names_->addresses.try_emplace(address, section_->addresses.size());
     if (is_new) section_->addresses.push_back(address);
@@ -149,7 +149,7 @@ class ArcTemplateReader {
   TemplateText text_;
   const TemplateLine* line_ = nullptr;
   ParserTemplates read_;
-  // What a section has so far, to find it without a search.
+  // The names of a section so far, which avoids a search.
   struct Names {
     std::map<Address, std::size_t> addresses;
     std::set<std::vector<TemplateValue>> templates;

@@ -27,8 +27,8 @@
 
 namespace unkernel::parsing {
 
-// Attributes up to `cluster` are strings of the text, or what is known of its words; the others are numbers
-// from the state.
+// Attributes up to `cluster` are strings of the text, or known properties of its words; the others are
+// numbers from the state.
 enum class Attribute : std::uint8_t {
   form,
   word,  // the form in lower case, with 0 for every digit
@@ -85,7 +85,7 @@ struct Template {
 struct TemplateSet {
   std::vector<Address> addresses;
   std::vector<Template> templates;
-  std::size_t core = 0;  // templates that are joined with all; the later ones are joined with these only
+  std::size_t core = 0;  // templates joined with all others; later ones are joined with these only
 };
 
 struct ParserTemplates {
@@ -93,10 +93,10 @@ struct ParserTemplates {
   TemplateSet labels;
 };
 
-// Throws FormatError with the line and what would be valid.
+// Throws FormatError with the line and the valid names.
 ParserTemplates read_templates(const std::string& file, std::string_view text);
 
-// The word at an address; 0 if there is none. `arc` is the arc being labelled.
+// Returns the word at an address; 0 if there is none. `arc` is the arc being labelled.
 Word word_at(const ArcEagerState& state, const Arc& arc, const Address& address);
 
 }  // namespace unkernel::parsing

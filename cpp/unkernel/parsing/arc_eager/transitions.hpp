@@ -6,8 +6,8 @@
 //   LEFT-ARC   makes the next word the head of the top, which has none, and pops it
 //   RIGHT-ARC  makes the top the head of the next word, and pushes that
 //
-// Every input yields one tree: if the words have run out and the top has no head, the top goes back to be the
-// next word (UNSHIFT of Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone; the
+// Every input yields one tree: if no words remain and the top has no head, the top becomes the next word
+// again (UNSHIFT of Nivre & Fernandez-Gonzalez 2014) and may not be shifted again unless it is alone. The
 // last word without a head is the root. Every word is shifted once, unshifted at most once, and popped: a
 // sentence of n words takes less than 4n transitions.
 #pragma once
@@ -26,7 +26,7 @@ using Word = std::int32_t;
 constexpr Word no_word = 0;
 constexpr std::int32_t no_label = -1;
 
-// Where a word stands in arrays by word.
+// Returns the position of a word in arrays by word.
 constexpr std::size_t place(Word word) { return static_cast<std::size_t>(word); }
 
 // The gold head of each word; place 0 is unused.
@@ -45,9 +45,9 @@ class ArcEagerState {
   bool finished() const { return next_ == end_ && stack_.empty(); }
 
   Word next() const { return next_ < end_ ? next_ : no_word; }
-  // The k-th remaining word, counted from 0.
+  // Returns the k-th remaining word, counted from 0.
   Word input(std::int32_t k) const { return next_ + k < end_ ? next_ + k : no_word; }
-  // The k-th from the top.
+  // Returns the k-th from the top.
   Word stack(std::int32_t k) const {
     const auto depth = static_cast<std::size_t>(k);
     return depth < stack_.size() ? stack_[stack_.size() - 1 - depth] : no_word;
@@ -55,13 +55,13 @@ class ArcEagerState {
   Word top() const { return stack_.empty() ? no_word : stack_.back(); }
   std::span<const Word> stacked() const { return stack_; }
   Word end() const { return end_; }
-  // Whether the next word has been on the stack before.
+  // Returns whether the next word has been on the stack before.
   bool unshifted() const { return unshifted_; }
 
   std::size_t words() const { return nodes_.size() - 1; }
   Word head(Word word) const { return node(word).head; }
   std::int32_t label(Word word) const { return node(word).label; }
-  // The outermost children on each side, and those next to them.
+  // Returns the outermost children on each side, and those next to them.
   Word left(Word word) const { return node(word).left; }
   Word second_left(Word word) const { return node(word).second_left; }
   Word right(Word word) const { return node(word).right; }
@@ -108,7 +108,7 @@ class ArcEagerState {
 
   const Node& node(Word word) const { return nodes_[place(word)]; }
 
-  // When the words have run out, the words left on the stack must still become one tree.
+  // Once no words remain, the words on the stack must still become one tree.
   void settle() {
     while (next_ == end_ && !stack_.empty()) {
       const Word last = stack_.back();
@@ -132,8 +132,8 @@ class ArcEagerState {
 //
 // `cost` is the number of gold arcs that are possible before the move and impossible afterwards (Goldberg &
 // Nivre 2012): the dynamic oracle. It is exact for projective trees in the system without UNSHIFT: an arc
-// that is possible only after an UNSHIFT counts as lost, so that no move waits for one. Being the root counts
-// as an arc.
+// that needs an UNSHIFT counts as lost, so that no move waits for an UNSHIFT. Being the root counts as an
+// arc.
 
 namespace oracle {
 
@@ -153,8 +153,8 @@ inline int children_to_come(const ArcEagerState& state, GoldHeads gold, Word par
   return static_cast<int>(std::count(first, gold.begin() + state.end(), parent));
 }
 
-// Whether the word can still get its gold head, other than `offered`: the head is to come, or the word is the
-// root.
+// Returns whether the word can still get its gold head, other than `offered`: the head is still to come, or
+// the word is the root.
 inline bool awaits_other_head(const ArcEagerState& state, GoldHeads gold, Word word, Word offered) {
   const Word head = gold[static_cast<std::size_t>(word)];
   return head == no_word || (head != offered && head >= state.next() && head < state.end());
@@ -242,7 +242,7 @@ inline int cost(const ArcEagerState& state, Move move, GoldHeads gold) {
   return 0;
 }
 
-// The label is that of the arc, if the move makes one.
+// Applies a move; `label` is the label of its arc, if it makes one.
 inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   switch (move) {
     case Move::shift: return Shift::apply(state);
@@ -252,8 +252,8 @@ inline void apply(ArcEagerState& state, Move move, std::int32_t label) {
   }
 }
 
-// The move of the canonical sequence: arcs as soon as possible, REDUCE only if necessary, among the moves of
-// lowest cost.
+// Returns the move of the canonical sequence: among the moves of lowest cost, makes arcs as soon as possible
+// and reduces only if necessary.
 inline Move canonical_move(const ArcEagerState& state, GoldHeads gold) {
   constexpr Move preference[] = {Move::left_arc, Move::right_arc, Move::shift, Move::reduce};
   Move best = Move::shift;

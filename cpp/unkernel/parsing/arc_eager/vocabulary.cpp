@@ -13,7 +13,7 @@ namespace {
 
 namespace conll = data::conll;
 
-// Derived from the form; the other strings have their own columns.
+// These are derived from the form; the other strings have their own columns.
 constexpr Attribute derived_attributes[] = {Attribute::form,    Attribute::word,    Attribute::prefix1,
                                             Attribute::prefix2, Attribute::prefix3, Attribute::prefix4,
                                             Attribute::suffix1, Attribute::suffix2, Attribute::suffix3,
@@ -27,7 +27,7 @@ constexpr ColumnOf columns[] = {{Attribute::lemma, conll::lemma},
                                 {Attribute::xpos, conll::xpos},
                                 {Attribute::feats, conll::feats}};
 
-// A treebank without language-specific tags has `_` there: use the universal ones instead.
+// A treebank without language-specific tags has `_` in their column: uses the universal tags instead.
 std::string_view field_of(const data::ColumnText& text, std::int64_t token, int column) {
   const std::string_view field = text.field(token, column);
   return column == conll::xpos && field == "_" ? text.field(token, conll::upos) : field;
@@ -117,7 +117,7 @@ void Vocabulary::learn(const data::ColumnText& text, std::int64_t sentence) {
   }
 }
 
-// Precomputes what is derived from the forms seen in training, so that frequent forms need no derivation.
+// Precomputes the strings derived from the forms seen in training, so that frequent forms need no derivation.
 void Vocabulary::settle() {
   forms_ = data::NameTable();
   of_forms_.clear();

@@ -2,7 +2,7 @@
 //
 // Each attribute that the templates use has a table of the strings seen in training. A word of a sentence is
 // then a row of numbers; the attributes derived from its form are looked up once for every form seen in
-// training. Its cluster, if clusters are given, is known for words that training has not seen, too.
+// training. If clusters are given, words not seen in training can have one, too.
 #pragma once
 
 #include <array>
@@ -24,11 +24,11 @@ using Symbol = std::int32_t;
 constexpr Symbol unknown_symbol = -1;
 constexpr Symbol absent_symbol = 0;  // of a missing word; the names of a table count from 1
 
-// The value of a string attribute that is derived from the form; stored in `room` if it is not a part of the
-// form.
+// Returns the value of a string attribute that is derived from the form; stored in `room` if it is not a part
+// of the form.
 std::string_view derived(Attribute attribute, std::string_view form, std::string& room);
 
-// Which string attributes are in use.
+// Marks the string attributes in use.
 using UsedAttributes = std::array<bool, string_attributes>;
 UsedAttributes used_attributes(const ParserTemplates& templates);
 
@@ -75,7 +75,7 @@ class SentenceSymbols {
 
 class Vocabulary {
  public:
-  // Throws std::invalid_argument if clusters are damaged, or in use where there are none.
+  // Throws std::invalid_argument if clusters are damaged, or missing although a template uses them.
   Vocabulary(const UsedAttributes& used, Lexicon clusters);
   // Restores what names() returned. Throws std::invalid_argument if strings are repeated.
   void restore(const std::array<std::vector<std::string_view>, string_attributes>& strings);
@@ -91,7 +91,7 @@ class Vocabulary {
   const data::NameTable& names(Attribute attribute) const {
     return tables_[static_cast<std::size_t>(attribute)];
   }
-  // The largest symbol plus one.
+  // Returns the largest symbol plus one.
   std::size_t symbols(Attribute attribute) const { return names(attribute).size() + 1; }
 
  private:

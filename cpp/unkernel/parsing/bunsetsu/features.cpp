@@ -112,7 +112,7 @@ BunsetsuSymbols::BunsetsuSymbols(const BunsetsuText& text, const BunsetsuFeature
 
 namespace {
 
-// The last morpheme that is not a punctuation mark; -1 if there is none.
+// Returns the last morpheme that is not a punctuation mark; -1 if there is none.
 std::int64_t function_word(const BunsetsuSymbols& symbols, std::size_t bunsetsu) {
   const BunsetsuText& text = symbols.text();
   for (std::size_t m = text.first_morpheme(bunsetsu + 1); m-- > text.first_morpheme(bunsetsu);) {

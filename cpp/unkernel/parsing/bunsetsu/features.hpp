@@ -1,9 +1,8 @@
 // Features of pairs of bunsetsu, as columns of a row.
 //
 // Columns are numbered template by template, and templates are in the order in which a row is assembled. So
-// rows are created in ascending order, as engines need them, without sorting. Whatever depends on one
-// bunsetsu alone is looked up once per bunsetsu; the row of a pair then takes four copies and a few
-// comparisons.
+// rows are created in ascending order, as engines need them, without sorting. Features of a single bunsetsu
+// are looked up once; the row of a pair then takes four copies and a few comparisons.
 //
 // Bytes   4 per template and symbol, plus the symbols themselves.
 #pragma once
@@ -29,9 +28,9 @@ class BunsetsuFeatures {
   // template ascend. Throws std::invalid_argument if this does not hold.
   BunsetsuFeatures(std::vector<BunsetsuTemplate> templates, data::NameTable symbols,
                    std::vector<std::int32_t> begins, std::vector<std::int32_t> values);
-  // Every template with every name: all possible columns, before counting which ones occur.
+  // Returns every template with every name: all possible columns, before counting which ones occur.
   static BunsetsuFeatures all_of(std::vector<BunsetsuTemplate> templates, const data::NameTable& names);
-  // The columns that get a new number, in the same order, and only the symbols that they need.
+  // Keeps the columns that get a new number, in the same order, and only the symbols that they need.
   BunsetsuFeatures only(std::span<const std::int32_t> renumbered) const;
 
   std::span<const BunsetsuTemplate> templates() const { return templates_; }
@@ -39,13 +38,13 @@ class BunsetsuFeatures {
   std::span<const std::int32_t> begins() const { return begins_; }
   std::span<const std::int32_t> values() const { return values_; }
   std::size_t columns() const { return values_.size(); }
-  // For example "modifier.content.surface=本".
+  // Returns the name of a column, for example "modifier.content.surface=本".
   std::string name(std::size_t column) const;
 
   std::int32_t column(std::size_t which, std::int32_t symbol) const {
     return table_[static_cast<std::size_t>(symbol) * templates_.size() + which];
   }
-  // The column of a category's value; no_column if it is unknown.
+  // Returns the column of a category's value; no_column if it is unknown.
   std::int32_t column(std::size_t which, std::string_view value) const {
     const std::int32_t symbol = symbols_.find(value);
     return symbol < 0 ? no_column : column(which, symbol);
@@ -56,7 +55,7 @@ class BunsetsuFeatures {
   data::NameTable symbols_;
   std::vector<std::int32_t> begins_;
   std::vector<std::int32_t> values_;
-  // By symbol, then by template, unlike a FeatureIndex: the columns of one word for all templates are
+  // Ordered by symbol, then by template, unlike a FeatureIndex: the columns of one word for all templates are
   // adjacent, which makes parsing 10 % faster.
   std::vector<std::int32_t> table_;
 };
@@ -86,13 +85,13 @@ class BunsetsuSymbols {
 // The number of bunsetsu whose function word has an unknown part of speech, and some of these parts of
 // speech. Empty if no template uses it.
 struct UnknownPos {
-  std::size_t asked = 0;  // all bunsetsu but the last one of each sentence
+  std::size_t asked = 0;  // all bunsetsu except the last of each sentence
   std::size_t bunsetsu = 0;
   std::vector<std::string> examples;
 };
 UnknownPos unknown_pos(const BunsetsuSymbols& symbols, std::size_t most_examples);
 
-// A sentence prepared to create rows. Reuse it from sentence to sentence to reuse its memory.
+// A sentence prepared for creating rows. Reusing the object reuses its memory.
 class BunsetsuRows {
  public:
   explicit BunsetsuRows(const BunsetsuSymbols& symbols);
@@ -100,11 +99,11 @@ class BunsetsuRows {
   void load(std::size_t sentence);
   std::size_t size() const { return bunsetsu_.size(); }
 
-  // The next pairs have this candidate, on which nothing depends yet.
+  // Selects this candidate for the next pairs. No bunsetsu depends on it yet.
   void begin_candidate() { competitors_.clear(); }
-  // The bunsetsu depends on the candidate, so it competes with those to its left.
+  // Records that the bunsetsu depends on the candidate, so it competes with those to its left.
   void add_dependent(std::size_t bunsetsu);
-  // Ascending columns; valid until the next call.
+  // Returns ascending columns; valid until the next call.
   std::span<const std::int32_t> row(std::size_t modifier, std::size_t candidate);
 
  private:

@@ -2,8 +2,8 @@
 //
 // A bunsetsu depends on one to its right, and dependencies do not cross. So, from left to right, each
 // bunsetsu is a candidate head for those on a stack of bunsetsu without a head: while the top depends on it,
-// the top is popped; then the bunsetsu is pushed itself. n bunsetsu take at most 2n decisions. Whatever is
-// left on the stack depends on the last bunsetsu, without a decision: every tree is well-formed, whatever the
+// the top is popped; then the bunsetsu is pushed itself. n bunsetsu take at most 2n decisions. All bunsetsu
+// left on the stack depend on the last one, without a decision. So every tree is well-formed, whatever the
 // decisions are.
 #pragma once
 
@@ -42,8 +42,8 @@ struct BunsetsuDecisions {
   std::vector<std::int8_t> labels;  // 0 or 1
 };
 
-// The decisions that lead to these heads, sentence by sentence. A head that the parser cannot produce (to the
-// left, or across another dependency) is never found, and its modifier depends on the last bunsetsu.
+// Returns the decisions that lead to these heads, sentence by sentence. A head that the parser cannot produce
+// (to the left, or across another dependency) is never found, and its modifier depends on the last bunsetsu.
 BunsetsuDecisions bunsetsu_decisions(const data::BunsetsuText& text, std::span<const std::int32_t> heads,
                                      const BunsetsuFeatures& features, const Monitor& monitor);
 
@@ -56,9 +56,9 @@ BunsetsuTraining bunsetsu_training(const data::BunsetsuText& text, std::span<con
                                    std::vector<BunsetsuTemplate> templates, std::int64_t min_count,
                                    const Monitor& monitor);
 
-// The head of each bunsetsu; no_head for the last one of a sentence. The engine must have one score, positive
-// if the modifier depends on the candidate. Sentences are parsed in parallel; the result does not depend on
-// the number of threads.
+// Returns the head of each bunsetsu; no_head for the last one of a sentence. The engine must have one score,
+// positive if the modifier depends on the candidate. Sentences are parsed in parallel; the result does not
+// depend on the number of threads.
 std::vector<std::int32_t> parse_bunsetsu(const data::BunsetsuText& text, const BunsetsuFeatures& features,
                                          const engines::Engine& engine, Threads threads);
 

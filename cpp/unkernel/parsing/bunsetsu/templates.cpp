@@ -27,7 +27,7 @@ constexpr Property pair_properties[] = {{"distance", BunsetsuKind::distance},
                                         {"brackets", BunsetsuKind::brackets},
                                         {"particles", BunsetsuKind::particles}};
 
-// Whether the name is in the table; if so, `value` is its position.
+// Returns whether the name is in the table; if so, `value` is its position.
 template <class Enum, std::size_t Count>
 bool find_name(const std::array<std::string_view, Count>& names, std::string_view name, Enum& value) {
   const auto found = std::ranges::find(names, name);
@@ -83,7 +83,7 @@ BunsetsuTemplate read_bunsetsu_template(std::string_view name) {
   BunsetsuTemplate read = new_template(name);
   try {
     if (read_path(read_template_path(name, limits), read)) return read;
-  } catch (const std::invalid_argument&) {  // not even a path
+  } catch (const std::invalid_argument&) {  // not a valid path either
   }
   throw std::invalid_argument(no_such_template(name));
 }

@@ -43,14 +43,16 @@ struct BunsetsuTemplate {
 
 // Throws std::invalid_argument with the valid names.
 BunsetsuTemplate read_bunsetsu_template(std::string_view name);
-// In the order of their roles, as rows need them. Throws std::invalid_argument, also for repeated names.
+// Returns templates in the order of their roles, as rows need them. Throws std::invalid_argument, also for
+// repeated names.
 std::vector<BunsetsuTemplate> read_bunsetsu_templates(std::span<const std::string> names);
-// The templates of a stored parser, which must be in that order already. Throws std::invalid_argument.
+// Returns the templates of a stored parser, which must be in that order already. Throws
+// std::invalid_argument.
 std::vector<BunsetsuTemplate> stored_bunsetsu_templates(std::span<const std::string> names);
-// The names in a file, one per line, all of which must be templates. Throws FormatError.
+// Returns the names in a file, one per line, all of which must be templates. Throws FormatError.
 std::vector<std::string> bunsetsu_template_names(const std::string& file, std::string_view text);
 
-// The values of the kinds other than words, as they are called in a model.
+// The names in models for values of kinds other than words.
 namespace bunsetsu_values {
 inline constexpr std::string_view yes = "yes";
 inline constexpr std::string_view no = "no";

@@ -18,10 +18,10 @@ namespace {
 constexpr std::int64_t sentences_at_once = 64;
 constexpr std::int32_t no_class = -1;
 
-// The scores of classes are margins, and a margin counts as a log-odds of `sharpness`. Sums of the margins
-// themselves would let a word with large margins outvote its neighbours: that is less accurate.
+// The scores of classes are margins, and a margin of 1 counts as log-odds of `sharpness`. Sums of the margins
+// themselves are less accurate: a word with large margins would outvote its neighbours.
 constexpr double sharpness = 2.0;
-// Taggings with a probability of less than exp(-farthest_behind) times the best one's are dropped.
+// Drops taggings with a probability of less than exp(-farthest_behind) times that of the best one.
 constexpr double farthest_behind = 3.0;
 
 void to_log_probabilities(std::span<double> scores) {
@@ -37,10 +37,10 @@ void to_log_probabilities(std::span<double> scores) {
   for (double& score : scores) score -= log_sum;
 }
 
-// Sums of huge weights may be no number, which could not be sorted.
+// Sums of huge weights may be NaN, which cannot be sorted.
 double ordered(double score) { return std::isnan(score) ? -std::numeric_limits<double>::infinity() : score; }
 
-// A tagging of the words read so far: the class of the last one, and the tagging that it goes on from.
+// A tagging of the words read so far: the class of the last word, and the tagging that it extends.
 struct Tagging {
   double score;
   std::int32_t last;    // a class, or no_class
@@ -81,12 +81,12 @@ class Decoder {
     return last == no_class ? outside : model_.classes[static_cast<std::size_t>(last)];
   }
 
-  // The best taggings of the words up to this one, the best first.
+  // Returns the best taggings of the words up to this one, the best first.
   std::span<const Tagging> beam_of(std::size_t word) const {
     return std::span(taggings_).subspan(begins_[word], begins_[word + 1] - begins_[word]);
   }
 
-  // Goes on from all taggings of the words before with all tags of this one, and keeps the best.
+  // Extends all taggings of the previous words by all tags of this word, and keeps the best.
   void extend(std::size_t word, bool is_last) {
     extended_.clear();
     const std::size_t taggings = word == 0 ? 1 : beam_of(word - 1).size();
@@ -103,7 +103,7 @@ class Decoder {
     keep_best(word);
   }
 
-  // Sets the tags that features of this word may look at.
+  // Sets the tags that features of this word may use.
   void remember(std::size_t word, const Tagging* tagging) {
     for (std::size_t k = 1; k <= std::min(word, remembered_); ++k) {
       words_.set_tag(word - k, model_.features.tag_code(tagging->last));
@@ -127,7 +127,7 @@ class Decoder {
   }
 
   void extend(const Tagging* before, std::int32_t place, bool is_last) {
-    // A single tagging is not compared with others: its words are decided by their scores alone.
+    // A single tagging needs no comparison: the scores alone decide its words.
     const double sum = before == nullptr || model_.beam == 1 ? 0.0 : before->score;
     const ChunkTag last = before == nullptr ? outside : tag_of(before->last);
     for (std::size_t k = 0; k < model_.classes.size(); ++k) {
@@ -137,7 +137,7 @@ class Decoder {
     }
   }
 
-  // Two taggings whose last tags are the same go on alike: only the better one is kept.
+  // Two taggings with the same last tags have the same extensions, so only the better one is kept.
   void keep_best(std::size_t word) {
     const auto better = [](const Tagging& a, const Tagging& b) { return a.score > b.score; };
     std::ranges::stable_sort(extended_, better);

@@ -1,11 +1,11 @@
-// Chunking: word by word in reading direction, where each tag becomes a feature of the following words.
+// Chunks sentences word by word in reading direction; each tag becomes a feature of the following words.
 //
 // A beam keeps the best taggings of the words read so far. The probability of a tagging is the product of
-// those of its tags, which are the softmax of the classifier's scores; a tag's features include the tags
-// before it, so that the classifier has learnt transitions as well. Invalid tags have probability 0. Two
-// taggings that end with the same tags, as far as features look back, have the same future, and only the
-// better one is kept: a beam that is wide enough for all such ends finds the best tagging of all (Viterbi).
-// With a beam of 1, each word gets the tag with the largest score.
+// those of its tags, which are the softmax of the classifier's scores. A tag's features include the tags
+// before it, so the classifier learns transitions as well. Invalid tags have probability 0. Two taggings that
+// end with the same tags, as far back as features look, have the same extensions, so only the better one is
+// kept. A beam that is wide enough for all such endings finds the best tagging of all (Viterbi). With a beam
+// of 1, each word gets the tag with the largest score.
 //
 // Cost    for each word, one score per tagging in the beam.
 // Bytes   8 per word of the longest sentence and 16 per tagging in its beam, for each thread.
@@ -23,9 +23,10 @@
 
 namespace unkernel::parsing {
 
-constexpr std::size_t widest_beam = 64;  // a limit, so that no file can make answers take forever
+constexpr std::size_t widest_beam = 64;  // a limit, so that no file can make decoding take forever
 
-// The attribute of templates that a chunker adds, and where it is: parts of speech, in the second column.
+// Returns the attribute of templates that a chunker adds, and its column: parts of speech, in the second
+// column.
 inline SequenceNames chunk_names() { return {.columns = {"pos"}, .lexicons = {}}; }
 inline SequenceSources chunk_sources() { return {.word_column = 0, .columns = {1}, .lexicons = {}}; }
 
@@ -38,7 +39,7 @@ struct ChunkModel {
   std::size_t beam;  // the number of taggings to keep: 1 to widest_beam
 };
 
-// The tags of all words in IOB2, always valid. They do not depend on the number of threads. Throws
+// Returns the tags of all words in IOB2, always valid. They do not depend on the number of threads. Throws
 // std::invalid_argument.
 std::vector<ChunkTag> chunk_text(const data::ColumnText& text, const ChunkModel& model, Threads threads);
 

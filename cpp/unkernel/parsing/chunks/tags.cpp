@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view mark_letters = "BIES";
 
-// Letter and type of `B-NP`; a plain `B` has the type with the empty name.
+// Parses letter and type of `B-NP`; a plain `B` has the type with the empty name.
 std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types) {
   if (name == "O") return outside;
   const std::size_t letter = mark_letters.find(name.front());
@@ -21,7 +21,7 @@ std::optional<ChunkTag> parse_tag(std::string_view name, data::NameTable& types)
 bool begins(ChunkTag tag) { return mark_of(tag) == ChunkMark::begin || mark_of(tag) == ChunkMark::single; }
 bool ends(ChunkTag tag) { return mark_of(tag) == ChunkMark::end || mark_of(tag) == ChunkMark::single; }
 
-// The tags of a chunk's first, inner and last tokens, where they do not depend on neighbouring chunks.
+// Writes the tags of a chunk's first, inner and last tokens, if they do not depend on neighbouring chunks.
 void write_chunk(const Chunk& chunk, ChunkScheme scheme, std::span<ChunkTag> tags) {
   std::fill(tags.begin() + static_cast<std::ptrdiff_t>(chunk.first),
             tags.begin() + static_cast<std::ptrdiff_t>(chunk.last), chunk_tag(ChunkMark::inside, chunk.type));

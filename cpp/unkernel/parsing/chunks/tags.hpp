@@ -7,9 +7,9 @@
 //   IOE2      I I E
 //   IOBES     B I E              S if it is the only token
 //
-// A token outside of all chunks is O. The reader accepts all schemes with the same rules: B and S begin a
-// chunk, and so does any token after O, E, S or another type; E and S end one. These are the rules of the
-// shared task's scorer.
+// A token outside of all chunks is O. The reader accepts all schemes with the same rules, those of the shared
+// task's scorer: B and S begin a chunk, and so does any token after O, E, S or another type; E and S end a
+// chunk.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr ChunkMark mark_of(ChunkTag tag) { return static_cast<ChunkMark>((tag -
 
 std::string name_of(ChunkTag tag, const data::NameTable& types);
 
-// The tags of a column as written; adds new types to `types`. Throws FormatError.
+// Reads the tags of a column as written; adds new types to `types`. Throws FormatError.
 std::vector<ChunkTag> read_chunk_tags(const data::ColumnText& text, int column, data::NameTable& types);
 
 struct Chunk {
@@ -52,12 +52,12 @@ struct Chunk {
   bool operator==(const Chunk&) const = default;
 };
 
-// The chunks of one sentence, from left to right.
+// Finds the chunks of one sentence, from left to right.
 void find_chunks(std::span<const ChunkTag> tags, std::vector<Chunk>& chunks);
 // Converts the tags of a sentence to another scheme; the result is valid for any input.
 void recode(std::span<ChunkTag> tags, ChunkScheme scheme, std::vector<Chunk>& room);
 
-// Whether the two tags may be adjacent in a sentence. Its ends count as `outside`.
+// Returns whether the two tags may be adjacent in a sentence. The ends of a sentence count as `outside`.
 bool may_follow(ChunkScheme scheme, ChunkTag left, ChunkTag right);
 
 // Chunks of one type: in the answers, in the text, and in both with the same words.

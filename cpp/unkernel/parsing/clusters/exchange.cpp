@@ -55,7 +55,7 @@ double ExchangeClusters::f(Count n) const {
                                            : n_log_n(static_cast<double>(n));
 }
 
-// The words `step` places after each word, with their numbers.
+// Returns the words `step` places after each word, with their counts.
 ExchangeClusters::Neighbours ExchangeClusters::count_neighbours(std::span<const std::int32_t> words,
                                                                 std::size_t vocabulary, int step) {
   std::vector<std::uint64_t> found;
@@ -89,7 +89,7 @@ std::int64_t ExchangeClusters::run_epoch(const Monitor& monitor) {
   return moved;
 }
 
-// All but the word itself.
+// Adds all neighbours except the word itself.
 void ExchangeClusters::add_neighbours(std::int32_t word, const Neighbours& neighbours, Side& side) {
   for (const std::int32_t cluster : side.clusters) side.times[static_cast<std::size_t>(cluster)] = 0;
   side.clusters.clear();
@@ -128,15 +128,15 @@ bool ExchangeClusters::move(std::int32_t word) {
   list_gains();
   const double most = std::ranges::max(gains_);
   const bool moves = most > gains_[static_cast<std::size_t>(cluster)] + least_gain;
-  // The first of those that are as good, up to rounding.
+  // Takes the first of the clusters that are equally good, up to rounding.
   const auto best = std::ranges::find_if(gains_, [&](double gain) { return gain >= most - least_gain; });
   if (moves) cluster = static_cast<std::int32_t>(best - gains_.begin());
   count(cluster, 1);
   return moves;
 }
 
-// What the log-likelihood gains if the word, which is in no cluster now, joins each of them. Pairs within the
-// cluster itself count once, not once for each side.
+// Computes the gain in log-likelihood if the word, which is in no cluster now, joins each of them. Pairs
+// within the cluster itself count once, not once for each side.
 void ExchangeClusters::list_gains() {
   for (std::size_t own = 0; own < clusters_; ++own)
     gains_[own] = -2.0 * (f(totals_[own] + occurs_) - f(totals_[own]));

@@ -5,7 +5,7 @@
 //          has the log-likelihood
 //              sum over clusters a, b of f(N(a, b)) - 2 sum over clusters a of f(N(a)) + constant,
 //          where N counts occurrences and f(n) = n log n.
-// Method   Each word in turn moves to the cluster where that is largest, until few words move.
+// Method   Each word in turn moves to the cluster with the largest log-likelihood, until few words move.
 // Cost     For a word with neighbours in k clusters: k times the number of clusters.
 // Bytes    16 per pair of clusters, 16 per different pair of neighbours.
 //
@@ -25,15 +25,15 @@ constexpr std::size_t most_clusters = 2000;
 
 class ExchangeClusters {
  public:
-  // `words` is a text, as numbers below `vocabulary`; smaller numbers are more frequent words. Others stand
-  // for words that belong to no cluster, such as rare ones and the ends of sentences: `vocabulary` + k for
-  // kind k of them. Throws std::invalid_argument.
+  // `words` is a text, as numbers below `vocabulary`; smaller numbers are more frequent words. Tokens that
+  // belong to no cluster, such as rare words and the ends of sentences, are `vocabulary` + k for their kind
+  // k. Throws std::invalid_argument.
   ExchangeClusters(std::span<const std::int32_t> words, std::int32_t vocabulary, std::int32_t others,
                    std::size_t clusters);
 
-  // Visits all words once; how many have moved.
+  // Visits all words once; returns how many have moved.
   std::int64_t run_epoch(const Monitor& monitor);
-  // The cluster of each word of the vocabulary.
+  // Returns the cluster of each word of the vocabulary.
   std::span<const std::int32_t> clusters() const {
     return std::span(cluster_of_).first(static_cast<std::size_t>(vocabulary_));
   }
@@ -56,10 +56,10 @@ class ExchangeClusters {
                                     static_cast<std::size_t>(begins[w + 1] - begins[w]));
     }
   };
-  // How often neighbours on one side are in each cluster.
+  // The number of neighbours on one side in each cluster.
   struct Side {
     std::vector<Count> times;            // by cluster
-    std::vector<std::int32_t> clusters;  // those with any
+    std::vector<std::int32_t> clusters;  // with a nonzero count
   };
 
   static Neighbours count_neighbours(std::span<const std::int32_t> words, std::size_t vocabulary, int step);
@@ -86,7 +86,7 @@ class ExchangeClusters {
   std::vector<Count> pairs_;              // N(a, b), by a
   std::vector<Count> reversed_;           // N(a, b), by b
   std::vector<double> small_f_;           // f of small numbers
-  // Of the word that is being moved.
+  // For the word that is being moved.
   Side right_, left_;
   Count twice_ = 0;  // how often it follows itself
   Count occurs_ = 0;

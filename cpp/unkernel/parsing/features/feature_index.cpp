@@ -91,10 +91,10 @@ std::vector<FeatureIndex::Entry> FeatureIndex::entries(const Table& table) {
         found.push_back({{static_cast<FeatureValue>(value)}, table.columns_of_values[value]});
     }
   } else {
-    // The values that the numbers of a group represent, group by group.
+    // The values represented by the numbers of a group, group by group.
     std::vector<Entry> before{{{}, 0}};
     for (const Group& group : table.groups) {
-      FeatureKey keys = 1;  // per number of the group before
+      FeatureKey keys = 1;  // per number of the previous group
       for (std::size_t k = group.begin; k < group.end; ++k) keys *= table.ranges[k];
       found.assign(group.numbers.size(), {});
       std::size_t next = 0;

@@ -1,11 +1,10 @@
 // Maps features, which are templates with values, to columns, for all parsers.
 //
 // A feature is a template with a value in each of its places; a value is a number below the range of its
-// place. The values of a feature are the digits of one number, its key. A template with one place looks up
-// its columns in an array, unless it is known to have few features for its range; the others probe a hash
-// table. Only if keys would need more than 63
-// bits, the places are divided into groups: the values of one group are replaced by a number, which is the
-// first digit of the next group's key.
+// place. The values of a feature are the digits of one number, its key. A template with one place finds its
+// columns in an array, unless it is known to have few features for its range; all others probe a hash table.
+// If keys would need more than 63 bits, the places are divided into groups: a number replaces the values of
+// one group, and becomes the first digit of the next group's key.
 //
 // Bytes   4 per value for a template with one place, at most 64 per feature; 24 to 48 per feature for the
 //         others.
@@ -32,9 +31,9 @@ using TemplateRanges = std::vector<std::size_t>;
 class FeatureIndex {
  public:
   FeatureIndex() = default;
-  // With room for the features that are to come, whichever they are.
+  // Makes room for features that are not known yet.
   explicit FeatureIndex(const std::vector<TemplateRanges>& templates);
-  // With room for features[t] features of each template t.
+  // Makes room for features[t] features of each template t.
   FeatureIndex(const std::vector<TemplateRanges>& templates, std::span<const std::size_t> features);
 
   std::size_t templates() const { return tables_.size(); }
@@ -42,12 +41,12 @@ class FeatureIndex {
   std::size_t bytes() const;
   const TemplateRanges& ranges(std::size_t which) const { return tables_[which].ranges; }
 
-  // The column of the template `which` with value(k) in place k; no_column if a value is negative or the
-  // feature is not in the index.
+  // Returns the column of the template `which` with value(k) in place k; no_column if a value is negative or
+  // the feature is missing.
   template <class Value>
   std::int32_t find(std::size_t which, const Value& value) const;
 
-  // The same, but a feature that is not in the index gets the next column. No value may be negative.
+  // Does the same, but gives a missing feature the next column. No value may be negative.
   template <class Value>
   std::int32_t add(std::size_t which, const Value& value);
 
@@ -55,11 +54,11 @@ class FeatureIndex {
   // value is out of range.
   void put(std::size_t which, std::span<const FeatureValue> values, std::int32_t column);
 
-  // Column c becomes renumbered[c]; features that get no_column are removed.
+  // Changes column c to renumbered[c]; removes features that get no_column.
   void renumber(std::span<const std::int32_t> renumbered);
 
-  // Whether the keys of a template fit into 63 bits. If so, the next two functions apply: the key of values
-  // (false if one is negative), and the values of a key.
+  // Returns whether the keys of a template fit into 63 bits. Only then the next two functions apply: the key
+  // of values (false if a value is negative), and the values of a key.
   bool has_keys(std::size_t which) const { return tables_[which].groups.size() == 1; }
   template <class Value>
   bool key_of(std::size_t which, const Value& value, FeatureKey& key) const {
@@ -81,7 +80,7 @@ class FeatureIndex {
   };
   struct Table {
     TemplateRanges ranges;
-    std::vector<std::int32_t> columns_of_values;  // if there is one place, and features enough
+    std::vector<std::int32_t> columns_of_values;  // if there is one place with enough features
     std::vector<Group> groups;
 
     template <class Value>
@@ -126,7 +125,7 @@ std::int32_t FeatureIndex::find(std::size_t which, const Value& value) const {
   return static_cast<std::int32_t>(key);
 }
 
-// The slot for the column (plus 1) of a template with several places; 0 if it is new.
+// Returns the slot for the column (plus 1) of a template with several places; 0 if it is new.
 template <class Value>
 std::int32_t& FeatureIndex::number_for(Table& table, const Value& value) {
   FeatureKey key = 0;

@@ -16,11 +16,12 @@ struct FeatureRows {
   void end_row() { offsets.push_back(static_cast<std::int64_t>(columns.size())); }
 };
 
-// New numbers for the columns that occur at least `min_count` times, in the same order; no_column for others.
+// Returns new numbers for the columns that occur at least `min_count` times, in the same order; no_column for
+// others.
 std::vector<std::int32_t> frequent_columns(const FeatureRows& rows, std::size_t columns,
                                            std::int64_t min_count);
 
-// Column c becomes renumbered[c]; columns that get no_column are removed. The order must stay the same.
+// Changes column c to renumbered[c]; removes columns that get no_column. The order must stay the same.
 void renumber(FeatureRows& rows, std::span<const std::int32_t> renumbered);
 
 }  // namespace unkernel::parsing

@@ -1,4 +1,4 @@
-// What is known of some words: one of several values, such as the cluster of a word.
+// A property of some words, with one of several values, such as the cluster of a word.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Lexicon {
   std::vector<std::int32_t> value_of;  // of each word
   data::NameTable values;
 
-  // Empty for words that are not in it.
+  // Returns the empty string for words that are not in the lexicon.
   std::string_view value(std::string_view word) const {
     const std::int32_t found = words.find(word);
     return found < 0 ? std::string_view() : values.name(value_of[static_cast<std::size_t>(found)]);

@@ -1,4 +1,4 @@
-// Scores of the classes that one part of a parser's decisions chooses among.
+// Scores the classes among which one part of a parser's decisions chooses.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace unkernel::parsing {
 
-// Those of an engine, or zeros if there is none, as for a single class. Two classes share one score, which is
-// positive for the second.
+// Gives the scores of an engine, or zeros if there is none, as for a single class. Two classes share one
+// score, which is positive for the second.
 class PartScorer {
  public:
   PartScorer(const engines::Engine* engine, std::size_t classes)
@@ -24,7 +24,7 @@ class PartScorer {
     if (engine_ != nullptr) engine_->score(engines::SparseRow<std::int32_t>{columns}, *worker_, out());
     return scores_;
   }
-  // Scores of which only the identity of the largest is reliable.
+  // Returns scores of which only the position of the largest is reliable.
   std::span<const double> decide(std::span<const std::int32_t> columns) {
     if (engine_ != nullptr)
       engine_->score_until_decided(engines::SparseRow<std::int32_t>{columns}, *worker_, out());

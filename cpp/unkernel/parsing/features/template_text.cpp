@@ -10,7 +10,7 @@
 namespace unkernel::parsing {
 namespace {
 
-// What is wrong, and where in the line, counted from 0.
+// A mistake: its reason, and its position in the line, counted from 0.
 struct Mistake {
   std::size_t at;
   std::string reason;
@@ -70,7 +70,7 @@ class LineScanner {
     while (at_ < line_.size() && is_space(line_[at_])) ++at_;
   }
 
-  // Whether this character comes next, after spaces.
+  // Returns whether this character comes next, after spaces.
   bool next_is(char wanted) {
     std::size_t next = at_;
     while (next < line_.size() && is_space(line_[next])) ++next;

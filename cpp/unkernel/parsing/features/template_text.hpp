@@ -1,4 +1,4 @@
-// Reads the language in which the feature templates of all parsers are written.
+// Reads the language of feature templates, for all parsers.
 //
 //   [moves]                    a heading; its meaning depends on the parser
 //   stack[1].head.word         a path of names; the first one may have a position in brackets
@@ -71,10 +71,10 @@ TemplatePath read_template_path(std::string_view text, const TemplateLimits& lim
 // Concatenates texts to a message.
 std::string message(std::initializer_list<std::string_view> texts);
 
-// The paths of a line as one text, such as "stack.xpos + input.xpos".
+// Returns the paths of a line as one text, such as "stack.xpos + input.xpos".
 std::string joined_text(const TemplateLine& line);
 
-// The value of a name in a table, if the table has it.
+// Returns the value of a name in a table, if the table has it.
 template <class Value, std::size_t count>
 std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[count], std::string_view name) {
   for (const auto& [known, value] : names) {
@@ -83,7 +83,7 @@ std::optional<Value> named(const std::pair<std::string_view, Value> (&names)[cou
   return std::nullopt;
 }
 
-// The names of a table, for messages.
+// Returns the names of a table, for messages.
 template <class Value, std::size_t count>
 std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
   std::string list;
@@ -91,7 +91,7 @@ std::string listed(const std::pair<std::string_view, Value> (&names)[count]) {
   return list;
 }
 
-// The position of a value in a list; appends the value if it is missing.
+// Returns the position of a value in a list; appends the value if it is missing.
 template <class Value>
 std::size_t place_among(std::vector<Value>& all, const Value& wanted) {
   const auto found = std::ranges::find(all, wanted);

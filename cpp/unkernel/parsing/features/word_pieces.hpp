@@ -1,7 +1,7 @@
 // Features from the letters of a word.
 //
-// Only ASCII letters have a case here: tags already tell names from other words, so a full table of Unicode
-// letters is not worth its size.
+// Only ASCII letters have a case here. Tags already distinguish names from other words, so a full table of
+// Unicode letters is not worth its size.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct ShapeOptions {
   std::size_t longest;  // the length at which shapes are cut off
 };
 
-// X for an upper-case letter, x for a lower-case letter, d for a digit; runs are collapsed, so Xxxx-dd
+// Appends X for an upper-case letter, x for a lower-case letter, d for a digit; collapses runs, so Xxxx-dd
 // becomes Xx-d.
 inline void append_shape(std::string_view word, const ShapeOptions& options, std::string& to) {
   const std::size_t begin = to.size();

@@ -21,20 +21,20 @@ constexpr double most_units = std::numeric_limits<std::int16_t>::max();
 
 double rounded(double weight, double unit) { return std::nearbyint(weight / unit) * unit; }
 
-// The finest unit for which the largest weight, or the difference of two, still fits into 16 bits.
+// Returns the finest unit for which the largest weight, or the difference of two, still fits into 16 bits.
 double unit_for(double largest, std::size_t classes) {
   double unit = finest_unit;
   while ((classes == 2 ? 2.0 : 1.0) * largest > unit * (most_units - 1.0)) unit *= 2.0;
   return unit;
 }
 
-// The columns of a conjunction plus one, descending, padded with zeros.
+// Returns the columns of a conjunction plus one, descending, padded with zeros.
 std::array<std::uint64_t, 3> columns_of(std::uint64_t key) {
   constexpr std::uint64_t mask = (1 << column_bits) - 1;
   return {key >> 2 * column_bits, key >> column_bits & mask, key & mask};
 }
 
-// In place.
+// Works in place.
 template <class Score>
 void share_between_two(std::vector<Score>& scores) {
   if (scores.size() == 2) scores = {Score{0}, scores[1] - scores[0]};
@@ -51,7 +51,7 @@ std::vector<std::uint64_t> places_of(std::span<const std::int64_t> columns) {
   return ranks;
 }
 
-// The number of a conjunction in engines.
+// Returns the number of a conjunction in engines.
 kernels::Key number_of(std::uint64_t key, std::span<const std::uint64_t> ranks,
                        const kernels::ConjunctionIndex& index) {
   std::uint64_t of[3] = {0, 0, 0};  // each rank plus one, descending
@@ -86,7 +86,7 @@ std::vector<std::int64_t> by_frequency(std::span<const std::uint64_t> keys) {
   return columns;
 }
 
-// A conjunction that is missing in a run counts with weight 0 there.
+// Computes the mean. A conjunction missing in a run has weight 0 there.
 RunAverages unrounded_mean(std::span<const RunAverages> runs, std::size_t classes) {
   RunAverages mean;
   for (const RunAverages& run : runs) mean.keys.insert(mean.keys.end(), run.keys.begin(), run.keys.end());
@@ -232,7 +232,7 @@ void AveragedWeights::continue_from_averages() {
   examples_ = 1.0;
 }
 
-// Grows one array at a time, so that two copies of everything are never in memory.
+// Grows one array at a time, so that everything is never in memory twice.
 void AveragedWeights::grow() {
   LargeVector<Entry> old(2 * entries_.size());
   old.swap(entries_);

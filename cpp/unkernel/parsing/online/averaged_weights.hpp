@@ -5,8 +5,8 @@
 // weights add up to one score per class. After a mistake, the conjunctions of the row gain 1 for the correct
 // class and lose 1 for the wrong one. The final weights are averages over all examples and over several runs,
 // which visit the examples in different orders. They are rounded to 16-bit multiples of a power of two:
-// scores are in the tens, and the rounding error is below a hundredth. A conjunction takes part only after
-// `min_updates` updates (Goldberg & Elhadad 2011); conjunctions with fewer updates are not part of the model.
+// scores are in the tens, and the rounding error is below a hundredth. A conjunction is used only after
+// `min_updates` updates (Goldberg & Elhadad 2011); the model omits all others.
 //
 // An entry takes 16 bytes plus 8 per class, at a load factor of at most 2/3; scoring a row of k columns makes
 // C(k,0) + .. + C(k,degree) probes.
@@ -35,15 +35,15 @@ struct RunAverages {
   std::vector<double> weights;  // keys x classes
 };
 
-// The mean over some runs, for a choice among these classes. Two classes have one weight, positive for the
-// second. Conjunctions whose weights are all 0 are left out.
+// Returns the mean over some runs, for a choice among these classes. Two classes have one weight, positive
+// for the second. Conjunctions whose weights are all 0 are left out.
 ConjunctionWeights mean_of(std::span<const RunAverages> runs, int degree, std::size_t classes);
 
 class AveragedWeights {
  public:
   static constexpr std::int32_t most_columns = (1 << 21) - 1;  // three of them fit a key
 
-  // A conjunction has at most one of the columns from `core` on.
+  // A conjunction has at most one column from `core` on.
   AveragedWeights(int degree, std::size_t classes, std::uint32_t min_updates, std::int32_t core);
 
   std::size_t classes() const { return classes_; }
@@ -52,14 +52,14 @@ class AveragedWeights {
   // Scores with the current weights. Remembers the row for update(). As in engines, two classes share one
   // score: that of the first is 0.
   std::span<const float> score(std::span<const std::int32_t> row);
-  // From here on, averaged_score() uses the averages over the examples so far.
+  // Makes averaged_score() use the averages over the examples so far.
   void settle_averages() { unit_ = unit_of_averages(); }
   // Scores with the averages; integer sums are exact, so an engine with these weights decides alike.
   std::span<const double> averaged_score(std::span<const std::int32_t> row);
   void update(std::size_t right, std::size_t wrong);
   // Adds an amount to the score that a row gives to a class.
   void add(std::span<const std::int32_t> row, std::size_t to, float amount);
-  // Continues with the averages as weights; averages are over the examples from here on.
+  // Continues with the averages as weights; later averages are over later examples.
   void continue_from_averages();
 
   RunAverages averages() const;
@@ -80,7 +80,7 @@ class AveragedWeights {
   double unit_of_averages() const;
 
   static constexpr Key free_place = ~Key{0};
-  // Kept together, because a lookup of a key immediately checks whether it takes part.
+  // Stored together, because a lookup of a key immediately checks whether it is used.
   struct Entry {
     Key key = free_place;
     std::uint32_t updates = 0;
@@ -97,7 +97,7 @@ class AveragedWeights {
   LargeVector<float>
       corrections_;  // each times the example it came with; rounding moves an average by some 1e-7 of it
   std::size_t used_ = 0;
-  // Of the last scored row.
+  // For the row scored last.
   std::vector<Key> row_keys_;
   std::vector<std::size_t> places_;
   std::vector<float> scores_;

@@ -24,7 +24,7 @@ std::span<const std::int32_t> row_of(const AnsweredRows& rows, std::size_t row) 
   return rows.columns.subspan(begin, static_cast<std::size_t>(rows.offsets[row + 1]) - begin);
 }
 
-// The class with the largest score, one excluded.
+// Returns the class with the largest score, one excluded.
 template <class Scores>
 std::size_t best_but(const Scores& scores, std::size_t excluded) {
   std::size_t best = excluded == 0 ? 1 : 0;

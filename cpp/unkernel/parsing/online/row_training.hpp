@@ -1,6 +1,5 @@
-// Trains a classifier online on rows that are known beforehand: the averaged perceptron of
-// averaged_weights.hpp, which visits the rows in a new order in each epoch. The result depends on the seed
-// alone.
+// Trains a classifier online on fixed rows: the averaged perceptron of averaged_weights.hpp, which visits the
+// rows in a new order in each epoch. The result depends on the seed alone.
 #pragma once
 
 #include <cstddef>
@@ -32,10 +31,10 @@ class RowTrainer {
  public:
   explicit RowTrainer(const RowOptions& options);
 
-  // The number of rows that were answered wrong before they were learnt. Throws std::invalid_argument if the
-  // rows are none, or an answer is no class.
+  // Visits all rows once; returns how many were answered wrong before they were learnt. Throws
+  // std::invalid_argument if there are no rows, or if an answer is not a class.
   std::int64_t run_epoch(const AnsweredRows& rows, const Monitor& monitor);
-  // The number of rows that the averages answer wrong.
+  // Returns the number of rows that the averages answer wrong.
   std::int64_t count_wrong(const AnsweredRows& rows, const Monitor& monitor);
   const AveragedWeights& weights() const { return weights_; }
 

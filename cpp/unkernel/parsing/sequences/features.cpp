@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t code_bits = 32;  // of stored joins
 constexpr std::uint64_t code_mask = (std::uint64_t{1} << code_bits) - 1;
 
-// The largest class whose tag a stored table has, plus one. Throws std::invalid_argument.
+// Returns the largest class whose tag a stored table has, plus one. Throws std::invalid_argument.
 std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& addresses, std::size_t tag) {
   std::uint64_t codes = first_code;
   const auto has_tag = [&](std::size_t place) { return addresses[place].attribute == tag; };
@@ -29,14 +29,14 @@ std::int32_t tags_in(const SequenceTableArrays& arrays, const SequenceTemplate& 
   return static_cast<std::int32_t>(codes) - first_code;
 }
 
-// The codes of a template at a word, by place.
+// Returns the codes of a template at a word, by place.
 auto codes_of(const SequenceTemplate& addresses, const Sequence& sentence, std::size_t word) {
   return [&addresses, &sentence, word](std::size_t k) -> FeatureValue {
     return sentence.code(word, addresses[k]);
   };
 }
 
-// Numbers the columns that occur often enough anew: by template, then frequent ones first.
+// Renumbers the columns that occur often enough: by template, then by descending frequency.
 std::vector<std::int32_t> renumbered_columns(const FeatureRows& rows,
                                              std::span<const std::size_t> template_of,
                                              std::int64_t min_count) {

@@ -1,4 +1,4 @@
-// Features of decisions about one word after another, and their numbers.
+// Features of decisions that are made word by word, and their numbers.
 //
 // The values of a word are looked up once: each attribute has a table of the values seen in training, and the
 // code of a value is its number there. A feature index (features/feature_index.hpp) maps templates with their
@@ -30,17 +30,16 @@ constexpr std::int32_t first_code = 2;
 constexpr std::int32_t unknown = -1;
 constexpr std::int32_t most_sequence_classes = 1 << 16;  // a limit, so that no file can create huge tables
 
-// A sentence in reading direction: for each word the codes of all attributes, and of its tag, if that is
-// known.
+// A sentence in reading direction: for each word the codes of all attributes, and of its tag, if known.
 class Sequence {
  public:
   void reset(std::size_t attributes, std::size_t words);
   std::size_t words() const { return words_; }
-  // The codes of a word, attribute by attribute. Tags are the last attribute.
+  // Returns the codes of a word, attribute by attribute. Tags are the last attribute.
   std::int32_t* codes(std::size_t word) { return codes_.data() + (margin + word) * stride_; }
   const std::int32_t* codes(std::size_t word) const { return codes_.data() + (margin + word) * stride_; }
   void set_tag(std::size_t word, std::int32_t code) { codes(word)[stride_ - 1] = code; }
-  // Of the word at an address, seen from another one.
+  // Returns the code of the word at an address relative to another word.
   std::int32_t code(std::size_t word, const SequenceAddress& address) const {
     return codes(word)[address.offset * static_cast<std::ptrdiff_t>(stride_) +
                        static_cast<std::ptrdiff_t>(address.attribute)];
@@ -61,7 +60,7 @@ struct SequenceTableArrays {
   std::vector<std::int32_t> ids;                  // the feature of a code, or of a final number; -1 for none
 };
 
-// Where the words and the columns of the templates are in a text, and what the lexicons say.
+// The positions of words and of the templates' columns in a text, and the lexicons.
 struct SequenceSources {
   int word_column = 0;
   std::vector<int> columns;  // in the order of SequenceNames
@@ -72,12 +71,12 @@ struct SequenceSources {
   }
 };
 
-// What a text has in a column; nothing if it has no such column.
+// Returns the field of a text in a column; empty if there is no such column.
 inline std::string_view field(const data::ColumnText& text, std::int64_t token, int column) {
   return column < text.columns() ? text.field(token, column) : std::string_view();
 }
 
-// A text to read sentences of.
+// A text from which sentences are read.
 struct SequenceText {
   const data::ColumnText& text;
   bool backward = false;
@@ -96,42 +95,43 @@ class SequenceFeatures {
   FeatureRows learn(const SequenceText& text, std::span<const std::int32_t> answers, std::int64_t min_count,
                     const Monitor& monitor);
 
-  // The value of an attribute that depends on a word alone.
+  // Returns the value of an attribute that depends on a word alone.
   std::string_view value(const SequenceAttribute& attribute, std::string_view word, std::string& room) const;
-  // The code of a value of the attribute with this number; `unknown` if training has not seen it.
+  // Returns the code of a value of the attribute with this number; `unknown` if training has not seen it.
   std::int32_t code(std::size_t attribute, std::string_view value) const {
     const std::int32_t found = values_[attribute].find(value);
     return found < 0 ? unknown : first_code + found;
   }
-  // The code of a class as a tag; `unknown` for classes that training has not seen.
+  // Returns the code of a class as a tag; `unknown` for classes that training has not seen.
   std::int32_t tag_code(std::int32_t answer) const {
     return answer >= 0 && answer < tags_ ? first_code + answer : unknown;
   }
   // The features of a word, ascending; all words before it must have tags.
   void row(const Sequence& sentence, std::size_t word, std::vector<std::int32_t>& ids) const;
-  // The rows of all words of a text, in its order, as they arise while these answers are given; -1 for no
-  // class.
+  // Returns the rows of all words of a text, in its order, with these answers as the tags of previous words;
+  // -1 for no class.
   FeatureRows rows(const SequenceText& text, std::span<const std::int32_t> answers,
                    const Monitor& monitor) const;
 
   std::int32_t features() const { return index_.columns(); }
-  // Columns before this one are joined with all others, columns from it on only with those before.
+  // Returns the end of the core: columns before it are joined with all others, later columns only with the
+  // core.
   std::int32_t core_columns() const;
   // Tags of previous words are classes below this number.
   std::int32_t tags() const { return tags_; }
-  // How many words before a word the features may look at the tags of.
+  // Returns how many previous words' tags the features may use.
   std::size_t tags_seen() const;
-  // Whether the features of a word depend on other words or their tags.
+  // Returns whether the features of a word depend on other words or their tags.
   bool look_around() const;
   const std::vector<SequenceAttribute>& attributes() const { return templates_.attributes; }
   const std::vector<data::NameTable>& values() const { return values_; }
   std::vector<SequenceTableArrays> tables() const;
   const SequenceSources& sources() const { return sources_; }
-  // The values of a column that training has seen; null if the templates do not use the column.
+  // Returns the values of a column that training has seen; null if the templates do not use the column.
   const data::NameTable* known(std::size_t column) const;
 
  private:
-  // Adds the values of all words to those that are known.
+  // Adds the values of all words to the known ones.
   void learn_values(const data::ColumnText& text, const Monitor& monitor);
   void check_sources() const;
   // Sets the codes of a sentence's tags.

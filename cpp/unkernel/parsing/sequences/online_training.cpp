@@ -70,7 +70,7 @@ void SequenceTrainer::learn_sentence(std::int64_t sentence, SequenceEpoch& count
   }
 }
 
-// Returns the class that the following words see.
+// Returns the class to show to the following words.
 std::int32_t SequenceTrainer::learn_word(std::size_t word, std::int64_t token, SequenceEpoch& counts) {
   const auto place = static_cast<std::size_t>(token);
   if (answers_.parts[place] < 0) return answers_.classes[place];

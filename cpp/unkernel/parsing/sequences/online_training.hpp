@@ -1,9 +1,9 @@
 // Learns the classes of words online, from its own mistakes: the averaged perceptron (online/
 // averaged_weights.hpp), word by word in reading direction.
 //
-// From epoch `gold_epochs` on, the words that follow see the classes that were given, right or wrong, as they
-// will when it answers. Decisions may be split into parts, each of which has weights of its own and chooses
-// among its own classes. Words without a part have a class that is not to be learnt.
+// From epoch `gold_epochs` on, later words see the predicted classes, right or wrong, as they will in use.
+// Decisions may be split into parts, each of which has its own weights and chooses among its own classes. The
+// class of words without a part is not learnt.
 //
 // The result depends on the seed alone.
 #pragma once
@@ -33,7 +33,7 @@ struct SequenceTrainingOptions {
   std::uint64_t seed;
 };
 
-// How many words had a choice, and got the wrong class.
+// The number of words with a choice, and the number of wrong answers.
 struct SequenceEpoch {
   std::int64_t words = 0;
   std::int64_t wrong = 0;
@@ -47,7 +47,7 @@ class SequenceTrainer {
                   std::vector<std::vector<std::int32_t>> classes, const SequenceTrainingOptions& options);
 
   SequenceEpoch run_epoch(const Monitor& monitor);
-  // The classes that the current averages give; those of words without a part are given.
+  // Returns the classes predicted by the current averages; the classes of words without a part are given.
   std::vector<std::int32_t> answers(const data::ColumnText& text, const SequenceAnswers& given,
                                     const Monitor& monitor);
 

@@ -1,7 +1,7 @@
 // Reads sentences of a text as codes of features.
 //
-// Most words of a text have occurred in it before: a reader remembers the codes of words, so that the pieces
-// of a word are cut out and looked up once.
+// Most words of a text repeat, so a reader remembers their codes: the pieces of a word are extracted and
+// looked up once.
 //
 // Cost    for a word that it remembers, one lookup and one per column of the text.
 // Bytes   4 per attribute and about 60 for the word.
@@ -20,7 +20,7 @@
 
 namespace unkernel::parsing {
 
-// A column that stands in the place of one of the text: its values, as numbers of names, for all tokens.
+// A column that replaces one of the text: its values, as numbers of names, for all tokens.
 struct GivenColumn {
   int column;
   std::span<const std::int32_t> values;
@@ -34,14 +34,15 @@ class SequenceReader {
 
   // Reads a sentence, without tags.
   void read(const SequenceText& text, std::int64_t sentence, Sequence& to);
-  // The number of a word of the sentence read last; a form keeps its number until words are forgotten.
+  // Returns the number of a word of the sentence read last; a form keeps its number until words are
+  // forgotten.
   std::int32_t number(std::size_t word) const { return numbers_[word]; }
   std::string_view form(std::size_t word) const { return words_.name(numbers_[word]); }
-  // Forgets all words if there are too many, and says so.
+  // Forgets all words if there are too many; returns whether it did.
   bool forgot_words();
 
  private:
-  // An attribute that is a column, and where its values come from.
+  // An attribute that is a column, and the source of its values.
   struct Column {
     std::size_t attribute;
     int column;

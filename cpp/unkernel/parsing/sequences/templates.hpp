@@ -6,10 +6,11 @@
 //
 // One template per line. Attributes are word, lower (the word with ASCII letters in lower case), shape (X an
 // upper-case letter, x a lower-case letter, d a digit; runs collapsed), prefix1 .. prefix9 and suffix1 ..
-// suffix9 (of `lower`; characters, not bytes), tag, the tag assigned to a previous word, and those that a
-// task adds: columns of the text, such as pos, and lexicons, which know a value of words. Positions count in
-// reading direction: -1 is the word read just before, which is the one to the right if text is read backward.
-// Learners join features with each other; those after the line [beside] only with those before it, the core.
+// suffix9 (of `lower`; characters, not bytes), tag, the tag assigned to a previous word, and attributes that
+// a task adds: columns of the text, such as pos, and lexicons, which give a value to words. Positions count
+// in reading direction: -1 is the word read just before, which is the one to the right if text is read
+// backward. Learners join features with each other; features after the line [beside] are joined only with
+// those before it, the core.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +50,7 @@ struct SequenceTemplates {
   std::size_t tag_attribute() const { return attributes.size(); }
 };
 
-// The attributes that a task has beside those of words.
+// The attributes of a task besides those of words.
 struct SequenceNames {
   std::vector<std::string> columns;
   std::vector<std::string> lexicons;
@@ -61,7 +62,7 @@ SequenceTemplates read_sequence_templates(std::string_view text, const std::stri
 
 // Appends the value of an attribute that depends on a word alone.
 void append_value(const SequenceAttribute& attribute, std::string_view word, std::string& to);
-// Appends a word as lexicons know it: with ASCII letters in lower case, and 0 for digits.
+// Appends a word in the form used by lexicons: with ASCII letters in lower case, and 0 for digits.
 void append_plain(std::string_view word, std::string& to);
 
 }  // namespace unkernel::parsing

@@ -55,8 +55,8 @@ class ColumnDecider {
   }
 
  private:
-  // What is remembered of a word in a part: nothing yet, that its class depends on others, or its class plus
-  // this number.
+  // The remembered state of a word in a part: nothing yet, that its class depends on others, or its class
+  // plus this number.
   static constexpr std::int32_t nothing = 0;
   static constexpr std::int32_t depends = 1;
   static constexpr std::int32_t first_class = 2;
@@ -98,7 +98,7 @@ class ColumnDecider {
   bool by_word_;  // decisions depend on the word alone
   SequenceReader reader_;
   FlatMap<std::uint64_t, std::int32_t> remembered_;  // by word_in_part, with the reader's numbers of words
-  std::vector<std::optional<PartScorer>> parts_;     // made when they are first asked: a text needs few
+  std::vector<std::optional<PartScorer>> parts_;     // made on first use: a text needs few
   Sequence words_;
   std::vector<std::int32_t> row_;
 };

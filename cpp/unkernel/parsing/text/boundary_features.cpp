@@ -6,7 +6,7 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t longest = 24;  // characters of a word or token that are looked at
+constexpr std::size_t longest = 24;  // characters of a word or token that features use
 
 bool is_blank(const Character& one) { return one.kind <= line_end_kind; }
 
@@ -28,7 +28,7 @@ struct Hashes {
   }
 };
 
-// The characters from `begin` to `end`, of which the last `longest` count.
+// Hashes the characters from `begin` to `end`, of which the last `longest` count.
 Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t begin,
                  std::size_t end) {
   Hashes hashes;
@@ -36,7 +36,7 @@ Hashes hashes_of(const CharacterKinds& kinds, const CharacterWindow& text, std::
   return hashes;
 }
 
-// The first character of the run without blanks that `at` is in, or one `longest` before it.
+// Returns the first character of the run without blanks that contains `at`, or one `longest` before it.
 std::size_t run_begin(const CharacterWindow& text, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && at - begin < longest && !is_blank(text[begin - 1])) --begin;
@@ -53,7 +53,7 @@ std::uint64_t bucket(std::size_t count) {
   return static_cast<std::uint64_t>(std::bit_width(std::min<std::size_t>(count, 64)));
 }
 
-// Adds features, each with a number of its own.
+// Collects features, each with its own number.
 class List {
  public:
   explicit List(std::vector<std::uint64_t>& features) : features_(features) { features_.clear(); }
@@ -104,7 +104,7 @@ TextWord BoundaryFeatures::word_at(const CharacterKinds& kinds, const CharacterW
 
 namespace {
 
-// Where a decision is made.
+// The place of a decision.
 struct Place {
   const CharacterKinds& kinds;
   const CharacterWindow& text;
@@ -127,7 +127,7 @@ void list_characters(const Place& place, List& list) {
   list.add(right, second, place.kind(at + 3));
 }
 
-// The token so far, and the one before it.
+// Adds the token so far, and the one before it.
 void list_tokens(const Place& place, const SentenceSoFar& sentence, List& list) {
   const Hashes token = place.hashes(sentence.token_begin, place.at + 1);
   list.add(token.lower.value());
@@ -139,7 +139,7 @@ void list_tokens(const Place& place, const SentenceSoFar& sentence, List& list) 
   list.add(sentence.in_quotes, sentence.brackets > 0);
 }
 
-// The characters around up to the next blanks.
+// Adds the surrounding characters up to the next blanks.
 void list_run(const Place& place, List& list) {
   const std::size_t at = place.at;
   const std::size_t begin = run_begin(place.text, at), end = run_end(place.text, at + 1);
@@ -150,7 +150,7 @@ void list_run(const Place& place, List& list) {
   list.add(at + 1 - begin > 2 ? place.hashes(at - 2, at + 1).lower.value() : 0);
 }
 
-// The next two words.
+// Adds the next two words.
 void list_next(const Place& place, const WordUses& uses, List& list) {
   const CharacterWindow& text = place.text;
   const bool apart = is_blank(text[place.at + 1]);

@@ -1,8 +1,8 @@
-// What the tokenizer looks at before it decides whether a token, or a sentence, ends at a character.
+// Features for deciding whether a token, or a sentence, ends at a character.
 //
-// A feature is a 64-bit hash of what it is and of its value; those that training saw often enough have a
-// column. Features look at the characters around, the token so far, the words before and after, and what is
-// known about these.
+// A feature is a 64-bit hash of its kind and its value; features that are frequent enough in training have a
+// column. Features describe the surrounding characters, the token so far, the words before and after, and how
+// these words were used in training.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace unkernel::parsing {
 
-// What happens after a character.
+// The boundary after a character.
 enum class Boundary : std::uint8_t { inside, token, sentence };
 inline constexpr std::size_t boundary_count = 3;
 
-// A hash of characters, one after the other.
+// Hashes characters one after another.
 class TextHash {
  public:
   void add(std::uint32_t code) {
@@ -32,7 +32,7 @@ class TextHash {
   std::uint64_t state_ = 0x51ed270b0a1f39c5ULL;
 };
 
-// How words were seen in training, as bits.
+// The uses of words seen in training, as bits.
 struct WordUse {
   static constexpr std::uint8_t lower = 1;         // in lower case
   static constexpr std::uint8_t upper_inside = 2;  // with a capital, but not at the begin of a sentence
@@ -40,7 +40,7 @@ struct WordUse {
 };
 using WordUses = FlatMap<std::uint64_t, std::uint8_t>;  // by the hash of the word in lower case
 
-// A word of the text: letters, digits and marks in a row, or else one other character.
+// A word of the text: a run of letters, digits and marks, or a single other character.
 struct TextWord {
   std::uint64_t hash = 0;  // in lower case; 0 if there is none
   std::uint64_t shape = 0;
@@ -48,7 +48,7 @@ struct TextWord {
   bool capital = false;
 };
 
-// What was decided so far in a sentence.
+// The decisions so far in a sentence.
 struct SentenceSoFar {
   std::size_t token_begin = 0;  // the first character of the token
   std::size_t tokens = 0;       // before it
@@ -57,7 +57,7 @@ struct SentenceSoFar {
   bool in_quotes = false;
   int brackets = 0;
 
-  // A token has ended with the character before `end`.
+  // Ends a token with the character before `end`.
   void end_token(const CharacterKinds& kinds, const CharacterWindow& text, std::size_t end, bool sentence);
 };
 
@@ -65,7 +65,7 @@ class BoundaryFeatures {
  public:
   BoundaryFeatures(const CharacterKinds& kinds, const WordUses& uses) : kinds_(kinds), uses_(uses) {}
 
-  // The features of a boundary after the character `at`.
+  // Lists the features of a boundary after the character `at`.
   void list(const CharacterWindow& text, std::size_t at, const SentenceSoFar& sentence,
             std::vector<std::uint64_t>& features) const;
 

@@ -24,7 +24,7 @@ bool is_line_end(std::string_view text, std::size_t at) {
   return text[at] == '\n' || (text[at] == '\r' && (at + 1 == text.size() || text[at + 1] != '\n'));
 }
 
-// Controls cannot stand in a column of CoNLL-U.
+// Control characters are invalid in a column of CoNLL-U.
 bool may_stand_in_word(std::uint32_t code) { return code == ' ' || code >= 0xA0; }
 
 }  // namespace
@@ -112,7 +112,7 @@ void CharacterWindow::read_blanks() {
   }
   after_ = at;
   if (line_ends > 1 || at == text_.size()) {
-    ended_ = true;  // next_ stays: it is where the last character ends
+    ended_ = true;  // next_ stays at the end of the last character
     return;
   }
   const Kind kind = line_ends == 0 ? blank_kind : line_end_kind;

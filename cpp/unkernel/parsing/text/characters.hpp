@@ -1,9 +1,9 @@
 // Plain text as characters and their kinds.
 //
-// A kind is a small number: the general category of a character, with the letters of some scripts apart, or
-// a number of its own for punctuation that training saw often. Two kinds are fixed: blanks, and blanks with a
-// line end among them. The kinds of all code points are data, made when a tokenizer is trained: answers do
-// not depend on the version of Unicode that some library has.
+// A kind is a small number: the general category of a character, divided further for the letters of some
+// scripts, or a separate number for punctuation that is frequent in training. Two kinds are fixed: blanks,
+// and blanks with a line end. The kinds of all code points are stored when a tokenizer is trained, so answers
+// do not depend on a library's version of Unicode.
 //
 // A lookup reads two tables; together they take 2 bytes per page of 256 code points and 256 bytes per page
 // that differs from all others, some 60 KB.
@@ -23,7 +23,7 @@ using Kind = std::uint8_t;
 inline constexpr Kind blank_kind = 0;
 inline constexpr Kind line_end_kind = 1;  // blanks with a line end
 
-// What the characters of a kind look like.
+// The shape of the characters of a kind.
 enum class Shape : std::uint8_t { other, upper, lower, letter, digit, mark };
 
 // Letters, digits and marks make words.
@@ -64,7 +64,7 @@ class CharacterKinds {
   FlatMap<std::uint64_t, std::uint32_t> lower_;  // of the other codes
 };
 
-// One character, with the number of bytes it takes. Bytes that are no UTF-8 are characters of their own.
+// One character, and the number of its bytes. Invalid UTF-8 bytes are separate characters.
 struct Decoded {
   std::uint32_t code;
   std::uint32_t bytes;
@@ -75,7 +75,7 @@ inline Decoded decode(std::string_view text, std::size_t at) {
   return first < 0x80 ? Decoded{first, 1} : decode_several_bytes(text, at);
 }
 
-// A character of a paragraph, or a run of blanks: its first byte, and what it is.
+// A character of a paragraph, or a run of blanks: its first byte and its properties.
 struct Character {
   std::size_t begin;
   std::uint32_t code;  // of blanks: a line end or a blank
@@ -90,7 +90,7 @@ struct TokenPlace {
   std::size_t next;
 };
 
-// The characters of one paragraph around a place that moves on. Only so many are kept as features look at.
+// The characters of one paragraph around a moving place. Keeps only as many characters as features use.
 class CharacterWindow {
  public:
   static constexpr std::size_t behind = 64;  // characters that can be seen before the place
@@ -98,25 +98,26 @@ class CharacterWindow {
 
   explicit CharacterWindow(const CharacterKinds& kinds) : kinds_(kinds) {}
 
-  // The text from `begin` on, which is not a blank; the paragraph ends with its first blanks that have two
-  // line ends, or with the text.
+  // Opens the text from `begin` on, which is not a blank. The paragraph ends with the first blanks that have
+  // two line ends, or with the text.
   void open(std::string_view text, std::size_t begin);
-  // Characters are numbered from 0 in each paragraph; at the place `now`, those that are near may be read.
+  // Moves the place. Characters are numbered from 0 in each paragraph; those near the place `now` can be
+  // read.
   void move_to(std::size_t now) {
     if (now + ahead >= last() && !ended_) refill(now);
   }
-  // One past the last character; right only if it is near the place.
+  // Returns one past the last character; correct only near the place.
   std::size_t last() const { return first_ + characters_.size(); }
   const Character& operator[](std::size_t number) const {
     return number - first_ < characters_.size() ? characters_[number - first_] : nothing;
   }
-  // How many characters are in memory.
+  // Returns how many characters are in memory.
   std::size_t kept() const { return characters_.size(); }
-  // Where a character ends, in bytes.
+  // Returns the end of a character, in bytes.
   std::size_t end_of(std::size_t number) const {
     return number + 1 < last() ? characters_[number + 1 - first_].begin : next_;
   }
-  // Where the next paragraph begins; right only if the end of this one is near.
+  // Returns the begin of the next paragraph; correct only near the end of this one.
   std::size_t next_paragraph() const { return after_; }
 
  private:

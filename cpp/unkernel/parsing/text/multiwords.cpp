@@ -6,7 +6,7 @@
 namespace unkernel::parsing {
 namespace {
 
-// The characters of a token and where each begins, the end included; at most one more than the longest token.
+// The characters of a token and their begins, and its end; at most one more than the longest token.
 struct Codes {
   std::uint32_t codes[Multiwords::longest_token + 1];
   std::size_t begins[Multiwords::longest_token + 2];
@@ -26,7 +26,7 @@ struct Codes {
 
 std::uint64_t key_of(const TextHash& hash) { return Random::mix(hash.value()) >> 1; }
 
-// Nothing of the token if there is no such place.
+// Returns nothing if the token has no such place.
 bool place_in(std::int32_t place, std::size_t count, std::size_t& found) {
   const auto from_begin = place >= 0 ? place : static_cast<std::int64_t>(count) + 1 + place;
   found = static_cast<std::size_t>(from_begin);

@@ -1,7 +1,7 @@
-// Which tokens consist of several words (don't: do n't; French du: de le), and of which.
+// Splits tokens that consist of several words (don't: do n't; French du: de le).
 //
-// Tokens that training saw are looked up whole, in lower case; others by the longest of the endings that were
-// learnt. Where a token is split in one place and not in another (French des), a classifier decides.
+// Tokens seen in training are looked up as a whole, in lower case; others by their longest known ending. If
+// the same token is sometimes split and sometimes not (French des), a classifier decides.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace unkernel::parsing {
 
-// How to make a word of a token's characters: those from `begin` to `end`, and then others. A negative place
-// counts from the end; -1 is behind the last character.
+// A rule that makes a word of a token's characters: those from `begin` to `end`, followed by others. A
+// negative place counts from the end; -1 is after the last character.
 struct WordRule {
   std::int32_t begin;
   std::int32_t end;
@@ -27,7 +27,7 @@ struct WordRule {
 };
 using SplitRule = std::vector<WordRule>;
 
-// The hash of a token in lower case, or of its last characters.
+// Returns the hash of a token in lower case, or of its last characters.
 std::uint64_t token_key(const CharacterKinds& kinds, std::string_view token);
 std::uint64_t ending_key(const CharacterKinds& kinds, std::string_view token, std::size_t length);
 
@@ -36,7 +36,7 @@ class Multiwords {
   static constexpr std::size_t longest_token = 64;  // characters; longer ones are never split
   static constexpr std::int32_t whole = -1;         // no rule
 
-  // What to do with a token: a rule, or `whole`; whether it depends on the words around.
+  // The choice for a token: a rule, or `whole`; and whether it depends on the context.
   struct Choice {
     std::int32_t rule = whole;
     bool ask = false;
@@ -56,11 +56,11 @@ class Multiwords {
   explicit Multiwords(const Stored& stored);
 
   Choice choice(const CharacterKinds& kinds, std::string_view token) const;
-  // The words; none if the rule does not fit the token.
+  // Splits a token into words; none if the rule does not fit the token.
   void split(const CharacterKinds& kinds, std::string_view token, std::int32_t rule,
              std::vector<std::string>& words) const;
 
-  // The features of a choice that depends on the words around.
+  // Lists the features of a choice that depends on the context.
   static void list_features(const CharacterKinds& kinds, std::string_view text,
                             std::span<const TokenPlace> sentence, std::size_t token,
                             std::vector<std::uint64_t>& features);

@@ -17,8 +17,8 @@ std::size_t begin_of_character(std::string_view text, std::size_t begin, std::si
   return data::continues_character(text[first]) ? at : first;
 }
 
-// After the last blanks that begin before `limit`; where there are none, `limit` or a few bytes before, and
-// the blanks that begin there. More than `begin`.
+// Returns a cut after the last blanks that begin before `limit`; if there are none, `limit` or a few bytes
+// before, and the blanks that begin there. More than `begin`.
 std::size_t cut_before(const CharacterKinds& kinds, std::string_view text, std::size_t begin,
                        std::size_t limit) {
   const std::size_t last = begin_of_character(text, begin, limit);
@@ -45,7 +45,7 @@ Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::si
   for (std::size_t at = begin; at < near.size();) {
     const std::size_t line_end = near.find('\n', at);
     if (line_end == std::string_view::npos) break;
-    at = skip_blanks(kinds, text, line_end + 1);  // further on, whatever the kinds say of line ends
+    at = skip_blanks(kinds, text, line_end + 1);  // advances, whatever the kinds say of line ends
     if (std::ranges::count(text.substr(line_end, at - line_end), '\n') > 1) return {at, true};
   }
   if (near.size() == text.size()) return {text.size(), true};

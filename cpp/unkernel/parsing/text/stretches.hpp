@@ -1,8 +1,9 @@
-// Stretches of text that are split by themselves: paragraphs, and parts of very long ones.
+// Stretches of text that are tokenized independently: paragraphs, and parts of very long ones.
 //
-// A text without blank lines would have to be in memory as a whole, and one without sentence ends would be
-// one sentence. So what is longer than a megabyte is cut: after its last blanks before that, or wherever it
-// has none. Stretches depend on the text since the last paragraph only, and so not on how it is read.
+// Without a limit, a text without blank lines would be in memory as a whole, and a text without sentence ends
+// would be one sentence. So paragraphs longer than a megabyte are cut at their last blanks before that size,
+// or at that size if there are none. Stretches depend only on the text since the last paragraph, not on how
+// it is read.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +20,15 @@ struct Stretch {
   bool ends_paragraph;
 };
 
-// The first byte from `at` on that is no blank.
+// Returns the first byte from `at` on that is no blank.
 std::size_t skip_blanks(const CharacterKinds& kinds, std::string_view text, std::size_t at);
 
-// The stretch that begins in the byte `begin` of a longer text. It has at least one byte, whatever the kinds
-// say.
+// Returns the stretch that begins at the byte `begin` of a longer text. It has at least one byte, whatever
+// the kinds say.
 Stretch stretch_from(const CharacterKinds& kinds, std::string_view text, std::size_t begin);
 
-// The stretches at the begin of a text that stay as they are whatever is added to it, for texts that are read
-// block by block: where the last of them ends, or 0.
+// Returns the end of the last stretch at the begin of a text that more text cannot change, or 0, for texts
+// that are read block by block.
 Stretch whole_stretches(const CharacterKinds& kinds, std::string_view text);
 
 }  // namespace unkernel::parsing

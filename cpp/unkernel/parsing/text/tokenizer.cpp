@@ -10,7 +10,7 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::size_t enough = 1 << 16;  // bytes of a task, or more where a paragraph is longer
+constexpr std::size_t enough = 1 << 16;  // bytes per task; more if a paragraph is longer
 
 // Whole stretches of text, for one thread.
 struct Task {
@@ -28,8 +28,8 @@ class Splitter {
         boundary_worker_(parts.boundaries.worker()),
         split_worker_(parts.splits == nullptr ? nullptr : parts.splits->worker()) {}
 
-  // Whole paragraphs, or the part of one, which begin with no blank. `before` are blanks before the first
-  // token.
+  // Tokenizes whole paragraphs, or a part of one, that do not begin with a blank. `before` are blanks before
+  // the first token.
   std::string run(std::string_view text, std::string_view before, bool begins_paragraph,
                   const Monitor& monitor) {
     std::string out;
@@ -64,7 +64,7 @@ class Splitter {
     parts_.boundaries.score_until_decided(row, *boundary_worker_, scores);
     const Boundary best = best_from(Boundary::inside, scores);
     if (!must_end || best != Boundary::inside) return best;
-    parts_.boundaries.score(row, *boundary_worker_, scores);  // now the second best counts
+    parts_.boundaries.score(row, *boundary_worker_, scores);  // the next best class counts
     return best_from(Boundary::token, scores);
   }
 
@@ -160,7 +160,7 @@ SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, co
   SplitRows rows;
   std::vector<TokenPlace> sentence;
   std::vector<std::uint64_t> features;
-  std::int64_t before = 0;  // tokens of the sentences before
+  std::int64_t before = 0;  // tokens of the previous sentences
   for (std::size_t k = 0, begin = skip_blanks(spec.characters(), given.text, 0); k < given.ends.size(); ++k) {
     monitor.throw_if_stopped();
     const auto end = static_cast<std::size_t>(given.ends[k]);

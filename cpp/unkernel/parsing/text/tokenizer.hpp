@@ -2,9 +2,9 @@
 //
 // One pass over the characters, one decision each: inside a token, the token ends, or token and sentence end
 // (tokenizer_spec.hpp). Blank lines always end a sentence, and so does a megabyte without any
-// (stretches.hpp). Time is linear in the text, and besides the answer only a window of the text and one
-// sentence are in memory. Every byte is in the answer: tokens are spans of the text, and blanks other than a
-// single one stand in the column MISC as UDPipe writes them: SpacesAfter=, and SpacesBefore= at the first
+// (stretches.hpp). Time is linear in the text; besides the result, only a window of the text and one sentence
+// are in memory. The result preserves every byte: tokens are spans of the text, and blanks other than a
+// single one are in the column MISC, as UDPipe writes them: SpacesAfter=, and SpacesBefore= at the first
 // token, with \s \t \n \r for blanks, tabs and line ends, and \0 for NUL.
 #pragma once
 
@@ -31,14 +31,14 @@ struct TokenizerParts {
 // Throws std::invalid_argument if the engines have other classes.
 void check(const TokenizerParts& parts);
 
-// CoNLL-U with the columns ID, FORM and MISC. Blanks alone give nothing. The text may be what follows on a
-// part of its first paragraph. The answer does not depend on the number of threads.
+// Returns CoNLL-U with the columns ID, FORM and MISC; nothing for blanks alone. The text may continue a
+// paragraph after its first part. The result does not depend on the number of threads.
 std::string tokenize(const TokenizerParts& parts, std::string_view text, bool begins_paragraph, int threads,
                      const Monitor& monitor);
 
-// Choices of multiword tokens that depend on the words around, in a text with right answers.
+// Choices of multiword tokens that depend on the context, from a text with right answers.
 struct SplitRows {
-  std::vector<std::uint64_t> features;  // the same number of each choice
+  std::vector<std::uint64_t> features;  // the same number for each choice
   std::vector<std::int64_t> tokens;     // their numbers in the text
 };
 SplitRows split_rows(const TokenizerSpec& spec, const Multiwords& multiwords, const SplitText& given,

@@ -7,12 +7,12 @@
 namespace unkernel::parsing {
 namespace {
 
-constexpr std::int64_t fewest_pairs = 200;  // fewer say too little of exceptions
+constexpr std::int64_t fewest_pairs = 200;  // with fewer pairs, exceptions may have been missed
 constexpr std::int64_t per_exception = 1000;
 constexpr std::int64_t fewest_uses = 3;
 constexpr std::size_t pair_tables = 3;
 
-// The right answers, asked for in the order of the text.
+// The right answers, requested in the order of the text.
 class RightAnswers {
  public:
   explicit RightAnswers(const SplitText& given) : given_(given) {
@@ -71,7 +71,7 @@ void TokenizerSpec::learn(const SplitText& given, std::int64_t min_count, const 
   learn_features(given, min_count, monitor);
 }
 
-// A mark that training did not see belongs to the character before it.
+// A mark not seen in training belongs to the character before it.
 void TokenizerSpec::learn_pairs(const SplitText& given, const Monitor& monitor) {
   std::vector<std::array<std::int64_t, boundary_count>> counts(pairs_.size());
   RightAnswers right(given);

@@ -1,9 +1,9 @@
-// What a tokenizer has learnt, apart from the weights of its classifier: which characters next to each other
-// leave no choice, how words were used, and which features have columns.
+// The learnt parts of a tokenizer besides the weights of its classifier: pairs of characters that leave no
+// choice, uses of words, and the columns of features.
 //
-// Most characters need no classifier: if two kinds next to each other (inside a word, say) had the same
-// answer in all but one of a thousand cases, that is the answer. Three tables say so: for two characters
-// without a blank between them, with blanks, and with blanks that have a line end.
+// Most characters need no classifier: if two neighbouring kinds (inside a word, for example) have the same
+// answer in all but one of a thousand cases, that is the answer. Three tables store these answers: for two
+// characters without a blank between them, with blanks, and with blanks that have a line end.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace unkernel::parsing {
 
-// A text and its right answer: where each token ends, in bytes, ascending, and what ends there.
+// A text and its right answer: where each token ends, in bytes, ascending, and the boundary there.
 struct SplitText {
   std::string_view text;
   std::span<const std::int64_t> ends;
@@ -49,16 +49,17 @@ class TokenizerSpec {
   // Throws std::invalid_argument if something is damaged.
   explicit TokenizerSpec(const Stored& stored);
 
-  // Learns everything but the kinds of characters. Throws std::invalid_argument if the ends are none.
+  // Learns everything except the kinds of characters. Throws std::invalid_argument if the ends are invalid.
   void learn(const SplitText& given, std::int64_t min_count, const Monitor& monitor);
-  // The decisions that need a classifier.
+  // Returns the decisions that need a classifier.
   BoundaryRows rows(const SplitText& given, const Monitor& monitor) const;
 
   const CharacterKinds& characters() const { return characters_; }
   BoundaryFeatures features() const { return BoundaryFeatures(characters_, uses_); }
   std::size_t columns() const { return features_.size(); }
 
-  // The answer for the boundary after a character, or `ask`. It is not the last of its paragraph.
+  // Returns the answer for the boundary after a character, or `ask`. The character must not be the last of
+  // its paragraph.
   std::uint8_t known_answer(const CharacterWindow& text, std::size_t at) const {
     return pairs_[pair(text, at)];
   }
@@ -92,7 +93,7 @@ class TokenizerSpec {
   FlatMap<std::uint64_t, std::int32_t> column_of_;
 };
 
-// A token that was found: the number of its first character, its place, and what ends with it.
+// A token that was found: the number of its first character, its place, and the boundary after it.
 struct TokenFound {
   std::size_t first;
   TokenPlace place;
@@ -100,9 +101,10 @@ struct TokenFound {
   bool ends_paragraph;
 };
 
-// Goes through the paragraphs of a text that begins with no blank. `decide(window, at, sentence)` says what
-// happens after a character that is not the last of a paragraph; `end(window, token)` hears of each token.
-// Every step moves on by a character, and every paragraph has at least one byte, whatever the kinds say.
+// Visits the paragraphs of a text that does not begin with a blank. `decide(window, at, sentence)` returns
+// the boundary after a character that is not the last of a paragraph; `end(window, token)` receives each
+// token. Every step advances by a character, and every paragraph has at least one byte, whatever the kinds
+// say.
 template <class Decide, class End>
 void scan_text(const CharacterKinds& kinds, std::string_view text, Decide&& decide, End&& end,
                const Monitor& monitor) {
