@@ -21,9 +21,9 @@ def class_labels(labels: NDArray[Any]) -> NDArray[Any]:
     return whole if np.array_equal(whole, labels) else labels
 
 
-def check_classes(labels: NDArray[Any], name: str) -> None:
-    """Refuse labels with fractions, which are numbers to predict, not classes."""
-    if labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
+def check_classes(labels: NDArray[Any] | None, name: str) -> None:
+    """Refuse labels with fractions, which are numbers to predict, not classes; None is read later."""
+    if labels is not None and labels.dtype.kind == "f" and not np.array_equal(labels, np.round(labels)):
         raise ValueError(f"{name} has fractions, and these models predict classes, not numbers")
 
 
