@@ -27,14 +27,15 @@ using poly::Storage;
 using poly::Trained;
 
 DistinctRows find_distinct(const CsrRows& rows, Array<std::int32_t> classes, Array<double> weights,
-                           int threads) {
+                           bool merge_classes, int threads) {
   return rows.visit([&](const auto& matrix) {
     if (static_cast<std::int64_t>(classes.size()) != matrix.rows() ||
         (weights.size() > 0 && weights.size() != classes.size())) {
       throw std::invalid_argument("labels, weights and rows differ in number");
     }
     const Unlocked unlocked;
-    return poly::distinct_examples(matrix, view(classes), view(weights), threads);
+    return poly::distinct_examples(matrix, view(classes), view(weights),
+                                   merge_classes ? poly::Merge::rows : poly::Merge::examples, threads);
   });
 }
 
@@ -82,6 +83,21 @@ Trained train(const DistinctRows& examples, const poly::TrainOptions& options, b
       },
       on_progress);
   return trained;
+}
+
+// The options name a squared loss or not; epsilon says where it begins.
+Trained train_regression(const DistinctRows& examples, poly::TrainOptions&& options, double epsilon,
+                         const poly::Regression& regression, Array<std::uint64_t> start_hashes,
+                         Array<double> start_duals, const OnProgress& on_progress) {
+  options.loss = solve::Loss::insensitive(epsilon, options.loss.squared);
+  const auto codes = static_cast<std::int32_t>(regression.targets.size());
+  if (std::ranges::any_of(examples.labels, [&](const auto& label) { return label.code >= codes; })) {
+    throw std::invalid_argument("there are fewer targets than codes");
+  }
+  const poly::WarmStart start{view(start_hashes), view(start_duals)};
+  return run_interruptibly(
+      [&](Monitor& monitor) { return poly::train_regression(examples, options, regression, start, monitor); },
+      on_progress);
 }
 
 Trained train_sparse(const DistinctRows& examples, const poly::SparseOptions& options,
@@ -293,6 +309,19 @@ void bind_poly(nb::module_& module) {
           nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("class_weights"),
           nb::arg("start_hashes"), nb::arg("start_duals"), nb::arg("on_progress").none())
       .def(
+          "train_regression",
+          [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
+             Array<double> targets, double epsilon, double below, double above,
+             Array<std::uint64_t> start_hashes, Array<double> start_duals, const OnProgress& on_progress) {
+            Trained trained =
+                train_regression(self, read_train_options(Options(options), map, {}), epsilon,
+                                 {view(targets), below, above}, start_hashes, start_duals, on_progress);
+            return make_solution(std::move(trained), static_cast<std::size_t>(self.rows()));
+          },
+          nb::arg("options"), nb::kw_only(), nb::arg("feature_map"), nb::arg("targets"), nb::arg("epsilon"),
+          nb::arg("below"), nb::arg("above"), nb::arg("start_hashes"), nb::arg("start_duals"),
+          nb::arg("on_progress").none())
+      .def(
           "train_sparse",
           [](const DistinctRows& self, nb::object options, const kernels::FeatureMap& map,
              std::vector<double> class_weights, Array<std::uint64_t> start_keys, Array<double> start_weights,
@@ -307,7 +336,7 @@ void bind_poly(nb::module_& module) {
           nb::arg("on_progress").none());
 
   module.def("distinct_examples", &find_distinct, nb::arg("rows"), nb::kw_only(), nb::arg("classes"),
-             nb::arg("weights"), nb::arg("threads"));
+             nb::arg("weights"), nb::arg("merge_classes") = true, nb::arg("threads"));
 }
 
 }  // namespace unkernel::bindings

@@ -15,7 +15,8 @@ struct RandomRows : Rows<Index> {
   std::vector<double> weights;
 
   unkernel::poly::DistinctRows examples(int threads = 1) const {
-    return unkernel::poly::distinct_examples(this->view(), std::span(classes), std::span(weights), threads);
+    return unkernel::poly::distinct_examples(this->view(), std::span(classes), std::span(weights),
+                                             unkernel::poly::Merge::rows, threads);
   }
 
   void add(std::span<const Index> row_columns, std::span<const double> row_values, std::int32_t code,

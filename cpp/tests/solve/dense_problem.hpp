@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "solve/static_loss.hpp"
 #include "unkernel/base/random.hpp"
 #include "unkernel/solve/dual_problem.hpp"
 #include "unkernel/solve/normal_system.hpp"
@@ -15,6 +16,7 @@ namespace dense_problem {
 using unkernel::Random;
 using unkernel::solve::Coordinate;
 using unkernel::solve::Coordinates;
+using namespace static_loss;
 using unkernel::solve::Costs;
 
 // Rows as they are: phi(x) = x.
@@ -109,12 +111,27 @@ Coordinates costs_for(const Rows& rows, double C, std::uint64_t seed) {
   return coordinates;
 }
 
+// The targets of regression: a noisy plane, far from the noise of most rows. None for classes.
+template <class LossKind, class Rows>
+std::vector<double> targets_for(const Rows& rows) {
+  Random random(31);
+  std::vector<double> targets;
+  if (!LossKind::has_targets) return targets;
+  for (std::int64_t i = 0; i < rows.size(); ++i) {
+    targets.push_back(2.0 * rows.row(i)[0] - rows.row(i)[1] + random.below(1000) / 1000.0);
+  }
+  return targets;
+}
+
 template <class LossKind, class Rows>
 double primal(const Rows& rows, const Coordinates& coordinates, const std::vector<double>& w) {
+  const std::vector<double> targets = targets_for<LossKind>(rows);
   double value = 0.0;
   for (const double weight : w) value += 0.5 * weight * weight;
   for (std::int64_t i = 0; i < rows.size(); ++i) {
-    value += LossKind::loss(coordinates[static_cast<std::size_t>(i)].costs, rows.dot(i, w.data()));
+    const auto k = static_cast<std::size_t>(i);
+    value +=
+        LossKind::loss(coordinates[k].costs, rows.dot(i, w.data()) - (targets.empty() ? 0.0 : targets[k]));
   }
   return value;
 }
@@ -132,6 +149,8 @@ template <class LossKind, class Rows>
 double dual(const Rows& rows, const Coordinates& coordinates) {
   double value = 0.0;
   for (const Coordinate& c : coordinates) value += LossKind::dual(c.costs, c.u);
+  const std::vector<double> targets = targets_for<LossKind>(rows);
+  for (std::size_t i = 0; i < targets.size(); ++i) value += coordinates[i].u * targets[i];
   for (const double weight : weights_of(rows, coordinates)) value -= 0.5 * weight * weight;
   return value;
 }

@@ -149,12 +149,13 @@ void test_reaches_the_optimum() {
     Coordinates coordinates = costs_for(rows, C, 5);
     std::vector<Costs> costs;
     for (const Coordinate& c : coordinates) costs.push_back(c.costs);
+    const std::vector<double> targets = targets_for<LossKind>(rows);
     const Monitor monitor;
     RowSystem by_rows(rows.gram(everyone(rows), 1), costs.size());
     ColumnSystem by_columns(rows.mapped(), 1);
     for (NormalSystem* system :
          {static_cast<NormalSystem*>(&by_rows), static_cast<NormalSystem*>(&by_columns)}) {
-      InteriorPoint solver(LossKind::loss_name, costs, *system, monitor);
+      InteriorPoint solver(LossKind::name, costs, targets, *system, monitor);
       if (!solver.run(1e-7)) {  // it may give up only if rounding errors prevent further progress
         CHECK(C > 100.0 && system == &by_columns);
         continue;
@@ -176,7 +177,7 @@ void test_stops_when_it_is_told_to() {
   for (const Coordinate& c : costs_for(rows, 1.0, 7)) costs.push_back(c.costs);
   RowSystem system(rows.gram(everyone(rows), 1), 30);
   Monitor monitor;
-  InteriorPoint solver(Loss::hinge, costs, system, monitor);
+  InteriorPoint solver(Loss::hinge, costs, {}, system, monitor);
   monitor.stop();
   CHECK_THROWS(solver.run(1e-9), Interrupted);
 }
@@ -186,8 +187,7 @@ void test_stops_when_it_is_told_to() {
 int main() {
   test_cholesky_solves();
   test_both_systems_are_the_one_written_out();
-  test_reaches_the_optimum<Hinge>();
-  test_reaches_the_optimum<SquaredHinge>();
+  for_all_losses([]<class LossKind>(LossKind) { test_reaches_the_optimum<LossKind>(); });
   test_stops_when_it_is_told_to();
   return 0;
 }

@@ -1,4 +1,4 @@
-// Both losses against their definitions: g(u) = min_f loss(f) + u f, and the best u found by search.
+// All losses against their definitions: g(u) = min_f loss(f) + u f, and the best u found by search.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,15 +7,13 @@
 
 #include "base/close.hpp"
 #include "check.hpp"
+#include "solve/static_loss.hpp"
 #include "unkernel/base/random.hpp"
-#include "unkernel/solve/loss.hpp"
 
 namespace {
 
 using unkernel::Random;
-using unkernel::solve::Costs;
-using unkernel::solve::Hinge;
-using unkernel::solve::SquaredHinge;
+using namespace static_loss;
 
 // The maximum of a concave function, by ternary search.
 double where_largest(const std::function<double(double)>& concave, double low, double high) {
@@ -45,15 +43,9 @@ double high(const Costs& c) {
 const std::vector<Costs> some_costs = {{1.0, 0.0}, {0.0, 1.0}, {0.3, 0.0},   {0.0, 12.0}, {1.0, 1.0},
                                        {2.0, 0.5}, {0.1, 7.0}, {1e-3, 1e-3}, {5.0, 1e-6}};
 
-double plain_hinge(const Costs& c, double f) {
-  return c.positive * std::max(0.0, 1 - f) + c.negative * std::max(0.0, 1 + f);
-}
-double plain_squared_hinge(const Costs& c, double f) {
-  return c.positive * std::pow(std::max(0.0, 1 - f), 2) + c.negative * std::pow(std::max(0.0, 1 + f), 2);
-}
-
 template <class LossKind>
-void test_the_loss_and_its_dual(double (*plain)(const Costs&, double)) {
+void test_the_loss_and_its_dual() {
+  const auto plain = LossKind::plain;
   Random random(1);
   for (const Costs& c : some_costs) {
     for (int i = 0; i < 40; ++i) {
@@ -119,12 +111,15 @@ void test_slopes_are_those_of_the_dual() {
     for (int i = 0; i < 20; ++i) {
       const double u = uniform(random, std::max(LossKind::low(c), -2.0), std::min(LossKind::high(c), 2.0));
       // A difference that straddles the kink would be neither slope.
-      if (std::abs(u - (c.positive - c.negative)) > h * width) places.push_back(u);
+      if (std::abs(u - LossKind::kink(c)) > h * width) places.push_back(u);
     }
-    places.push_back(c.positive - c.negative);  // the kink of the hinge's dual
+    places.push_back(LossKind::kink(c));
     for (const double u : places) {
       const double step = h * width;
-      const double scale = 1.0 + (LossKind::boxed ? 0.0 : width / std::max(c.positive, c.negative));
+      // With targets, the curvature of g is that of the side where u lies.
+      const double side = u > 0.0 ? c.positive : c.negative;
+      const double cost = LossKind::has_targets ? side : std::max(c.positive, c.negative);
+      const double scale = 1.0 + (LossKind::boxed || cost == 0.0 ? 0.0 : width / cost);
       if (u + step <= LossKind::high(c)) {
         const double slope = (LossKind::dual(c, u + step) - LossKind::dual(c, u)) / step;
         CHECK(std::abs(LossKind::right_slope(c, u) - slope) <= 2e-3 * scale * std::max(1.0, std::abs(slope)));
@@ -147,19 +142,22 @@ void test_known_steps() {
   CHECK(close(SquaredHinge::best({1.0, 0.0}, 0.0, 2.0), 1.0 / (2.0 + 0.5)));
   CHECK(SquaredHinge::best({1.0, 0.0}, 3.0, 2.0) == 0.0);
   CHECK(close(SquaredHinge::best({1.0, 0.0}, 0.0, 0.0), 2.0));
+  CHECK(Insensitive::best({1.0, 1.0}, -1.3, 2.0) ==
+        0.5);  // Ho & Lin 2012: towards the nearer end of the tube
+  CHECK(Insensitive::best({1.0, 1.0}, 9.0, 2.0) == -1.0);
+  CHECK(Insensitive::best({1.0, 1.0}, 0.2, 2.0) == 0.0);
+  CHECK(close(Squares::best({1.0, 1.0}, -3.0, 2.0), 3.0 / (2.0 + 0.5)));
 }
 
 }  // namespace
 
 int main() {
-  test_the_loss_and_its_dual<Hinge>(plain_hinge);
-  test_the_loss_and_its_dual<SquaredHinge>(plain_squared_hinge);
-  test_best_maximises_the_dual_of_one_row<Hinge>();
-  test_best_maximises_the_dual_of_one_row<SquaredHinge>();
-  test_gap_terms_are_never_negative_and_zero_at_the_best<Hinge>();
-  test_gap_terms_are_never_negative_and_zero_at_the_best<SquaredHinge>();
-  test_slopes_are_those_of_the_dual<Hinge>();
-  test_slopes_are_those_of_the_dual<SquaredHinge>();
+  for_all_losses([]<class LossKind>(LossKind) {
+    test_the_loss_and_its_dual<LossKind>();
+    test_best_maximises_the_dual_of_one_row<LossKind>();
+    test_gap_terms_are_never_negative_and_zero_at_the_best<LossKind>();
+    test_slopes_are_those_of_the_dual<LossKind>();
+  });
   test_known_steps();
   return 0;
 }

@@ -19,9 +19,14 @@ constexpr std::int64_t least_blocks = 8;  // per part
 template <class LossKind>
 class PartDescent {
  public:
-  PartDescent(const data::RowStore& store, double intercept, std::span<const double> signed_costs, double C,
-              const Monitor& monitor)
-      : store_(store), intercept_(intercept), signed_costs_(signed_costs), C_(C), monitor_(monitor) {
+  PartDescent(const LossKind& loss, const data::RowStore& store, double intercept,
+              std::span<const double> signed_costs, double C, const Monitor& monitor)
+      : loss_(loss),
+        store_(store),
+        intercept_(intercept),
+        signed_costs_(signed_costs),
+        C_(C),
+        monitor_(monitor) {
     weights_.resize(store.features() + (intercept != 0.0 ? 1 : 0));
   }
 
@@ -43,7 +48,7 @@ class PartDescent {
   double dual_value() const {
     double sum = 0.0;
     for (std::size_t i = 0; i < duals_.size(); ++i)
-      sum += LossKind::dual(costs(first_row_ + static_cast<std::int64_t>(i)), duals_[i]);
+      sum += loss_.dual(costs(first_row_ + static_cast<std::int64_t>(i)), duals_[i]);
     return sum;
   }
 
@@ -70,7 +75,7 @@ class PartDescent {
     const double constant = intercept_ != 0.0 ? intercept_ * weights_.back() : 0.0;
     const double score = constant + dot(row, weights_.data());
     const double curvature = intercept_ * intercept_ + squared_norm(row);
-    const double best = LossKind::best(cost, score - u * curvature, curvature);
+    const double best = loss_.best(cost, score - u * curvature, curvature);
     const double change = best - u;
     if (change == 0.0) return;
     u = best;
@@ -78,6 +83,7 @@ class PartDescent {
     if (intercept_ != 0.0) weights_.back() += change * intercept_;
   }
 
+  const LossKind loss_;
   const data::RowStore& store_;
   double intercept_;
   std::span<const double> signed_costs_;
@@ -90,15 +96,16 @@ class PartDescent {
 };
 
 template <class LossKind>
-double descend(const data::RowStore& store, double intercept, std::span<const double> signed_costs, double C,
-               Threads threads, std::span<double> weights, std::span<double> gradient) {
+double descend(const LossKind& loss, const data::RowStore& store, double intercept,
+               std::span<const double> signed_costs, double C, Threads threads, std::span<double> weights,
+               std::span<double> gradient) {
   const std::int64_t parts = std::clamp<std::int64_t>(store.blocks() / least_blocks, 1, most_parts);
   std::vector<double> values(static_cast<std::size_t>(parts));
   std::ranges::fill(gradient, 0.0);
   Turns turns;
   parallel_for(threads.count, parts, [&](std::int64_t part) {
     const Turn turn(turns, part);
-    PartDescent<LossKind> descent(store, intercept, signed_costs, C, *threads.monitor);
+    PartDescent<LossKind> descent(loss, store, intercept, signed_costs, C, *threads.monitor);
     descent.run(part * store.blocks() / parts, (part + 1) * store.blocks() / parts);
     values[static_cast<std::size_t>(part)] = descent.dual_value();
     turn.wait();
@@ -115,10 +122,9 @@ double descend(const data::RowStore& store, double intercept, std::span<const do
 
 double descend_locally(const data::RowStore& store, double intercept, const RowLosses& losses, double C,
                        Threads threads, std::span<double> weights, std::span<double> gradient) {
-  return losses.loss == solve::Loss::hinge
-             ? descend<solve::Hinge>(store, intercept, losses.signed_costs, C, threads, weights, gradient)
-             : descend<solve::SquaredHinge>(store, intercept, losses.signed_costs, C, threads, weights,
-                                            gradient);
+  return solve::with_loss(losses.loss, [&](const auto& loss) {
+    return descend(loss, store, intercept, losses.signed_costs, C, threads, weights, gradient);
+  });
 }
 
 }  // namespace unkernel::cutplane

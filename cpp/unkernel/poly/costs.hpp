@@ -10,17 +10,23 @@
 
 namespace unkernel::poly {
 
+// Returns the cost; throws std::invalid_argument unless it is positive and at most 1e20.
+double checked_cost(double cost);
+
 struct CostFactors {
   double C;
   const std::vector<double>& class_weights;
 
-  // Throws std::invalid_argument unless the cost is positive and finite.
   double of(const Label& label) const;
 };
 
 // Returns the costs of one class against the rest; of two classes, class 1 is positive.
 std::vector<solve::Costs> costs_against_rest(const DistinctRows& examples, const CostFactors& factors,
                                              std::int64_t problem);
+
+// Returns the costs of scores below and above the target: C times the weights and these factors.
+std::vector<solve::Costs> costs_of_residuals(const DistinctRows& examples, double C, double below,
+                                             double above);
 
 // Returns the logistic loss for two classes, or the softmax loss for more.
 std::unique_ptr<solve::ScoreLoss> logistic_loss_of(const DistinctRows& examples, const CostFactors& factors);

@@ -39,8 +39,8 @@ template <class Index>
 class Distinct {
  public:
   Distinct(const data::CsrView<Index, double>& input, std::span<const std::int32_t> classes,
-           std::span<const double> weights, int threads)
-      : input_(input), classes_(classes), weights_(weights), threads_(threads) {}
+           std::span<const double> weights, Merge merge, int threads)
+      : input_(input), classes_(classes), weights_(weights), merge_(merge), threads_(threads) {}
 
   DistinctRows build() {
     scan_rows();
@@ -54,6 +54,7 @@ class Distinct {
   double weight(std::int64_t row) const {
     return weights_.empty() ? 1.0 : weights_[static_cast<std::size_t>(row)];
   }
+  std::int32_t code(std::int64_t row) const { return classes_[static_cast<std::size_t>(row)]; }
   std::size_t begin(std::int64_t row) const {
     return static_cast<std::size_t>(input_.offsets[static_cast<std::size_t>(row)]);
   }
@@ -103,6 +104,7 @@ class Distinct {
       hash = Random::mix(hash ^ (static_cast<std::uint64_t>(column + 1) * std::uint64_t{0x9e3779b97f4a7c15} +
                                  std::bit_cast<std::uint64_t>(value)));
     }
+    if (merge_ == Merge::examples) hash = Random::mix(hash ^ static_cast<std::uint64_t>(code(row)));
     hashed_[static_cast<std::size_t>(row)] = {hash, row};
     sizes_[static_cast<std::size_t>(row)] = size;
   }
@@ -113,6 +115,7 @@ class Distinct {
   }
 
   bool equal(std::int64_t a, std::int64_t b) const {
+    if (merge_ == Merge::examples && code(a) != code(b)) return false;
     std::size_t i = next_nonzero(begin(a), end(a));
     std::size_t j = next_nonzero(begin(b), end(b));
     while (i < end(a) && j < end(b)) {
@@ -152,7 +155,7 @@ class Distinct {
     for (std::size_t i = first; i < last; ++i) {
       result_.places[static_cast<std::size_t>(hashed_[i].row)] =
           static_cast<std::int32_t>(sources_.size()) - 1;
-      add_label(first_label, classes_[static_cast<std::size_t>(hashed_[i].row)], weight(hashed_[i].row));
+      add_label(first_label, code(hashed_[i].row), weight(hashed_[i].row));
     }
     std::sort(result_.labels.begin() + static_cast<std::ptrdiff_t>(first_label), result_.labels.end(),
               [](const Label& a, const Label& b) { return a.code < b.code; });
@@ -266,6 +269,7 @@ class Distinct {
   const data::CsrView<Index, double>& input_;
   std::span<const std::int32_t> classes_;
   std::span<const double> weights_;
+  Merge merge_;
   int threads_;
   bool binary_ = true;
   std::vector<HashedRow> hashed_;
@@ -281,14 +285,14 @@ class Distinct {
 template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
-                               int threads) {
-  return Distinct<Index>(input, classes, weights, threads).build();
+                               Merge merge, int threads) {
+  return Distinct<Index>(input, classes, weights, merge, threads).build();
 }
 
 template DistinctRows distinct_examples(const data::CsrView<std::int32_t, double>&,
-                                        std::span<const std::int32_t>, std::span<const double>, int);
+                                        std::span<const std::int32_t>, std::span<const double>, Merge, int);
 template DistinctRows distinct_examples(const data::CsrView<std::int64_t, double>&,
-                                        std::span<const std::int32_t>, std::span<const double>, int);
+                                        std::span<const std::int32_t>, std::span<const double>, Merge, int);
 
 DistinctRows renumbered(const DistinctRows& rows, std::span<const std::int64_t> columns, bool binary) {
   if (binary && !rows.binary()) throw std::invalid_argument("rows with values cannot do without them");

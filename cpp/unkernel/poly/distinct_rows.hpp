@@ -20,7 +20,7 @@ namespace unkernel::poly {
 inline constexpr std::int64_t row_grain = 4096;
 
 struct Label {
-  std::int32_t code;  // which class
+  std::int32_t code;  // which class, or which of the targets in ascending order
   double weight;
 };
 
@@ -53,11 +53,15 @@ struct DistinctRows {
   }
 };
 
+// Whether equal rows of different classes are one row. In regression they are not: its losses have one
+// target.
+enum class Merge { rows, examples };
+
 // `weights` may be empty for ones. Columns must be sorted and unique in each row; values finite.
 template <class Index>
 DistinctRows distinct_examples(const data::CsrView<Index, double>& input,
                                std::span<const std::int32_t> classes, std::span<const double> weights,
-                               int threads);
+                               Merge merge, int threads);
 
 // Returns the rows with features numbered by `columns`, a superset of the columns of the rows, without
 // duplicates. Values are kept, or filled in, unless `binary`. This gives the parts of a training set the same

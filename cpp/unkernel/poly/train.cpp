@@ -26,9 +26,29 @@ MapOptions map_options(const TrainOptions& options) {
   return {options.map, options.storage, options.memory, options.threads};
 }
 
-solve::Coordinates coordinates_of(const DistinctRows& examples, const TrainOptions& options,
-                                  std::int64_t problem) {
-  const auto costs = costs_against_rest(examples, {options.C, options.class_weights}, problem);
+// A task is given by its costs, one problem at a time, and the targets of rows, which classes do not have.
+struct Task {
+  const TrainOptions& options;
+  const Regression* regression;  // null for classes
+
+  int problems() const {
+    return regression ? 1 : problem_count(static_cast<int>(options.class_weights.size()));
+  }
+  std::vector<solve::Costs> costs(const DistinctRows& examples, std::int64_t problem) const {
+    if (regression) return costs_of_residuals(examples, options.C, regression->below, regression->above);
+    return costs_against_rest(examples, {options.C, options.class_weights}, problem);
+  }
+  std::vector<double> targets(const DistinctRows& examples) const {
+    std::vector<double> targets;
+    if (!regression) return targets;
+    for (const Label& label : examples.labels) {
+      targets.push_back(regression->targets[static_cast<std::size_t>(label.code)]);
+    }
+    return targets;
+  }
+};
+
+solve::Coordinates coordinates_of(std::span<const solve::Costs> costs) {
   solve::Coordinates coordinates(costs.size());
   for (std::size_t i = 0; i < costs.size(); ++i) coordinates[i].costs = costs[i];
   return coordinates;
@@ -67,12 +87,20 @@ void add_rows(const solve::RowPasses& rows, const solve::Coordinates& coordinate
   }
 }
 
-solve::Outcome solve_problem(const solve::RowPasses& rows, solve::Loss loss, solve::Coordinates& coordinates,
-                             std::span<double> weights, const solve::DescentOptions& options,
-                             const Progress& progress, Monitor& monitor) {
-  solve::DualCoordinateDescent solver(rows, loss, std::move(coordinates), weights, options, monitor);
+// The dual variables of a problem, and the targets of its rows (none for classes).
+struct Problem {
+  const solve::Loss& loss;
+  solve::Coordinates coordinates;
+  const std::vector<double>& targets;
+};
+
+solve::Outcome solve_problem(const solve::RowPasses& rows, Problem& problem, std::span<double> weights,
+                             const solve::DescentOptions& options, const Progress& progress,
+                             Monitor& monitor) {
+  solve::DualCoordinateDescent solver(rows, problem.loss, std::move(problem.coordinates), weights, options,
+                                      monitor, problem.targets);
   const solve::Outcome outcome = solver.run(progress);
-  coordinates = solver.coordinates();
+  problem.coordinates = solver.coordinates();
   return outcome;
 }
 
@@ -95,32 +123,32 @@ std::unique_ptr<solve::GramRows> kernel_matrix_if_it_pays(const solve::RowPasses
 }
 
 // Returns the objective of weights that are summed over the rows, by the scores of these weights.
-double objective_at(std::span<const double> weights, const solve::RowPasses& rows, solve::Loss loss,
-                    const solve::Coordinates& coordinates) {
+double objective_at(std::span<const double> weights, const solve::RowPasses& rows, const Problem& problem) {
+  const auto& [loss, coordinates, targets] = problem;
   double squared_weights = 0.0, losses = 0.0;
   for (std::size_t i = 0; i < coordinates.size(); ++i) {
     const double f = rows.dot(static_cast<std::int64_t>(i), weights.data());
     squared_weights += coordinates[i].u * f;
-    losses += solve::loss_of(loss, coordinates[i].costs, f);
+    losses += solve::loss_of(loss, coordinates[i].costs, targets.empty() ? f : f - targets[i]);
   }
   return 0.5 * squared_weights + losses;
 }
 
 solve::Outcome solve_on_kernel_matrix(const solve::RowPasses& rows, const solve::GramRows& gram,
-                                      solve::Loss loss, solve::Coordinates& coordinates,
-                                      std::span<double> weights, const solve::DescentOptions& options,
-                                      const Progress& progress, Monitor& monitor) {
+                                      Problem& problem, std::span<double> weights,
+                                      const solve::DescentOptions& options, const Progress& progress,
+                                      Monitor& monitor) {
   const solve::PassesOver<solve::GramRows> passes(gram);
-  std::vector<double> scores(coordinates.size(), 0.0);
-  add_rows(passes, coordinates, scores);
-  solve::Outcome outcome = solve_problem(passes, loss, coordinates, scores, options, progress, monitor);
-  add_rows(rows, coordinates, weights);
+  std::vector<double> scores(problem.coordinates.size(), 0.0);
+  add_rows(passes, problem.coordinates, scores);
+  solve::Outcome outcome = solve_problem(passes, problem, scores, options, progress, monitor);
+  add_rows(rows, problem.coordinates, weights);
   const double rounding = outcome.objective - outcome.solved_gap - outcome.dual_objective;
   if (outcome.converged && rounding <= 1e-6 * outcome.objective) return outcome;
-  outcome.objective = objective_at(weights, rows, loss, coordinates);
+  outcome.objective = objective_at(weights, rows, problem);
   if (!outcome.converged || outcome.relative_gap() <= options.tolerance) return outcome;
   // Sums of large kernel values are too inaccurate: sums of weights must confirm the solution.
-  return solve_problem(rows, loss, coordinates, weights, options, progress, monitor);
+  return solve_problem(rows, problem, weights, options, progress, monitor);
 }
 
 // Returns the same for several outputs; `duals` of row i and output k are at i * outputs + k.
@@ -137,9 +165,11 @@ double objective_at(const WeightVectors& vectors, const solve::RowPasses& rows, 
   return 0.5 * squared_weights + loss.value(scores);
 }
 
-void solve_all(const StoredRows& stored, const DistinctRows& examples, const TrainOptions& options,
+void solve_all(const StoredRows& stored, const DistinctRows& examples, const Task& task,
                const WarmStart& start, double memory, Monitor& monitor, WeightVectors& vectors,
                Trained& trained) {
+  const TrainOptions& options = task.options;
+  const std::vector<double> targets = task.targets(examples);
   const solve::RowPasses& rows = stored.passes();
   const auto problems = static_cast<std::int64_t>(vectors.size());
   // Threads go to the problems first; the remaining ones speed up the full passes of each problem.
@@ -150,24 +180,23 @@ void solve_all(const StoredRows& stored, const DistinctRows& examples, const Tra
   const double memory_each = memory / static_cast<double>(std::min<std::int64_t>(options.threads, problems));
   parallel_for(options.threads, problems, [&](std::int64_t problem) {
     const auto p = static_cast<std::size_t>(problem);
-    auto coordinates = coordinates_of(examples, options, problem);
-    resume(examples, start, problem, problems, options.loss == solve::Loss::hinge, coordinates);
+    Problem own{options.loss, coordinates_of(task.costs(examples, problem)), targets};
+    resume(examples, start, problem, problems, !options.loss.squared, own.coordinates);
     vectors[p] = LargeArray<double>(stored.dimension());
     const solve::DescentOptions solver_options{options.tolerance, options.max_epochs, options.seed + p,
                                                threads_each,      memory_each,        options.finish};
     const Progress progress{"training", problem, problems, 0, 0, 0, 1.0};
     if (gram) {
-      trained.outcomes[p] = solve_on_kernel_matrix(rows, *gram, options.loss, coordinates, vectors[p].span(),
-                                                   solver_options, progress, monitor);
+      trained.outcomes[p] =
+          solve_on_kernel_matrix(rows, *gram, own, vectors[p].span(), solver_options, progress, monitor);
     } else {
-      add_rows(rows, coordinates, vectors[p].span());
+      add_rows(rows, own.coordinates, vectors[p].span());
       solve::Outcome& outcome = trained.outcomes[p];
-      outcome = solve_problem(rows, options.loss, coordinates, vectors[p].span(), solver_options, progress,
-                              monitor);
+      outcome = solve_problem(rows, own, vectors[p].span(), solver_options, progress, monitor);
       outcome.converged = outcome.converged && outcome.relative_gap() <= options.tolerance;
     }
-    for (std::size_t i = 0; i < coordinates.size(); ++i) {
-      trained.duals[i * vectors.size() + p] = coordinates[i].u;
+    for (std::size_t i = 0; i < own.coordinates.size(); ++i) {
+      trained.duals[i * vectors.size() + p] = own.coordinates[i].u;
     }
     monitor.finish_one();
   });
@@ -185,18 +214,18 @@ struct StoragePlan {
 // limit.
 double memory_left(double memory, double used) { return memory > 0.0 ? std::max(memory - used, 1.0) : 0.0; }
 
-Trained train_stored(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
-                     Monitor& monitor, const StoragePlan& plan) {
+Trained train_stored(const DistinctRows& examples, const Task& task, const WarmStart& start, Monitor& monitor,
+                     const StoragePlan& plan) {
   const auto& [problems, storage, split, memory] = plan;
   Trained trained;
   trained.storage = storage;
   trained.outcomes.resize(static_cast<std::size_t>(problems));
   trained.duals.resize(examples.hashes.size() * static_cast<std::size_t>(problems));
   monitor.report({"expanding", 0, problems, 0, 0, examples.rows(), 1.0});
-  const auto rows = store_rows(examples, map_options(options), trained.storage, split, monitor);
+  const auto rows = store_rows(examples, map_options(task.options), trained.storage, split, monitor);
   WeightVectors vectors(static_cast<std::size_t>(problems));
   trained.dimension = rows->dimension();
-  solve_all(*rows, examples, options, start, memory, monitor, vectors, trained);
+  solve_all(*rows, examples, task, start, memory, monitor, vectors, trained);
   const bool of_duals = storage == Storage::split || storage == Storage::kernel;
   if (!of_duals) static_cast<Conjunctions&>(trained) = conjunctions_of(*rows, vectors);
   return trained;
@@ -206,14 +235,10 @@ bool all_converged(const Trained& trained) {
   return std::ranges::all_of(trained.outcomes, &solve::Outcome::converged);
 }
 
-}  // namespace
-
-int problem_count(int classes) { return classes == 2 ? 1 : classes; }
-
-Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
-              Monitor& monitor) {
+Trained train_task(const DistinctRows& examples, const Task& task, const WarmStart& start, Monitor& monitor) {
+  const TrainOptions& options = task.options;
   check_scale(options.map);
-  const int problems = problem_count(static_cast<int>(options.class_weights.size()));
+  const int problems = task.problems();
   check_duals(examples, problems, duals_of_svm, options.memory);
   StorageEstimate estimate = estimate_and_plan(examples, map_options(options), problems);
   if (options.map.degree == 1) check_weights(estimate, options.memory);
@@ -222,7 +247,7 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
   const double duals = bytes_of_duals(examples, problems, duals_of_svm);
   const auto train_in = [&](Storage chosen, const WarmStart& from) {
     const double left = memory_left(options.memory, bytes_of(estimate, chosen) + duals);
-    return train_stored(examples, options, from, monitor, {problems, chosen, estimate.split, left});
+    return train_stored(examples, task, from, monitor, {problems, chosen, estimate.split, left});
   };
   try {
     Trained trained = train_in(storage, start);
@@ -234,6 +259,20 @@ Trained train(const DistinctRows& examples, const TrainOptions& options, const W
     return train_in(choose_storage(Storage::automatic, estimate, options.memory),
                     {examples.hashes, trained.duals});
   } catch (const std::bad_alloc&) { throw refused_memory(estimate, storage, duals); }
+}
+
+}  // namespace
+
+int problem_count(int classes) { return classes == 2 ? 1 : classes; }
+
+Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
+              Monitor& monitor) {
+  return train_task(examples, {options, nullptr}, start, monitor);
+}
+
+Trained train_regression(const DistinctRows& examples, const TrainOptions& options,
+                         const Regression& regression, const WarmStart& start, Monitor& monitor) {
+  return train_task(examples, {options, &regression}, start, monitor);
 }
 
 Trained train_logistic(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,

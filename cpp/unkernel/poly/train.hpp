@@ -19,7 +19,7 @@ struct TrainOptions {
   kernels::FeatureMap map;
   solve::Loss loss;
   double C;
-  std::vector<double> class_weights;  // one per class
+  std::vector<double> class_weights;  // one per class; empty in regression
   Storage storage;
   double memory;  // bytes; 0 for no limit
   double tolerance;
@@ -27,6 +27,13 @@ struct TrainOptions {
   std::int64_t max_epochs;
   std::uint64_t seed;
   int threads;
+};
+
+// The targets of regression by their codes, and the factors of C for scores below and above them.
+struct Regression {
+  std::span<const double> targets;
+  double below = 1.0;
+  double above = 1.0;
 };
 
 // Dual variables by the hash of their row, one per problem, from which a later fit can start.
@@ -48,6 +55,10 @@ int problem_count(int classes);
 
 Trained train(const DistinctRows& examples, const TrainOptions& options, const WarmStart& start,
               Monitor& monitor);
+
+// Trains regression with options.loss.
+Trained train_regression(const DistinctRows& examples, const TrainOptions& options,
+                         const Regression& regression, const WarmStart& start, Monitor& monitor);
 
 // Trains l2-regularised logistic regression (solve/kernel_newton.hpp), with softmax for several classes:
 // max_epochs limits Newton steps, and options.loss is ignored.

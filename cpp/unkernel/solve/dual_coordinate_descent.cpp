@@ -17,13 +17,13 @@ double objective_of(const GapSums& sums) { return 0.5 * sums.squared_weights + s
 
 }  // namespace
 
-DualCoordinateDescent::DualCoordinateDescent(const RowPasses& rows, Loss loss, Coordinates coordinates,
+DualCoordinateDescent::DualCoordinateDescent(const RowPasses& rows, const Loss& loss, Coordinates coordinates,
                                              std::span<double> weights, const DescentOptions& options,
-                                             Monitor& monitor)
+                                             Monitor& monitor, std::vector<double> targets)
     : rows_(rows),
       loss_(loss),
       options_(options),
-      state_{std::move(coordinates), weights, monitor, Random(options.seed)} {
+      state_{std::move(coordinates), weights, monitor, Random(options.seed), std::move(targets)} {
   for (std::int64_t i = 0; i < rows_.size(); ++i) {
     Coordinate& c = coordinate(i);
     c.curvature = rows_.squared_norm(i);
@@ -125,12 +125,13 @@ Outcome DualCoordinateDescent::certify() {
   return outcome;
 }
 
-// Bounds the effect of the rounding errors of all steps on P - D. No step can make |w| larger than sqrt(2 sum
-// of costs): the dual objective has risen from 0, and is at most that sum without the term -1/2 w'w.
+// Bounds the effect of the rounding errors of all steps on P - D. No step can make |w| larger than sqrt(2
+// P(0)): the dual objective has risen from 0, and is at most P(0), the loss of w = 0, without the term -1/2
+// w'w.
 double DualCoordinateDescent::rounding_of_steps() const {
   const Lengths lengths = lengths_of_rows();
   const auto steps = static_cast<double>(state_.steps + rows_.size());
-  const double longest = 3.0 * std::sqrt(2.0 * lengths.costs) + longest_change_;
+  const double longest = 3.0 * std::sqrt(2.0 * lengths.loss_at_zero) + longest_change_;
   return steps * unit_of_rounding * longest * (lengths.of_duals + lengths.of_losses);
 }
 
@@ -151,11 +152,11 @@ double DualCoordinateDescent::rounding_of_sum(const GapSums& sums) const {
 
 DualCoordinateDescent::Lengths DualCoordinateDescent::lengths_of_rows() const {
   Lengths lengths;
-  for (const Coordinate& c : state_.coordinates) {
+  for (std::int64_t i = 0; i < rows_.size(); ++i) {
+    const Coordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
     const double length = std::sqrt(c.curvature);
-    const double cost = c.costs.positive + c.costs.negative;
-    const double slope = loss_ == Loss::hinge ? cost : 2.0 * std::abs(c.u);
-    lengths.costs += cost;
+    const double slope = loss_.squared ? 2.0 * std::abs(c.u) : c.costs.positive + c.costs.negative;
+    lengths.loss_at_zero += loss_of(loss_, c.costs, -target(i));
     lengths.of_duals += std::abs(c.u) * length;
     lengths.of_losses += slope * length;
   }
@@ -177,8 +178,18 @@ double DualCoordinateDescent::squared_weights_of_start() {
 // Returns the dual objective without the term -1/2 w'w.
 double DualCoordinateDescent::dual_value() const {
   double value = 0.0;
-  for (const Coordinate& c : state_.coordinates) value += dual_of(loss_, c.costs, c.u);
+  for (std::int64_t i = 0; i < rows_.size(); ++i) {
+    const Coordinate& c = state_.coordinates[static_cast<std::size_t>(i)];
+    value += dual_of(loss_, c.costs, c.u) + c.u * target(i);
+  }
   return value;
+}
+
+std::vector<double> DualCoordinateDescent::targets_of(std::span<const std::int32_t> chosen) const {
+  std::vector<double> targets;
+  if (state_.targets.empty()) return targets;
+  for (const std::int32_t i : chosen) targets.push_back(target(i));
+  return targets;
 }
 
 bool DualCoordinateDescent::seems_done() const {

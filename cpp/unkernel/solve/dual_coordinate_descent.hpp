@@ -1,4 +1,4 @@
-// Dual coordinate descent for L2-regularised hinge and squared-hinge SVMs.
+// Dual coordinate descent for L2-regularised SVMs, and for regression with the same losses.
 //
 // Problem     see loss.hpp; w = sum_i u_i phi(x_i) is kept up to date.
 // Step        sweep.hpp: one row at a time, in closed form
@@ -42,9 +42,11 @@ inline constexpr double block_speed = 8.0;
 
 class DualCoordinateDescent {
  public:
-  // `weights` must hold w for the given u (both zero for a cold start) and is updated in place.
-  DualCoordinateDescent(const RowPasses& rows, Loss loss, Coordinates coordinates, std::span<double> weights,
-                        const DescentOptions& options, Monitor& monitor);
+  // `weights` must hold w for the given u (both zero for a cold start) and is updated in place. `targets` has
+  // one number per row, or none if all are 0.
+  DualCoordinateDescent(const RowPasses& rows, const Loss& loss, Coordinates coordinates,
+                        std::span<double> weights, const DescentOptions& options, Monitor& monitor,
+                        std::vector<double> targets = {});
 
   // Sweeps until the relative duality gap is certified, or the epochs run out.
   Outcome run(Progress progress);
@@ -58,12 +60,16 @@ class DualCoordinateDescent {
  private:
   // Sums over all rows.
   struct Lengths {
-    double costs = 0.0;
-    double of_duals = 0.0;   // |u_i phi_i|
-    double of_losses = 0.0;  // |phi_i| times the slope of the loss
+    double loss_at_zero = 0.0;  // of w = 0
+    double of_duals = 0.0;      // |u_i phi_i|
+    double of_losses = 0.0;     // |phi_i| times the slope of the loss
   };
   Lengths lengths_of_rows() const;
 
+  double target(std::int64_t i) const {
+    return state_.targets.empty() ? 0.0 : state_.targets[static_cast<std::size_t>(i)];
+  }
+  std::vector<double> targets_of(std::span<const std::int32_t> chosen) const;
   Coordinate& coordinate(std::int64_t i) { return state_.coordinates[static_cast<std::size_t>(i)]; }
 
   void sweep();

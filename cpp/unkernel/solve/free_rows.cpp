@@ -3,7 +3,7 @@
 // As long as every row stays on its linear (hinge) or quadratic (squared hinge) piece of g_i, the dual is
 // quadratic in the free rows F, with slope_i the slope of g_i and D its curvature:
 //
-//   max_d  sum_i (slope_i - f_i) d_i - 1/2 d'(K_FF + D) d
+//   max_d  sum_i (slope_i - r_i) d_i - 1/2 d'(K_FF + D) d        r_i = f_i - t_i
 //
 // One factorisation gives the best d. u + t d is clipped at the ends of the pieces, for the largest t of 1,
 // 1/2, 1/4 .. that increases the dual. Sweeps between such steps find the free rows. A step is made once
@@ -27,16 +27,19 @@ struct Piece {
   bool contains(double u) const { return low < u && u < high; }
 };
 
-Piece piece_at(Loss loss, const Costs& costs, double u) {
+Piece piece_at(const Loss& loss, const Costs& costs, double u) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto [p, q] = costs;
-  if (is_boxed(loss)) {
-    const double kink = p - q;
-    return u < kink ? Piece{-q, kink, 1.0, 0.0} : Piece{kink, p, -1.0, 0.0};
+  if (!loss.squared) {
+    const LinearLoss linear(loss);
+    const double kink = linear.kink(costs);
+    return u < kink ? Piece{-q, kink, linear.left_slope(costs, u), 0.0}
+                    : Piece{kink, p, linear.right_slope(costs, u), 0.0};
   }
-  if (q == 0.0 && p > 0.0) return {0.0, infinity, 1.0 - 0.5 * u / p, 0.5 / p};
-  if (p == 0.0 && q > 0.0) return {-infinity, 0.0, -1.0 - 0.5 * u / q, 0.5 / q};
-  return {u, u, 0.0, 0.0};  // rows with both labels are left to sweeps
+  const bool overlaps = loss.low > loss.high;
+  if (p > 0.0 && (overlaps ? q == 0.0 : u > 0.0)) return {0.0, infinity, loss.low - 0.5 * u / p, 0.5 / p};
+  if (q > 0.0 && (overlaps ? p == 0.0 : u < 0.0)) return {-infinity, 0.0, loss.high - 0.5 * u / q, 0.5 / q};
+  return {u, u, 0.0, 0.0};  // rows with both labels, and those at rest, are left to sweeps
 }
 
 }  // namespace
@@ -79,7 +82,7 @@ std::vector<double> DualCoordinateDescent::best_direction(std::span<const std::i
     std::copy_n(kernel.data() + k * count, k + 1, matrix.row(k));
     matrix.row(k)[k] += piece.curvature;
     largest = std::max(largest, matrix.row(k)[k]);
-    direction[k] = piece.slope - state_.weights[static_cast<std::size_t>(free[k])];
+    direction[k] = piece.slope - (state_.weights[static_cast<std::size_t>(free[k])] - target(free[k]));
   }
   constexpr double of_dependent_rows = 1e-9;
   matrix.factor(of_dependent_rows * largest);
@@ -106,7 +109,7 @@ bool DualCoordinateDescent::step_along(std::span<const std::int32_t> free,
     }
     for (std::size_t k = 0; k < free.size(); ++k) {
       const auto i = static_cast<std::size_t>(free[k]);
-      gain -= change[k] * (state_.weights[i] + 0.5 * of_scores[i]);
+      gain -= change[k] * (state_.weights[i] - target(free[k]) + 0.5 * of_scores[i]);
     }
     if (!(gain > 0.0)) continue;
     for (std::size_t k = 0; k < free.size(); ++k) {

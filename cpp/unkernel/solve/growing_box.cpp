@@ -8,15 +8,20 @@ namespace unkernel::solve {
 
 // Two epochs per doubling pay only if the box is several steps wide.
 void DualCoordinateDescent::grow_box(Progress& progress) {
-  if (!is_boxed(loss_) || state_.coordinates.empty()) return;
+  if (loss_.squared || state_.coordinates.empty()) return;
   std::vector<Costs> costs;
-  double steps = 0.0;  // mean width of the box, in lengths of a first step
-  for (const Coordinate& c : state_.coordinates) {
+  double cost = 0.0, loss = 0.0;  // of w = 0
+  double widths = 0.0;            // of the boxes, times the curvature
+  for (std::int64_t i = 0; i < rows_.size(); ++i) {
+    const Coordinate& c = coordinate(i);
     costs.push_back(c.costs);
-    steps += (c.costs.positive + c.costs.negative) * c.curvature;
+    cost += c.costs.positive + c.costs.negative;
+    loss += loss_of(loss_, c.costs, -target(i));
+    widths += (c.costs.positive + c.costs.negative) * c.curvature;
   }
-  double scale = static_cast<double>(state_.coordinates.size()) / steps;
-  if (!(scale < 1.0 / 8.0)) return;
+  // In lengths of a first step, which moves the score of a row by its distance from the target.
+  double scale = static_cast<double>(state_.coordinates.size()) * (loss / cost) / widths;
+  if (!(scale > 0.0 && scale < 1.0 / 8.0)) return;
   scale_costs(costs, scale);
   while (scale < 1.0 && state_.epoch + 2 < options_.max_epochs) {
     state_.dual_objective = dual_value() - 0.5 * squared_weights_;

@@ -5,14 +5,24 @@
 
 namespace unkernel::solve {
 
-InteriorPoint::InteriorPoint(Loss loss, std::span<const Costs> costs, NormalSystem& system,
-                             const Monitor& monitor)
-    : loss_(loss), boxed_(is_boxed(loss)), costs_(costs), system_(system), monitor_(monitor) {
+InteriorPoint::InteriorPoint(const Loss& loss, std::span<const Costs> costs, std::span<const double> targets,
+                             NormalSystem& system, const Monitor& monitor)
+    : loss_(loss),
+      boxed_(!loss.squared),
+      costs_(costs),
+      system_(system),
+      monitor_(monitor),
+      targets_(targets) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    if (costs[i].positive > 0.0) add_variable(i, 1.0, costs[i].positive);
-    if (costs[i].negative > 0.0) add_variable(i, -1.0, costs[i].negative);
+    if (costs[i].positive > 0.0) add_variable(i, 1.0, loss.low, costs[i].positive);
+    if (costs[i].negative > 0.0) add_variable(i, -1.0, -loss.high, costs[i].negative);
   }
-  scores_ = system_.scores(duals());
+  compute_residuals();
+}
+
+void InteriorPoint::compute_residuals() {
+  residuals_ = system_.scores(duals());
+  for (std::size_t i = 0; i < targets_.size(); ++i) residuals_[i] -= targets_[i];
 }
 
 bool InteriorPoint::run(double tolerance) {
@@ -31,18 +41,20 @@ std::vector<double> InteriorPoint::duals() const {
   return u;
 }
 
-void InteriorPoint::add_variable(std::size_t row, double sign, double cost) {
+void InteriorPoint::add_variable(std::size_t row, double sign, double margin, double cost) {
   const double start = boxed_ ? 0.5 * cost : cost;
-  variables_.push_back({row, sign, cost, start, 1.0, boxed_ ? 1.0 : 0.0});
+  variables_.push_back({row, sign, margin, cost, start, 1.0, boxed_ ? 1.0 : 0.0});
 }
 
 bool InteriorPoint::close_enough(double tolerance) const {
   const std::vector<double> u = duals();
   double gap = 0.0, loss = 0.0, squared_weights = 0.0;
   for (std::size_t i = 0; i < u.size(); ++i) {
-    loss += loss_of(loss_, costs_[i], scores_[i]);
-    gap += loss_of(loss_, costs_[i], scores_[i]) - dual_of(loss_, costs_[i], u[i]) + u[i] * scores_[i];
-    squared_weights += u[i] * scores_[i];
+    const double own = loss_of(loss_, costs_[i], residuals_[i]);
+    const double score = residuals_[i] + (targets_.empty() ? 0.0 : targets_[i]);
+    loss += own;
+    gap += own - dual_of(loss_, costs_[i], u[i]) + u[i] * residuals_[i];
+    squared_weights += u[i] * score;
   }
   return gap <= tolerance * (0.5 * squared_weights + loss);
 }
@@ -78,7 +90,7 @@ bool InteriorPoint::iterate() {
     variables_[j].s += length * corrector[j].s;
     variables_[j].t += length * corrector[j].t;
   }
-  scores_ = system_.scores(duals());  // recomputed, because summing changes would accumulate rounding errors
+  compute_residuals();  // anew, because summing changes would accumulate rounding errors
   return true;
 }
 
@@ -89,7 +101,7 @@ std::vector<InteriorPoint::Move> InteriorPoint::solve_for(double centre,
   std::vector<double> e(costs_.size(), 0.0);
   for (std::size_t j = 0; j < variables_.size(); ++j) {
     const Variable& v = variables_[j];
-    const double residual = v.sign * scores_[v.row] - 1.0 + diagonal(v) * v.a - v.s + v.t;
+    const double residual = v.sign * residuals_[v.row] - v.margin + diagonal(v) * v.a - v.s + v.t;
     right[j] = -residual + target_s(j, centre, predictor) / v.a;
     if (boxed_) right[j] -= target_t(j, centre, predictor) / room(v);
     e[v.row] += v.sign * right[j] / curvature(v);

@@ -3,11 +3,13 @@
 // Each costs one dense factorisation (normal_system.hpp), so it is used only if conjunctions or rows are few.
 // (Ferris & Munson 2002; Mehrotra's predictor and corrector.)
 //
-// Each label of a row is a variable a_j with cost c_j and sign y_j; u_i = sum of y_j a_j over row i.
-//   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum a_j,  w = sum_j y_j a_j phi,  0 <= a_j (<= c_j)
-//   hinge: d = 0, bounded above;   squared hinge: d = 1/(2c), not bounded
+// Each side of a row that costs something is a variable a_j with cost c_j, sign y_j and margin m_j, which is
+// `low` of the loss for the positive side and -`high` for the negative one; u_i = sum of y_j a_j over row i,
+// and r is its residual, the score less the target.
+//   min 1/2 |w|^2 + 1/2 sum d_j a_j^2 - sum (m_j + y_j target) a_j,  w = sum_j y_j a_j phi,  0 <= a_j (<=
+//   c_j) linear loss: d = 0, bounded above;   squared loss: d = 1/(2c), not bounded
 // With multipliers s of a >= 0 and t of a <= c:
-//   y f - 1 + d a - s + t = 0,   s a = mu,   t (c - a) = mu,   mu -> 0
+//   y r - m + d a - s + t = 0,   s a = mu,   t (c - a) = mu,   mu -> 0
 #pragma once
 
 #include <cstddef>
@@ -22,7 +24,9 @@ namespace unkernel::solve {
 
 class InteriorPoint {
  public:
-  InteriorPoint(Loss loss, std::span<const Costs> costs, NormalSystem& system, const Monitor& monitor);
+  // `targets` has one number per row, or none if all are 0.
+  InteriorPoint(const Loss& loss, std::span<const Costs> costs, std::span<const double> targets,
+                NormalSystem& system, const Monitor& monitor);
 
   // Iterates until the gap is at most tolerance times the objective; false if rounding errors prevent it.
   bool run(double tolerance);
@@ -33,6 +37,7 @@ class InteriorPoint {
   struct Variable {
     std::size_t row;
     double sign;
+    double margin;
     double cost;
     double a;
     double s;
@@ -46,7 +51,8 @@ class InteriorPoint {
   static double room(const Variable& v) { return v.cost - v.a; }
   double curvature(const Variable& v) const;
 
-  void add_variable(std::size_t row, double sign, double cost);
+  void add_variable(std::size_t row, double sign, double margin, double cost);
+  void compute_residuals();
   bool close_enough(double tolerance) const;
   double mu() const;
   double mu_after(const std::vector<Move>& moves, double length) const;
@@ -63,7 +69,8 @@ class InteriorPoint {
   NormalSystem& system_;
   const Monitor& monitor_;
   std::vector<Variable> variables_;
-  std::vector<double> scores_;
+  std::span<const double> targets_;
+  std::vector<double> residuals_;  // scores less targets
 };
 
 }  // namespace unkernel::solve

@@ -79,7 +79,8 @@ void DualCoordinateDescent::finish_in_kernel_space(std::span<const std::int32_t>
   const PassesOver<GramRows> passes(gram);
   constexpr std::int64_t epochs = 1000;  // each is cheaper than a few visits to mapped rows
   const DescentOptions options{options_.tolerance, epochs, state_.random.next(), 1, 0.0, Finish::sweeps};
-  DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor);
+  DualCoordinateDescent solver(passes, loss_, std::move(part), scores, options, state_.monitor,
+                               targets_of(moving));
   solver.run_part(0.3 * options_.tolerance * std::max(state_.dual_objective, 0.0));
   std::vector<double> solved;
   for (const Coordinate& c : solver.coordinates()) solved.push_back(c.u);

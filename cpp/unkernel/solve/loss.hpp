@@ -1,19 +1,26 @@
-// The two losses of an L2-regularised SVM, with the functions that the dual solver needs.
+// The losses of L2-regularised SVMs and of support vector regression, with the functions that the dual solver
+// needs.
 //
-// A row may have both labels: equal rows are merged into one, with a cost p_i for its positive and a cost q_i
-// for its negative occurrences (mostly one of the two is zero). With f_i = w'phi_i, the problem and its dual,
-// in one variable per row, are
+// A row pays its cost p for the distance by which its score is too low, and its cost q for that by which it
+// is too high. With f_i = w'phi_i, a target t_i, and z+ = max(z, 0), the problem and its dual, in one
+// variable per row, are
 //
-//   primal   min_w  1/2 w'w + sum_i [ p_i loss(1 - f_i) + q_i loss(1 + f_i) ]
-//   dual     max_u  sum_i g_i(u_i) - 1/2 |sum_i u_i phi_i|^2        w = sum_i u_i phi_i
+//   primal   min_w  1/2 w'w + sum_i loss_i(f_i - t_i)      loss(r) = p (low - r)+ + q (r - high)+, or squared
+//   dual     max_u  sum_i [ g_i(u_i) + u_i t_i ] - 1/2 |sum_i u_i phi_i|^2         w = sum_i u_i phi_i
 //
-// u_i is y_i a_i of the textbooks (a+ - a- if both labels occur), and g_i is concave:
+//   hinge, squared hinge   low = 1, high = -1, t = 0. A row may have both labels: equal rows are merged into
+//                          one, with a cost for its positive and one for its negative occurrences (mostly one
+//                          of the two is zero). u is y a of the textbooks.
+//   epsilon-insensitive    low = -epsilon, high = epsilon, t = y; with epsilon = 0 the absolute loss, or that
+//                          of least squares; with p and q in the ratio tau : 1 - tau that of a quantile
 //
-//   hinge           g(u) = min(2p - u, 2q + u)                             -q <= u <= p
-//   squared hinge   g(u) = u t + p max(1-t, 0)^2 + q max(1+t, 0)^2         u <= 0 unless p > 0,
-//                   at the t where that is stationary                      u >= 0 unless q > 0
+// g(u) = min_r loss(r) + u r is concave:
 //
-// The duality gap is a sum over rows, each term >= 0:  loss_i(f_i) - g_i(u_i) + u_i f_i.
+//   linear    g(u) = min(p d + u high, q d + u low)         -q <= u <= p;  d = low - high, or 0 if negative
+//   squared   g(u) = u r + loss(r) at the r where           u <= 0 unless p > 0,
+//             that is stationary                            u >= 0 unless q > 0
+//
+// The duality gap is a sum over rows, each term >= 0:  loss(r) - g(u) + u r.
 #pragma once
 
 #include <algorithm>
@@ -21,98 +28,142 @@
 
 namespace unkernel::solve {
 
-enum class Loss { hinge, squared_hinge };
+struct Loss {
+  bool squared = false;
+  double low = 1.0;
+  double high = -1.0;
+
+  static const Loss hinge;
+  static const Loss squared_hinge;
+  static constexpr Loss insensitive(double epsilon, bool squared) { return {squared, -epsilon, epsilon}; }
+
+  bool operator==(const Loss&) const = default;
+};
+
+inline constexpr Loss Loss::hinge{};
+inline constexpr Loss Loss::squared_hinge{true};
 
 struct Costs {
   double positive = 0.0;  // p
   double negative = 0.0;  // q
 };
 
-// Each loss defines: the range of u, the one-sided slopes of g at u, g itself, the loss, and the best u for a
-// row whose score without its own share, u * curvature, is `others`.
-struct Hinge {
-  static constexpr Loss loss_name = Loss::hinge;
+// Each kind of loss defines: the range of u, the one-sided slopes of g at u, g itself, the loss, and the best
+// u for a row whose residual without its own share, u * curvature, is `others`.
+class LinearLoss {
+ public:
   static constexpr bool boxed = true;
 
-  static double low(const Costs& c) { return -c.negative; }
-  static double high(const Costs& c) { return c.positive; }
-  static double left_slope(const Costs& c, double u) { return u <= c.positive - c.negative ? 1.0 : -1.0; }
-  static double right_slope(const Costs& c, double u) { return u < c.positive - c.negative ? 1.0 : -1.0; }
-  static double dual(const Costs& c, double u) {
-    return std::min(2.0 * c.positive - u, 2.0 * c.negative + u);
+  explicit constexpr LinearLoss(const Loss& loss)
+      : low_(loss.low),
+        high_(loss.high),
+        steep_(std::max(loss.low, loss.high)),
+        flat_(std::min(loss.low, loss.high)),
+        overlap_(std::max(loss.low - loss.high, 0.0)),
+        overlaps_(loss.low > loss.high ? 1.0 : 0.0) {}
+
+  double low(const Costs& c) const { return -c.negative; }
+  double high(const Costs& c) const { return c.positive; }
+  double left_slope(const Costs& c, double u) const { return u <= kink(c) ? steep_ : flat_; }
+  double right_slope(const Costs& c, double u) const { return u < kink(c) ? steep_ : flat_; }
+  double dual(const Costs& c, double u) const {
+    return std::min(overlap_ * c.positive + u * high_, overlap_ * c.negative + u * low_);
   }
-  static double loss(const Costs& c, double f) {
-    return c.positive * std::max(1.0 - f, 0.0) + c.negative * std::max(1.0 + f, 0.0);
+  double loss(const Costs& c, double r) const {
+    return c.positive * std::max(low_ - r, 0.0) + c.negative * std::max(r - high_, 0.0);
   }
-  static double best(const Costs& c, double others, double curvature) {
-    const double kink = c.positive - c.negative;
-    if (curvature <= 0.0) return others < -1.0 ? c.positive : others > 1.0 ? -c.negative : kink;
-    if (const double u = (1.0 - others) / curvature; u <= kink) return std::max(u, -c.negative);
-    return std::clamp((-1.0 - others) / curvature, kink, c.positive);
+  double best(const Costs& c, double others, double curvature) const {
+    const double middle = kink(c);
+    if (curvature <= 0.0) return others < flat_ ? c.positive : others > steep_ ? -c.negative : middle;
+    if (const double u = (steep_ - others) / curvature; u <= middle) return std::max(u, -c.negative);
+    return std::clamp((flat_ - others) / curvature, middle, c.positive);
   }
+  // Where the slope of g changes.
+  double kink(const Costs& c) const { return overlaps_ * (c.positive - c.negative); }
+
+ private:
+  double low_, high_;
+  double steep_, flat_;  // the slopes of g to the left and to the right of its kink
+  double overlap_;       // length of the interval in which both costs are paid
+  double overlaps_;      // 1 or 0
 };
 
-struct SquaredHinge {
-  static constexpr Loss loss_name = Loss::squared_hinge;
+class SquaredLoss {
+ public:
   static constexpr bool boxed = false;
 
-  static double low(const Costs& c) {
+  explicit constexpr SquaredLoss(const Loss& loss)
+      : low_(loss.low), high_(loss.high), overlaps_(loss.low > loss.high) {}
+
+  double low(const Costs& c) const {
     return c.negative > 0.0 ? -std::numeric_limits<double>::infinity() : 0.0;
   }
-  static double high(const Costs& c) {
+  double high(const Costs& c) const {
     return c.positive > 0.0 ? std::numeric_limits<double>::infinity() : 0.0;
   }
-  static double left_slope(const Costs& c, double u) { return stationary(c, u); }
-  static double right_slope(const Costs& c, double u) { return stationary(c, u); }
-  static double dual(const Costs& c, double u) {
-    const double t = stationary(c, u);
-    return u * t + loss(c, t);
+  double left_slope(const Costs& c, double u) const {
+    return u == 0.0 && !overlaps_ ? high_ : stationary(c, u);
   }
-  static double loss(const Costs& c, double f) {
-    const double below = std::max(1.0 - f, 0.0);
-    const double above = std::max(1.0 + f, 0.0);
+  double right_slope(const Costs& c, double u) const { return stationary(c, u); }
+  double dual(const Costs& c, double u) const {
+    const double r = stationary(c, u);
+    return u * r + loss(c, r);
+  }
+  double loss(const Costs& c, double r) const {
+    const double below = std::max(low_ - r, 0.0);
+    const double above = std::max(r - high_, 0.0);
     return c.positive * below * below + c.negative * above * above;
   }
-  static double best(const Costs& c, double others, double curvature) {
+  double best(const Costs& c, double others, double curvature) const {
     const double p = 2.0 * c.positive;
     const double q = 2.0 * c.negative;
-    const double both = (p * (1.0 - others) - q * (1.0 + others)) / (1.0 + curvature * (p + q));
-    const double f = others + curvature * both;
-    if (f < -1.0) return p * (1.0 - others) / (1.0 + curvature * p);
-    if (f > 1.0) return -q * (1.0 + others) / (1.0 + curvature * q);
-    return both;
+    const double from_low = p * (low_ - others);
+    const double from_high = q * (high_ - others);
+    if (overlaps_) {
+      const double both = (from_low + from_high) / (1.0 + curvature * (p + q));
+      const double r = others + curvature * both;
+      if (r >= high_ && r <= low_) return both;
+      return r < high_ ? from_low / (1.0 + curvature * p) : from_high / (1.0 + curvature * q);
+    }
+    if (others < low_) return from_low / (1.0 + curvature * p);
+    return others > high_ ? from_high / (1.0 + curvature * q) : 0.0;
   }
 
  private:
-  // Returns the score t where the loss has slope -u; any t will do for a row that costs nothing.
-  static double stationary(const Costs& c, double u) {
+  // Returns the residual where the loss has slope -u; any will do for a row that costs nothing.
+  double stationary(const Costs& c, double u) const {
+    if (!overlaps_) return u > 0.0 ? at_low(c, u) : u < 0.0 ? at_high(c, u) : low_;
     if (c.positive + c.negative == 0.0) return 0.0;
-    const double t = (2.0 * (c.positive - c.negative) - u) / (2.0 * (c.positive + c.negative));
-    if (t < -1.0 && c.positive > 0.0) return 1.0 - u / (2.0 * c.positive);
-    if (t > 1.0 && c.negative > 0.0) return -1.0 - u / (2.0 * c.negative);
-    return t;
+    const double r = (2.0 * (c.positive * low_ + c.negative * high_) - u) / (2.0 * (c.positive + c.negative));
+    if (r < high_ && c.positive > 0.0) return at_low(c, u);
+    if (r > low_ && c.negative > 0.0) return at_high(c, u);
+    return r;
   }
+  double at_low(const Costs& c, double u) const { return low_ - u / (2.0 * c.positive); }
+  double at_high(const Costs& c, double u) const { return high_ - u / (2.0 * c.negative); }
+
+  double low_, high_;
+  bool overlaps_;
 };
 
-// Calls body with a value of the loss type: for loops that are compiled once per loss.
+// Calls body with the loss of its kind: for loops that are compiled once per kind.
 template <class Body>
-decltype(auto) with_loss(Loss loss, const Body& body) {
-  return loss == Loss::hinge ? body(Hinge{}) : body(SquaredHinge{});
+decltype(auto) with_loss(const Loss& loss, const Body& body) {
+  return loss.squared ? body(SquaredLoss(loss)) : body(LinearLoss(loss));
 }
 
-// The same functions with the loss chosen at run time, for infrequent calls.
-inline bool is_boxed(Loss loss) { return loss == Loss::hinge; }
-inline double low_of(Loss loss, const Costs& c) {
-  return loss == Loss::hinge ? Hinge::low(c) : SquaredHinge::low(c);
+// The same functions with the loss chosen at run time: for infrequent calls.
+inline double low_of(const Loss& loss, const Costs& c) {
+  return with_loss(loss, [&](const auto& kind) { return kind.low(c); });
 }
-inline double high_of(Loss loss, const Costs& c) {
-  return loss == Loss::hinge ? Hinge::high(c) : SquaredHinge::high(c);
+inline double high_of(const Loss& loss, const Costs& c) {
+  return with_loss(loss, [&](const auto& kind) { return kind.high(c); });
 }
-inline double dual_of(Loss loss, const Costs& c, double u) {
-  return loss == Loss::hinge ? Hinge::dual(c, u) : SquaredHinge::dual(c, u);
+inline double dual_of(const Loss& loss, const Costs& c, double u) {
+  return with_loss(loss, [&](const auto& kind) { return kind.dual(c, u); });
 }
-inline double loss_of(Loss loss, const Costs& c, double f) {
-  return loss == Loss::hinge ? Hinge::loss(c, f) : SquaredHinge::loss(c, f);
+inline double loss_of(const Loss& loss, const Costs& c, double r) {
+  return with_loss(loss, [&](const auto& kind) { return kind.loss(c, r); });
 }
 
 }  // namespace unkernel::solve

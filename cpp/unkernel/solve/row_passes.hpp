@@ -29,9 +29,10 @@ class RowPasses {
   virtual void add(std::int64_t begin, std::int64_t end, const double* steps, double* weights) const = 0;
 
   // The loops of dual coordinate descent (sweep.hpp).
-  virtual void visit_awake_rows(Loss loss, SweepState& state) const = 0;
-  virtual void revisit_busy_rows(Loss loss, SweepState& state) const = 0;
-  virtual GapSums certify(Loss loss, SweepState& state, std::int64_t begin, std::int64_t end) const = 0;
+  virtual void visit_awake_rows(const Loss& loss, SweepState& state) const = 0;
+  virtual void revisit_busy_rows(const Loss& loss, SweepState& state) const = 0;
+  virtual GapSums certify(const Loss& loss, SweepState& state, std::int64_t begin,
+                          std::int64_t end) const = 0;
 
   // --- Supported by some views only ---
 
@@ -70,17 +71,19 @@ class PassesOver final : public RowPasses {
     }
   }
 
-  void visit_awake_rows(Loss loss, SweepState& state) const override {
-    with_loss(loss,
-              [&]<class LossKind>(LossKind) { RowSweep<LossKind, Rows>(rows_, state).visit_awake_rows(); });
+  void visit_awake_rows(const Loss& loss, SweepState& state) const override {
+    with_loss(loss, [&]<class LossKind>(const LossKind&) {
+      RowSweep<LossKind, Rows>(loss, rows_, state).visit_awake_rows();
+    });
   }
-  void revisit_busy_rows(Loss loss, SweepState& state) const override {
-    with_loss(loss,
-              [&]<class LossKind>(LossKind) { RowSweep<LossKind, Rows>(rows_, state).revisit_busy_rows(); });
+  void revisit_busy_rows(const Loss& loss, SweepState& state) const override {
+    with_loss(loss, [&]<class LossKind>(const LossKind&) {
+      RowSweep<LossKind, Rows>(loss, rows_, state).revisit_busy_rows();
+    });
   }
-  GapSums certify(Loss loss, SweepState& state, std::int64_t begin, std::int64_t end) const override {
-    return with_loss(loss, [&]<class LossKind>(LossKind) {
-      return RowSweep<LossKind, Rows>(rows_, state).certify(begin, end);
+  GapSums certify(const Loss& loss, SweepState& state, std::int64_t begin, std::int64_t end) const override {
+    return with_loss(loss, [&]<class LossKind>(const LossKind&) {
+      return RowSweep<LossKind, Rows>(loss, rows_, state).certify(begin, end);
     });
   }
 

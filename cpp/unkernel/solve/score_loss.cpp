@@ -14,7 +14,9 @@ double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 double entropy_term(double share) { return share > 0.0 ? -share * std::log(share) : 0.0; }
 
 struct SquaredHingeTerm {
-  static double value(const Costs& c, double f) { return SquaredHinge::loss(c, f); }
+  static constexpr SquaredLoss squared_hinge{Loss::squared_hinge};
+
+  static double value(const Costs& c, double f) { return squared_hinge.loss(c, f); }
   static void derivatives(const Costs& c, double f, double& gradient, double& curvature) {
     const double below = std::max(1.0 - f, 0.0);
     const double above = std::max(1.0 + f, 0.0);
@@ -22,7 +24,7 @@ struct SquaredHingeTerm {
     curvature = 2.0 * ((above > 0.0 ? c.negative : 0.0) + (below > 0.0 ? c.positive : 0.0));
   }
   static double largest_curvature(const Costs& c) { return 2.0 * (c.negative + c.positive); }
-  static double dual(const Costs& c, double u) { return SquaredHinge::dual(c, u); }
+  static double dual(const Costs& c, double u) { return squared_hinge.dual(c, u); }
 };
 
 struct LogisticTerm {

@@ -88,7 +88,7 @@ void DualCoordinateDescent::solve_by_interior_point() {
   } else {
     system = std::make_unique<RowSystem>(rows_.gram(everyone, options_.threads), everyone.size());
   }
-  InteriorPoint solver(loss_, costs, *system, state_.monitor);
+  InteriorPoint solver(loss_, costs, state_.targets, *system, state_.monitor);
   if (!solver.run(0.1 * options_.tolerance)) return;
   // Start from zero, not from the current w, where badly scaled rows leave rounding errors.
   for (double& w : state_.weights) w = 0.0;

@@ -1,6 +1,7 @@
 // The loops of dual coordinate descent that visit rows, compiled for every kind of row view.
 //
-// Visit    The score f of a row decides what happens. A row that wants to move makes its step. A row at a
+// Visit    The residual of a row (its score less its target) decides what happens. A row that wants to move
+// makes its step. A row at a
 //          corner of g_i that wants to stay there sleeps for 1, 2, 4 .. 16 epochs. A row that is further
 //          inside its corner than the largest violation of the last epoch leaves the active set (shrinking).
 // Step     The best u_i for the dual with all others fixed, in closed form (Hsieh et al. 2008, Algorithm 3,
@@ -33,6 +34,7 @@ struct SweepState {
   std::span<double> weights;
   Monitor& monitor;
   Random random;
+  std::vector<double> targets{};      // of scores, one per row; empty if all are 0
   std::vector<std::int32_t> awake{};  // the rows to visit in this epoch, in order
   std::vector<std::int32_t> busy{};   // the rows to visit again at its end
   std::int64_t epoch = 0;
@@ -51,17 +53,17 @@ struct GapSums {
 };
 
 template <class LossKind>
-double gap_term(const Coordinate& c, double f) {
-  return LossKind::loss(c.costs, f) - LossKind::dual(c.costs, c.u) + c.u * f;
+double gap_term(const LossKind& loss, const Coordinate& c, double residual) {
+  return loss.loss(c.costs, residual) - loss.dual(c.costs, c.u) + c.u * residual;
 }
 
 // Returns the slope of the dual in the direction in which u can move: positive if it wants to move, else
-// minus the distance by which the score f lies inside the corner that holds u.
+// minus the distance by which the residual lies inside the corner that holds u.
 template <class LossKind>
-double eagerness(const Coordinate& c, double f) {
+double eagerness(const LossKind& loss, const Coordinate& c, double residual) {
   constexpr double never = -std::numeric_limits<double>::infinity();
-  const double up = c.u < LossKind::high(c.costs) ? LossKind::right_slope(c.costs, c.u) - f : never;
-  const double down = c.u > LossKind::low(c.costs) ? f - LossKind::left_slope(c.costs, c.u) : never;
+  const double up = c.u < loss.high(c.costs) ? loss.right_slope(c.costs, c.u) - residual : never;
+  const double down = c.u > loss.low(c.costs) ? residual - loss.left_slope(c.costs, c.u) : never;
   return std::max(up, down);
 }
 
@@ -76,8 +78,13 @@ inline void put_to_sleep(Coordinate& c, std::int64_t epoch) {
 template <class LossKind, class Rows>
 class RowSweep {
  public:
-  RowSweep(const Rows& rows, SweepState& state)
-      : rows_(rows), state_(state), coordinates_(state.coordinates.data()), weights_(state.weights.data()) {}
+  RowSweep(const Loss& loss, const Rows& rows, SweepState& state)
+      : loss_(loss),
+        rows_(rows),
+        state_(state),
+        coordinates_(state.coordinates.data()),
+        weights_(state.weights.data()),
+        targets_(state.targets.empty() ? nullptr : state.targets.data()) {}
 
   void visit_awake_rows() {
     const std::int32_t* awake = state_.awake.data();
@@ -94,20 +101,20 @@ class RowSweep {
       if ((k & 255) == 0) state_.monitor.throw_if_stopped();
       const std::int32_t i = awake[k];
       Coordinate& c = coordinates_[i];
-      const double f = rows_.dot(i, weights_);
-      const double eager = eagerness<LossKind>(c, f);
+      const double residual = residual_of(i);
+      const double eager = eagerness(loss_, c, residual);
       if (eager < -shrink_beyond) {
         c.asleep_until = shrunk;
         continue;
       }
-      const double gap = gap_term<LossKind>(c, f);
+      const double gap = gap_term(loss_, c, residual);
       estimated_gap += gap;
       if (eager > 0.0) {
         most_eager = std::max(most_eager, eager);
         c.nap = 0;
         if (eager <= step_beyond) continue;
         ++steps;
-        if (urgency(gap, step(i, f)) > state_.busy_above) state_.busy.push_back(i);
+        if (urgency(gap, step(i, residual)) > state_.busy_above) state_.busy.push_back(i);
       } else {
         put_to_sleep(c, state_.epoch);
       }
@@ -129,9 +136,9 @@ class RowSweep {
       for (std::size_t k = 0; k < busy.size(); ++k) {
         if (k + row_distance < busy.size()) rows_.prefetch(busy[k + row_distance]);
         const std::int32_t i = busy[k];
-        const double f = rows_.dot(i, weights_);
-        const double gap = gap_term<LossKind>(coordinates_[i], f);
-        if (urgency(gap, step(i, f)) > state_.busy_above) busy[still_busy++] = i;
+        const double residual = residual_of(i);
+        const double gap = gap_term(loss_, coordinates_[i], residual);
+        if (urgency(gap, step(i, residual)) > state_.busy_above) busy[still_busy++] = i;
       }
       busy.resize(still_busy);
       state_.monitor.throw_if_stopped();
@@ -144,10 +151,11 @@ class RowSweep {
     for (std::int64_t i = begin; i < end; ++i) {
       Coordinate& c = coordinates_[i];
       const double f = rows_.dot(i, weights_);
-      sums.gap += gap_term<LossKind>(c, f);
-      sums.loss += LossKind::loss(c.costs, f);
+      const double residual = targets_ == nullptr ? f : f - targets_[i];
+      sums.gap += gap_term(loss_, c, residual);
+      sums.loss += loss_.loss(c.costs, residual);
       sums.squared_weights += c.u * f;
-      if (eagerness<LossKind>(c, f) > 0.0) c.asleep_until = 0;
+      if (eagerness(loss_, c, residual) > 0.0) c.asleep_until = 0;
     }
     return sums;
   }
@@ -174,27 +182,34 @@ class RowSweep {
     if (k + row_distance < count) rows_.prefetch(awake[k + row_distance]);
   }
 
+  double residual_of(std::int64_t i) const {
+    const double f = rows_.dot(i, weights_);
+    return targets_ == nullptr ? f : f - targets_[i];
+  }
+
   static double urgency(double gap, double gain) { return scores_are_kept ? gain : gap; }
 
   // Returns the gain in the dual objective.
-  double step(std::int64_t i, double f) {
+  double step(std::int64_t i, double residual) {
     Coordinate& c = coordinates_[i];
     const double before = c.u;
-    c.u = LossKind::best(c.costs, f - before * c.curvature, c.curvature);
+    c.u = loss_.best(c.costs, residual - before * c.curvature, c.curvature);
     const double change = c.u - before;
     if (change == 0.0) return 0.0;
     rows_.axpy(i, change, weights_);
     ++state_.steps;
-    const double gain = LossKind::dual(c.costs, c.u) - LossKind::dual(c.costs, before) -
-                        change * (f + 0.5 * change * c.curvature);
+    const double gain = loss_.dual(c.costs, c.u) - loss_.dual(c.costs, before) -
+                        change * (residual + 0.5 * change * c.curvature);
     state_.dual_objective += gain;
     return gain;
   }
 
+  const LossKind loss_;
   const Rows& rows_;
   SweepState& state_;
   Coordinate* coordinates_;
   double* weights_;
+  const double* targets_;  // null if all are 0
 };
 
 }  // namespace unkernel::solve
