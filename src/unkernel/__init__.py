@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from unkernel.data import Forest, datasets, read_conllu, read_svmlight, read_trees, write_svmlight
     from unkernel.engines import CompiledClassifier, TreeClassifier, TreeKernel, compile
     from unkernel.models import ConjunctionModel, KernelModel, LinearModel, TreeModel, read_model, write_model
-    from unkernel.poly import PolyLogisticRegression, PolySVC
+    from unkernel.poly import PolyLogisticRegression, PolyRegressor, PolySVC
     from unkernel.records import RecordEncoder
     from unkernel.tree import TreeSVC
 else:
@@ -53,6 +53,7 @@ else:
             "unkernel.models.linear": "LinearModel",
             "unkernel.models.tree": "TreeModel",
             "unkernel.poly.logistic": "PolyLogisticRegression",
+            "unkernel.poly.regressor": "PolyRegressor",
             "unkernel.poly.svc": "PolySVC",
             "unkernel.records.encoder": "RecordEncoder",
             "unkernel.tree.svc": "TreeSVC",
@@ -70,6 +71,7 @@ __all__ = [
     "LimitError",
     "LinearModel",
     "PolyLogisticRegression",
+    "PolyRegressor",
     "PolySVC",
     "RankSVM",
     "RecordEncoder",

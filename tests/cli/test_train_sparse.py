@@ -146,7 +146,8 @@ def test_options_that_are_refused(run, train_file, tmp_path, options, reason):
 
 @pytest.mark.parametrize("model", ["logistic", "poly --penalty l1 --loss squared_hinge"])
 @pytest.mark.parametrize(
-    ("text", "reason"), [("1 1:1\n1 2:1\n", "only one class"), ("0.1 1:1\n0.7 2:1\n1.3 1:2\n", "ontinuous|has fractions")]
+    ("text", "reason"),
+    [("1 1:1\n1 2:1\n", "only one class"), ("0.1 1:1\n0.7 2:1\n1.3 1:2\n", "ontinuous|has fractions")],
 )
 def test_labels_that_are_no_classes(run, tmp_path, model, text, reason):
     (tmp_path / "rows").write_text(text)

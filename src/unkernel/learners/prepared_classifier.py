@@ -1,4 +1,4 @@
-"""Classifiers that prepare their examples once, and train on them with one C or several."""
+"""Learners that prepare their examples once, and train on them with one C or several."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from sklearn.base import ClassifierMixin, _fit_context, clone
 from unkernel.learners.progress import OnProgress
 
 
-class PreparedClassifier(ClassifierMixin):  # type: ignore[misc]
-    """Base of all classifiers: training with progress reports, and along a path of C."""
+class PreparedLearner:
+    """Base of classifiers and regressors: training with progress reports, and along a path of C."""
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit_reporting(
@@ -32,7 +32,7 @@ class PreparedClassifier(ClassifierMixin):  # type: ignore[misc]
         X : any source of examples
             Training examples, as in :meth:`fit`.
         y : array-like of shape (n_samples,) or None
-            Class labels; None if the examples come with labels.
+            Class labels or values; None if the examples come with labels.
         sample_weight : array-like of shape (n_samples,) or None
             Weights of the examples.
         on_progress : callable or None
@@ -65,7 +65,7 @@ class PreparedClassifier(ClassifierMixin):  # type: ignore[misc]
         X : any source of examples
             Training examples, as in :meth:`fit`.
         y : array-like of shape (n_samples,) or None
-            Class labels; None if the examples come with labels.
+            Class labels or values; None if the examples come with labels.
         Cs : iterable of float
             Values of C; training is fastest if they ascend.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -99,6 +99,10 @@ class PreparedClassifier(ClassifierMixin):  # type: ignore[misc]
     @abstractmethod
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
         """Train and keep the model; return where the next training may start."""
+
+
+class PreparedClassifier(ClassifierMixin, PreparedLearner):  # type: ignore[misc]
+    """Base of all classifiers."""
 
 
 def check_no_checkpoint(learner: Any) -> None:

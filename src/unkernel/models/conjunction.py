@@ -66,7 +66,7 @@ class ConjunctionModel(Model):
     probability : Softmax, Curves or None, default=None
         How scores become probabilities: by a log-linear model, or by one calibration curve per score.
     ranking : Decision or None, default=None
-        How to read the score of a ranking model; None for a classifier.
+        How to read the score of a ranking or a regression; None for a classifier.
     calibrated : bool, default=False
         Whether the most probable class wins. The scores may be those of several classifiers, one after the
         other, whose probabilities are averaged; `probability` has one curve for each.
@@ -235,7 +235,7 @@ def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:
     if "ranking" not in settings:
         return None
     found = Decision.from_json(name, settings["ranking"])
-    if not found.ranking or found.probability is not None or "probability" in settings:
+    if found.scheme not in ("regression", "ordinal") or found.probability is not None or "probability" in settings:
         raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
     return found
 

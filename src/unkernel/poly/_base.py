@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -23,7 +24,7 @@ from unkernel.data.threads import thread_count
 from unkernel.learners.base import Model, Outcome, RowLearner, read_only_view
 from unkernel.learners.feature_maps import compute_gamma, make_support_vector_model
 from unkernel.learners.parameters import COST
-from unkernel.learners.prepared_classifier import PreparedClassifier
+from unkernel.learners.prepared_classifier import PreparedLearner
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import check_weights, compute_class_weights, encode_classes
 from unkernel.models import ConjunctionModel, Decision, Kernel, KernelModel
@@ -56,8 +57,8 @@ class TrainingSet:
     factors: list[float]
 
 
-class PolyLearner(PreparedClassifier, RowLearner):
-    """Classifiers whose model has one weight per conjunction."""
+class PolyLearner(PreparedLearner, RowLearner):
+    """Learners whose model has one weight per conjunction."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "degree": [Interval(Integral, 1, 3, closed="both")],
@@ -67,13 +68,11 @@ class PolyLearner(PreparedClassifier, RowLearner):
         "feature_map": [StrOptions({"kernel", "plain"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, 2**31 - 1, closed="both")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    _probability: Softmax | None = None  # of models
     _finish = "auto"  # steps besides sweeps; benchmarks compare "auto" with each kind alone
 
     # --- Training -------------------------------------------------------------------------------------
@@ -86,7 +85,7 @@ class PolyLearner(PreparedClassifier, RowLearner):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Training rows.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels, or values in regression.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows. A row of weight k counts as k equal rows; rows of weight 0 are ignored.
 
@@ -98,20 +97,30 @@ class PolyLearner(PreparedClassifier, RowLearner):
         fitted: Self = self.fit_reporting(X, y, sample_weight, None)
         return fitted
 
-    def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> TrainingSet:
+    def _prepare(self, X: Any, y: Any, sample_weight: Any, **_: Any) -> Any:
         self._check_parameters()
         check_inputs(X, y, sample_weight)
-        rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, accept_large_sparse=True
+        rows, targets = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=np.float64,
+            accept_large_sparse=True,
+            y_numeric=isinstance(self, RegressorMixin),
         )
-        check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, rows)
-        self.classes_, codes = encode_classes(labels, weights, type(self).__name__)
-        distinct = self._merge_equal_rows(canonical_rows(rows), codes, weights)
-        self.gamma_ = compute_gamma(self.gamma, distinct, int(self.n_features_in_))
-        return TrainingSet(distinct, compute_class_weights(self.class_weight, self.classes_, codes, weights))
+        training_set = self._make_training_set(canonical_rows(rows), targets, weights)
+        self.gamma_ = compute_gamma(self.gamma, training_set.rows, int(self.n_features_in_))
+        return training_set
 
-    def _train_on(self, examples: TrainingSet, start: Start | None, on_progress: OnProgress | None) -> Start:
+    @abstractmethod
+    def _make_training_set(
+        self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> Any:
+        """Encode the targets, and return them with the distinct rows."""
+
+    def _train_on(self, examples: Any, start: Start | None, on_progress: OnProgress | None) -> Start:
         rows = examples.rows
         if start is None:
             start = self._choose_start() if self.warm_start else Start()
@@ -129,13 +138,18 @@ class PolyLearner(PreparedClassifier, RowLearner):
     def _get_duals(self, rows: DistinctRows, solution: PolySolution) -> DualStart | None:
         if solution.duals is None:
             return None
-        return DualStart(self.classes_, np.asarray(rows.hashes), np.asarray(solution.duals))
+        return DualStart(self._decision.classes, np.asarray(rows.hashes), np.asarray(solution.duals))
 
     def _check_parameters(self) -> None:
         """Check that the parameters go together."""
 
+    @property
     @abstractmethod
-    def _train(self, training_set: TrainingSet, start: Start, on_progress: OnProgress | None) -> PolySolution:
+    def _decision(self) -> Decision:
+        """How the scores become predictions."""
+
+    @abstractmethod
+    def _train(self, training_set: Any, start: Start, on_progress: OnProgress | None) -> PolySolution:
         """Return the weights and the outcome of the training."""
 
     @abstractmethod
@@ -147,12 +161,18 @@ class PolyLearner(PreparedClassifier, RowLearner):
         return Start(getattr(self, "_duals", None), getattr(self, "model_", None))
 
     def _merge_equal_rows(
-        self, rows: CsrRows, codes: NDArray[np.int32], weights: NDArray[np.float64] | None
+        self,
+        rows: CsrRows,
+        codes: NDArray[np.int32],
+        weights: NDArray[np.float64] | None,
+        *,
+        merge_classes: bool = True,
     ) -> DistinctRows:
         return distinct_examples(
             rows,
             classes=codes,
             weights=np.empty(0) if weights is None else weights,
+            merge_classes=merge_classes,
             threads=thread_count(self.n_jobs),
         )
 
@@ -169,10 +189,24 @@ class PolyLearner(PreparedClassifier, RowLearner):
     ) -> PolySolution:
         """Train all weights under an l2 penalty, row by row."""
         self._steps = "Newton steps" if loss == "logistic" else "epochs"
-        former = start.duals
-        if former is not None and not np.array_equal(former.classes, self.classes_):
-            former = None
-        options = RowOptions(
+        hashes, duals = self._match_duals(start.duals)
+        return training_set.rows.train(
+            self._make_row_options(loss),
+            feature_map=self._make_feature_map(),
+            class_weights=training_set.factors,
+            start_hashes=hashes,
+            start_duals=duals,
+            on_progress=self._choose_reporter(on_progress, "rows"),
+        )
+
+    def _match_duals(self, start: DualStart | None) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+        """Return the hashes and duals of a start, which are empty if its classes are others."""
+        if start is None or not np.array_equal(start.classes, self._decision.classes):
+            return np.empty(0, np.uint64), np.empty(0)
+        return start.hashes, start.duals.reshape(-1)
+
+    def _make_row_options(self, loss: str) -> RowOptions:
+        return RowOptions(
             loss=loss,
             C=float(self.C),
             storage=self.storage,
@@ -182,14 +216,6 @@ class PolyLearner(PreparedClassifier, RowLearner):
             max_epochs=int(self.max_iter),
             seed=self._draw_seed(),
             threads=thread_count(self.n_jobs),
-        )
-        return training_set.rows.train(
-            options,
-            feature_map=self._make_feature_map(),
-            class_weights=training_set.factors,
-            start_hashes=former.hashes if former else np.empty(0, np.uint64),
-            start_duals=former.duals.reshape(-1) if former else np.empty(0),
-            on_progress=self._choose_reporter(on_progress, "rows"),
         )
 
     def _train_sparse(
@@ -232,7 +258,8 @@ class PolyLearner(PreparedClassifier, RowLearner):
         """Return the model if it has the same conjunctions and classes as these rows, else None."""
         if not isinstance(model, ConjunctionModel) or model.degree != self.degree:
             return None
-        same = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, self.classes_)
+        classes = self._decision.classes
+        same = np.array_equal(model.columns, rows.columns) and np.array_equal(model.classes, classes)
         return model if same and model.sets == rows.binary else None
 
     def _describe_shortfall(self) -> str:
@@ -249,6 +276,7 @@ class PolyLearner(PreparedClassifier, RowLearner):
     def _make_conjunction_model(
         self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> ConjunctionModel:
+        decision = self._decision
         return ConjunctionModel(
             degree=int(self.degree),
             sets=bool(rows.binary),
@@ -260,8 +288,9 @@ class PolyLearner(PreparedClassifier, RowLearner):
             keys=read_only_view(solution.keys),
             weights=read_only_view(solution.weights),
             intercept=read_only_view(solution.intercept),
-            classes=self.classes_,
-            probability=self._probability,
+            classes=decision.classes,
+            probability=decision.probability,
+            ranking=decision if decision.scheme == "regression" else None,
             origin=origin,
         )
 
@@ -269,12 +298,11 @@ class PolyLearner(PreparedClassifier, RowLearner):
         self, distinct: DistinctRows, solution: PolySolution, origin: dict[str, Any]
     ) -> KernelModel:
         """Make a model of the rows with non-zero dual variables, which are its coefficients."""
-        scheme = "binary" if len(self.classes_) == 2 else "one_vs_rest"
         return make_support_vector_model(
             distinct,
             np.asarray(solution.duals),
             Kernel("polynomial", int(self.degree), self.gamma_, float(self.coef0)),
-            Decision(scheme, self.classes_),
+            self._decision,
             n_features=int(self.n_features_in_),
             origin=origin,
         )
@@ -286,7 +314,7 @@ class PolyLearner(PreparedClassifier, RowLearner):
         -------
         ConjunctionModel or KernelModel
             The non-zero weights of the conjunctions. If ``storage_`` is "split" or "kernel", conjunctions
-            were never formed during training; the same classifier is then returned as support vectors and
+            were never formed during training; the same model is then returned as support vectors and
             their coefficients.
         """
         model: ConjunctionModel | KernelModel = super().to_model()
@@ -312,3 +340,26 @@ class PolyLearner(PreparedClassifier, RowLearner):
         super()._restore(model)
         assert isinstance(model, ConjunctionModel | KernelModel)
         self.gamma_ = model.gamma if isinstance(model, ConjunctionModel) else model.kernel.gamma
+
+
+class PolyClassifier(ClassifierMixin, PolyLearner):  # type: ignore[misc]
+    """Classifiers whose model has one weight per conjunction."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PolyLearner._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+    _probability: Softmax | None = None  # of models
+
+    def _make_training_set(
+        self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> TrainingSet:
+        check_classification_targets(targets)
+        self.classes_, codes = encode_classes(targets, weights, type(self).__name__)
+        factors = compute_class_weights(self.class_weight, self.classes_, codes, weights)
+        return TrainingSet(self._merge_equal_rows(rows, codes, weights), factors)
+
+    @property
+    def _decision(self) -> Decision:
+        scheme = "binary" if len(self.classes_) == 2 else "one_vs_rest"
+        return Decision(scheme, self.classes_, probability=self._probability)

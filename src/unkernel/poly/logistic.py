@@ -13,10 +13,10 @@ from unkernel._core import PolySolution, softmax
 from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
 from unkernel.models.decision import Softmax, log_softmax
-from unkernel.poly._base import PolyLearner, Start, TrainingSet
+from unkernel.poly._base import PolyClassifier, Start, TrainingSet
 
 
-class PolyLogisticRegression(PolyLearner):
+class PolyLogisticRegression(PolyClassifier):
     r"""Logistic regression on all conjunctions of at most ``degree`` features.
 
     With the feature map :math:`\phi` of :class:`PolySVC`, the estimator solves
@@ -111,7 +111,7 @@ class PolyLogisticRegression(PolyLearner):
 
     _kind = "PolyLogisticRegression"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PolyLearner._parameter_constraints,
+        **PolyClassifier._parameter_constraints,
         "penalty": [StrOptions({"l1", "l2", "elasticnet"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed"})],

@@ -9,10 +9,10 @@ from sklearn.utils._param_validation import StrOptions
 from unkernel._core import PolySolution
 from unkernel.learners.base import Model
 from unkernel.learners.progress import OnProgress
-from unkernel.poly._base import PolyLearner, Start, TrainingSet
+from unkernel.poly._base import PolyClassifier, Start, TrainingSet
 
 
-class PolySVC(PolyLearner):
+class PolySVC(PolyClassifier):
     r"""Support vector classification with a polynomial kernel, trained in linear time.
 
     For the kernel :math:`(\gamma \langle x, z \rangle + c_0)^d` with feature map :math:`\phi`, the estimator
@@ -134,7 +134,7 @@ class PolySVC(PolyLearner):
 
     _kind = "PolySVC"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PolyLearner._parameter_constraints,
+        **PolyClassifier._parameter_constraints,
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],

@@ -13,7 +13,7 @@ from unkernel.distributed.poly.svc_tasks import Moments, PolyPacking, PolyPart, 
 from unkernel.learners.feature_maps import compute_gamma
 from unkernel.learners.progress import OnProgress
 from unkernel.learners.targets import compute_class_weights, encode_classes
-from unkernel.poly._base import PolyLearner
+from unkernel.poly._base import PolyClassifier
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class DistributedRows:
     threads: int | None  # of a task; None is as many as the worker has
 
 
-class PolyOnCluster(OnCluster, PolyLearner):
+class PolyOnCluster(OnCluster, PolyClassifier):
     """Learners on conjunctions whose rows are on the workers."""
 
     n_rounds_: int

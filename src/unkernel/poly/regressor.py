@@ -1,0 +1,256 @@
+"""Regression on conjunctions of features, by least squares or support vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from unkernel._core import DistinctRows, PolySolution
+from unkernel.data.rows.csr import CsrRows
+from unkernel.learners.base import Model
+from unkernel.learners.progress import OnProgress
+from unkernel.models import ConjunctionModel, Decision, KernelModel
+from unkernel.poly._base import PolyLearner, Start
+
+_LINEAR = ("absolute_error", "epsilon_insensitive", "quantile")
+_WITH_EPSILON = ("epsilon_insensitive", "squared_epsilon_insensitive")
+_LOSSES = {"squared_error", "squared_epsilon_insensitive", *_LINEAR}
+_VALUES = Decision("regression", np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionSet:
+    """The distinct examples, and the value of each code in ascending order, less a centre."""
+
+    rows: DistinctRows
+    values: NDArray[np.float64]
+
+
+class PolyRegressor(RegressorMixin, PolyLearner):  # type: ignore[misc]
+    r"""Regression with a polynomial kernel of degree 1, 2 or 3, trained like a linear model.
+
+    The features are all conjunctions of at most ``degree`` features: :math:`f(x) = w^\top \phi(x) + c`, where
+    the centre :math:`c` is the mean of the targets, their median or their quantile, as the loss asks. The
+    estimator solves
+
+    .. math:: \min_w \; \tfrac{1}{2} \|w\|^2 + C \sum_i \ell(y_i - f(x_i))
+
+    and stops at a certified relative duality gap.
+
+    Parameters
+    ----------
+    degree : {1, 2, 3}, default=2
+        Degree of the kernel: the largest number of features in a conjunction.
+    C : float, default=1.0
+        Weight of the losses against the penalty: the larger, the closer the fit.
+    loss : str, default="squared_error"
+        The loss of a residual :math:`r = y - f(x)`:
+
+        - ``"squared_error"``: :math:`r^2`. This is kernel ridge regression with ``alpha=1 / (2 * C)``.
+        - ``"absolute_error"``: :math:`|r|`, which estimates the median.
+        - ``"epsilon_insensitive"``: :math:`\max(|r| - \epsilon, 0)`, the loss of support vector regression.
+        - ``"squared_epsilon_insensitive"``: the square of that.
+        - ``"quantile"``: :math:`\max(\tau r, (\tau - 1) r)`, which estimates the quantile :math:`\tau`.
+    epsilon : float, default=0.1
+        Residuals up to this size cost nothing; for the two insensitive losses.
+    quantile : float, default=0.5
+        The quantile :math:`\tau` between 0 and 1; for ``loss="quantile"``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Factor of the inner product in the kernel. "scale" is ``1 / (n_features * X.var())``, "auto" is
+        ``1 / n_features``.
+    coef0 : float, default=1.0
+        Constant in the kernel; 0 leaves out conjunctions of fewer than ``degree`` features.
+    feature_map : {"kernel", "plain"}, default="kernel"
+        How conjunctions are weighted: as in the kernel, or all equally.
+    storage : {"auto", "on_the_fly", "condensed", "split", "kernel"}, default="auto"
+        How conjunctions are stored during training, as in :class:`PolySVC`.
+    tol : float, default=1e-3
+        Relative duality gap at which training stops.
+    max_iter : int, default=1000
+        Largest number of passes over the rows.
+    warm_start : bool, default=False
+        Whether the next ``fit`` starts from the solution of the previous one. Solutions are matched row by
+        row, for rows with the same targets.
+    n_jobs : int, default=None
+        Number of threads; None means 1 and -1 means all processors. The result does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the order of the rows.
+    verbose : int, default=0
+        Whether to print progress.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, if X had any.
+    objective_ : float
+        The objective at the solution.
+    gap_ : float
+        The certified relative duality gap.
+    n_iter_ : int
+        Number of passes over the rows.
+    history_ : History
+        The objective and its bound after each pass.
+    gamma_ : float
+        The value of gamma that was used.
+    storage_ : str
+        The storage that was used.
+    model_ : ConjunctionModel or KernelModel
+        The fitted model; see :meth:`to_model`.
+
+    See Also
+    --------
+    PolySVC : Classification with the same kernel.
+    RankSVM : Predicts the order of rows instead of values.
+    compile : Compile the fitted model for fast inference.
+
+    References
+    ----------
+    .. [1] C.-H. Ho and C.-J. Lin, "Large-scale linear support vector regression", Journal of Machine Learning
+       Research 13, 2012.
+
+    Examples
+    --------
+    Learn a product, which is not linear:
+
+    >>> from unkernel import PolyRegressor
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 1]], [0, 0, 0, 1, 2]
+    >>> reg = PolyRegressor(degree=2, C=1e4, gamma=1, tol=1e-9).fit(X, y)
+    >>> reg.predict([[2, 2]]).round(2)
+    array([4.])
+    """
+
+    _kind = "PolyRegressor"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PolyLearner._parameter_constraints,
+        "loss": [StrOptions(_LOSSES)],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "storage": [StrOptions({"auto", "on_the_fly", "condensed", "split", "kernel"})],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        *,
+        C: float = 1.0,
+        loss: str = "squared_error",
+        epsilon: float = 0.1,
+        quantile: float = 0.5,
+        gamma: float | str = "scale",
+        coef0: float = 1.0,
+        feature_map: str = "kernel",
+        storage: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.degree = degree
+        self.C = C
+        self.loss = loss
+        self.epsilon = epsilon
+        self.quantile = quantile
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.feature_map = feature_map
+        self.storage = storage
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def decision_function(self) -> NoReturn:
+        """Not available: a regressor predicts values."""
+        raise AttributeError("a regressor has no decision function: predict returns the values")
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict the value of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The predicted values.
+        """
+        return np.asarray(super().predict(X), dtype=np.float64)
+
+    @property
+    def _decision(self) -> Decision:
+        return _VALUES
+
+    def _make_training_set(
+        self, rows: CsrRows, targets: NDArray[Any], weights: NDArray[np.float64] | None
+    ) -> RegressionSet:
+        targets = np.asarray(targets, dtype=np.float64)
+        counted = np.ones(len(targets)) if weights is None else weights
+        self._centre = self._choose_centre(targets, counted)
+        values = np.unique(targets[counted > 0])
+        codes = np.searchsorted(values, targets).clip(max=len(values) - 1).astype(np.int32)
+        distinct = self._merge_equal_rows(rows, codes, weights, merge_classes=False)
+        return RegressionSet(distinct, values - self._centre)
+
+    def _choose_centre(self, targets: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+        """Return the best constant prediction."""
+        if self.loss not in _LINEAR:
+            return float(np.average(targets, weights=weights))
+        order = np.argsort(targets, kind="stable")
+        below = np.cumsum(weights[order])
+        return float(targets[order[np.searchsorted(below, self._share * below[-1])]])
+
+    @property
+    def _share(self) -> float:
+        """The share of targets below the centre."""
+        return float(self.quantile) if self.loss == "quantile" else 0.5
+
+    def _train(
+        self, training_set: RegressionSet, start: Start, on_progress: OnProgress | None
+    ) -> PolySolution:
+        self._steps = "epochs"
+        hashes, duals = self._match_duals(start.duals)
+        solution = training_set.rows.train_regression(
+            self._make_row_options("hinge" if self.loss in _LINEAR else "squared_hinge"),
+            feature_map=self._make_feature_map(),
+            targets=training_set.values,
+            epsilon=float(self.epsilon) if self.loss in _WITH_EPSILON else 0.0,
+            below=self._share if self.loss == "quantile" else 1.0,
+            above=1.0 - self._share if self.loss == "quantile" else 1.0,
+            start_hashes=hashes,
+            start_duals=duals,
+            on_progress=self._choose_reporter(on_progress, "rows"),
+        )
+        self.storage_ = solution.storage
+        return solution
+
+    def _make_model(
+        self, rows: DistinctRows, solution: PolySolution, origin: dict[str, Any]
+    ) -> ConjunctionModel | KernelModel:
+        model = super()._make_model(rows, solution, origin)
+        return replace(model, intercept=model.intercept + self._centre)
+
+    def _training_facts(self) -> dict[str, Any]:
+        facts: dict[str, Any] = {"loss": self.loss, "storage": self.storage_}
+        if self.loss in _WITH_EPSILON:
+            facts["epsilon"] = float(self.epsilon)
+        return facts | ({"quantile": float(self.quantile)} if self.loss == "quantile" else {})
+
+    def _restore(self, model: Model) -> None:
+        super()._restore(model)
+        if isinstance(storage := model.origin.get("storage"), str):
+            self.storage_ = storage
