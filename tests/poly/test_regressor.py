@@ -13,13 +13,14 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import unkernel
 from reference.conjunctions import score
 from reference.poly import expand
-from unkernel import PolyRegressor
+from unkernel import PolyRegressor, RecordEncoder
 
 LOSSES = {
     "squared_error": {},
@@ -192,6 +193,18 @@ def test_every_engine_gives_the_values(rows: Any, targets: Any, storage: str, tm
     fast.save(tmp_path / "m.uk")
     assert unkernel.load(tmp_path / "m.uk").predict(rows).tolist() == fast.predict(rows).tolist()
     assert unkernel.load(tmp_path / "m.uk").score(rows, targets) == pytest.approx(reg.score(rows, targets))
+
+
+def test_records_are_priced_in_one_file(tmp_path: Any) -> None:
+    rng = np.random.default_rng(8)
+    records = [{"job": str(rng.choice(["a", "b"])), "age": int(rng.integers(18, 80))} for _ in range(300)]
+    pay = np.array([one["age"] * (2.0 if one["job"] == "a" else 1.0) for one in records])
+    pipeline = make_pipeline(RecordEncoder(), PolyRegressor(2, C=1.0)).fit(records, pay)
+    unkernel.compile(pipeline).save(tmp_path / "m.uk")
+    fast = unkernel.load(tmp_path / "m.uk")
+    np.testing.assert_allclose(fast.predict(records), pipeline.predict(records), rtol=1e-9)
+    assert [fast.predict_one(one) for one in records[:9]] == fast.predict(records[:9]).tolist()
+    assert fast.score(records, pay) > 0.95
 
 
 def test_files_restore_the_estimator(rows: Any, targets: Any, tmp_path: Any) -> None:

@@ -235,7 +235,11 @@ def _read_ranking(name: str, settings: dict[str, Any]) -> Decision | None:
     if "ranking" not in settings:
         return None
     found = Decision.from_json(name, settings["ranking"])
-    if found.scheme not in ("regression", "ordinal") or found.probability is not None or "probability" in settings:
+    if (
+        found.scheme not in ("regression", "ordinal")
+        or found.probability is not None
+        or "probability" in settings
+    ):
         raise FormatError(name, 0, 0, "the model's setting 'ranking' is damaged")
     return found
 
