@@ -1,5 +1,5 @@
 // Small numbers, texts and damaged arrays, decoded from the bytes of a fuzz target's input. Bytes beyond the
-// end are 0, so every input decodes to something, and a prefix of an input decodes alike.
+// end are 0, so every input decodes to something, and inputs with a common prefix decode alike at first.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class FuzzBytes {
   bool empty() const { return at_ >= bytes_.size(); }
   std::uint8_t byte() { return empty() ? std::uint8_t{0} : bytes_[at_++]; }
   bool flag() { return byte() % 2 != 0; }
-  // Two bytes where one does not suffice.
+  // Takes two bytes if one does not suffice.
   std::size_t below(std::size_t bound) {
     if (bound <= 1) return 0;
     const std::size_t low = byte();
@@ -44,7 +44,7 @@ class FuzzBytes {
     return read;
   }
 
-  // A number that is near, or at the end of its range, or small, or anything.
+  // Returns a number that is near, at the end of its range, small, or arbitrary.
   template <class T>
   T number(T old) {
     const std::uint8_t kind = byte();
@@ -66,7 +66,7 @@ class FuzzBytes {
     }
   }
 
-  // One element changed, or another length. Leaves no spare capacity, in which sanitizers would see no fault.
+  // Changes one element or the length. Leaves no spare capacity, in which sanitizers would not detect reads.
   template <class Array>
   void damage(Array& array) {
     using T = typename Array::value_type;
@@ -115,8 +115,8 @@ class FuzzBytes {
   std::size_t at_ = 0;
 };
 
-// Seeds of targets that take one of some sound files and damage parts of it: each file as it is, and each of
-// its parts damaged in some ways.
+// Makes seeds for targets that damage parts of valid files: each file unchanged, and with each of its parts
+// damaged in several ways.
 inline std::vector<std::string> seeds_of_damage(char files, char parts, char ways) {
   std::vector<std::string> seeds;
   for (char file = 0; file < files; ++file) {

@@ -2,9 +2,9 @@
 //
 //   fuzz_<reader> [iterations = 20000] [seed = 1] [file or folder ...]
 //
-// Files, and those of folders, are tried unchanged and then mutated too, so that 0 iterations replay a
-// failure or a corpus. It is a failure, too, if an input takes more than a second of the processor's time, or
-// more memory than a small file may take. If the target fails, the input is written to fuzz-failure.bin.
+// Files, including those in folders, are run unchanged and then mutated, so that 0 iterations replay a
+// failure or a corpus. An input that takes more than a second of processor time, or more memory than a small
+// file may take, is a failure, too. If the target fails, the input is written to fuzz-failure.bin.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -34,10 +34,10 @@ namespace {
 constexpr std::size_t longest_input = 4096;
 constexpr std::size_t pool_size = 256;
 constexpr int most_seconds = 1;
-// What unkernel.data.file_memory_limit grants a file of the size of the longest input.
+// The memory that unkernel.data.file_memory_limit grants for a file of the size of the longest input.
 constexpr std::size_t most_bytes = (std::size_t{64} << 20) + 128 * longest_input;
 
-std::string current_input;  // for the handlers, which take no arguments
+std::string current_input;  // for signal handlers, which take no arguments
 bool running = false;
 
 void keep_failure() {
@@ -64,8 +64,8 @@ void limit_time(int seconds) {
   (void)setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// Returns the largest memory that the process ever had, or 0 where it cannot be limited: sanitizers keep
-// freed memory, and under emulation (UNKERNEL_MEMORY_LIMIT=0) the emulator's memory is counted as well.
+// Returns the peak memory of the process, or 0 where it cannot be limited: sanitizers keep freed memory, and
+// under emulation (UNKERNEL_MEMORY_LIMIT=0) the emulator's memory is counted as well.
 std::size_t peak_bytes() {
   static const char* const limit = std::getenv("UNKERNEL_MEMORY_LIMIT");
   const bool is_limited = limit == nullptr || std::string_view(limit) != "0";
@@ -178,7 +178,7 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A file itself, or the files of a folder in the order of their names, which is the same everywhere.
+// Returns a file itself, or the files of a folder ordered by name, which is the same order everywhere.
 std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) return {path};
   std::vector<std::filesystem::path> files;
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
     const std::size_t chosen = random.below(static_cast<std::uint32_t>(pool.size()));
     const std::string input = Mutator(random, pool).mutated(pool[chosen]);
     try_input(input);
-    // Mutations of mutations go further; the seeds themselves stay.
+    // Mutations of mutations reach further; the seeds themselves stay.
     if (pool.size() < seeds + pool_size) {
       pool.push_back(input);
     } else {

@@ -1,4 +1,4 @@
-// What a fuzz target has beside libFuzzer's main(): a way to write its seeds.
+// An addition to libFuzzer's main(): writes the seeds of a fuzz target.
 //
 //   fuzz_<reader> --write-seeds FOLDER       writes them and ends
 //   fuzz_<reader> [libFuzzer's options] [folder of inputs ...]

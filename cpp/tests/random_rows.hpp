@@ -1,4 +1,4 @@
-// Sparse rows, made by hand or at random.
+// Sparse rows, handmade or random.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Trees as text and forests of them, made by hand or at random.
+// Trees as text and forests of them, handmade or random.
 #pragma once
 
 #include <cstddef>
@@ -42,14 +42,14 @@ inline unkernel::data::NodeId add(unkernel::data::Forest& forest, std::string_vi
   return unkernel::data::BracketReader(forest, unkernel::data::WordStyle::apart).read(text, at);
 }
 
-// `(X (X (X x)))`
+// Returns `(X (X (X x)))`.
 inline std::string chain(std::size_t nodes) {
   std::string text;
   for (std::size_t i = 0; i < nodes; ++i) text += "(X ";
   return text + "x" + std::string(nodes, ')');
 }
 
-// 0, 1, 2, ..: the offsets of examples with one tree each, or the numbers of all rows.
+// Returns 0, 1, 2, ..: the offsets of examples with one tree each, or the numbers of all rows.
 template <class T>
 std::vector<T> numbers(std::size_t count) {
   std::vector<T> all(count);

@@ -1,4 +1,4 @@
-// Products of blocks against sums written out: any number of vectors and places, zeros, signs, threads.
+// Products of blocks against plain sums, for any number of vectors and places, zeros, signs and threads.
 #include <cmath>
 #include <cstddef>
 #include <vector>

@@ -15,7 +15,7 @@ using unkernel::whole_power;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The distance to the exact result, in units of the last place of a double. Where long doubles are doubles,
+// Returns the distance to the exact result, in units in the last place of a double. If long double is double,
 // the twin is as exact as the C library.
 double error(long double exact, double found) {
   const auto rounded = std::abs(static_cast<double>(exact));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The distance to the exact result, in units of the last place of a double. Where long doubles are doubles,
+// Returns the distance to the exact result, in units in the last place of a double. If long double is double,
 // the twin is as exact as the C library's exp.
 double error(double x, double found) {
   const long double exact = std::exp(static_cast<long double>(x));
@@ -48,7 +48,7 @@ void test_factor() {
   CHECK((found == std::vector{1.0, exponentials_of({-1.0}, 1.0)[0], 0.0, 0.0}));
 }
 
-// Vector instructions take several numbers at a time, and the rest is left to others.
+// Vector instructions take several numbers at a time; other code handles the rest.
 void test_places_do_not_matter() {
   unkernel::Random random(2);
   std::vector<double> values;

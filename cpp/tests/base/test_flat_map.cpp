@@ -49,7 +49,7 @@ void test_new_keys_have_the_value_zero() {
   CHECK(map.size() == 3 && map[0] == 7 && map[Map::no_key - 1] == 7);
 }
 
-// Whether clear() keeps its memory or releases it, no old entry may remain.
+// No old entry may remain, whether clear() keeps its memory or releases it.
 void test_clear_forgets_everything() {
   Random random(2);
   Map map;

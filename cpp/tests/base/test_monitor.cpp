@@ -94,14 +94,14 @@ void test_the_look_sees_the_latest_report() {
   };
   std::int64_t epoch = 0;
   supervise(monitor, work, [&](const Progress& progress) {
-    CHECK(progress.stage == "testing" && progress.epoch >= epoch);  // a busy machine may not have got further
+    CHECK(progress.stage == "testing" && progress.epoch >= epoch);  // on a busy machine it may not be further
     epoch = progress.epoch;
     seen = epoch > 30;
   });
   CHECK(seen);
 }
 
-// For work that ends immediately, the first and the last report are shown all the same.
+// Even if work ends immediately, the first and the last report are shown.
 void test_the_first_and_the_last_report_are_seen() {
   for (int round = 0; round < 200; ++round) {
     Monitor monitor;
@@ -153,7 +153,7 @@ void test_reports_do_not_undo_what_is_finished() {
   CHECK_THROWS(monitor.throw_if_stopped(), Interrupted);
 }
 
-// Short work that lasts after all: a hearing that throws ends it, and the threads that help.
+// Short work that takes longer than expected: a callback that throws ends it, and the threads that help.
 void test_work_on_the_callers_thread_is_heard() {
   int hearings = 0;
   const auto hear = [&] {

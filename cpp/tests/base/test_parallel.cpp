@@ -125,7 +125,7 @@ void test_turns_are_taken_in_order() {
       const Turn turn(turns, i);
       std::this_thread::sleep_for(std::chrono::microseconds(37 * i % 101));
       turn.wait();
-      order.push_back(i);  // one task at a time, or this is a race
+      order.push_back(i);  // one task at a time; otherwise this is a race
     });
     for (std::int64_t i = 0; i < 100; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
   }

@@ -53,7 +53,7 @@ void test_shuffle_is_a_permutation_that_the_seed_decides() {
   }
 }
 
-// All six orders of three items occur equally often.
+// All six orders of three items must be equally frequent.
 void test_shuffle_is_fair() {
   Random random(4);
   std::array<int, 27> counts{};

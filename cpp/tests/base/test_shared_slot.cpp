@@ -11,7 +11,7 @@ namespace {
 
 using unkernel::SharedSlot;
 
-// Two numbers that belong together, and a count of those that are alive.
+// Two numbers that must match, and a count of living pairs.
 struct Pair {
   Pair(int number, std::atomic<int>& count) : first(number), second(-number), alive(count) { ++alive; }
   ~Pair() {
@@ -45,7 +45,7 @@ void test_what_is_set_is_there() {
   CHECK(alive == 0);
 }
 
-// Does some work while threads read the slot, and one replaces what is in it.
+// Runs some work while threads read the slot and one thread replaces its content.
 template <class Work>
 void while_threads_use(SharedSlot<const Pair>& slot, std::atomic<int>& alive, const Work& work) {
   std::atomic<bool> done = false;

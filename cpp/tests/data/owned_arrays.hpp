@@ -1,4 +1,4 @@
-// Owns the arrays of a forest, as a file stores them.
+// Owns the arrays of a forest, as stored in a file.
 #pragma once
 
 #include <cstdint>

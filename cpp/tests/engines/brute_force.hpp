@@ -1,5 +1,4 @@
-// Conjunctions in the slow, obvious way: listed by plain loops, weighted by the formula of the kernel
-// expansion.
+// Conjunctions by plain loops, with weights by the formula of the kernel expansion.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +30,8 @@ inline void complete(const Ranks& candidates, std::size_t last, std::size_t size
   }
 }
 
-// All conjunctions of `candidates` (ascending) that have at most `degree` members, in the order of
-// their numbers.
+// Returns all conjunctions of `candidates` (ascending) with at most `degree` members, in the order of their
+// numbers.
 inline std::vector<Ranks> conjunctions(const Ranks& candidates, int degree, Basis basis) {
   const std::size_t own = basis == Basis::monomials ? 1 : 0;
   std::vector<Ranks> list{{}};
@@ -74,7 +73,7 @@ class Numbering {
   Key count() const { return formed_by(features_); }
 
  private:
-  // All conjunctions of the first n ranks.
+  // Returns all conjunctions of the first n ranks.
   Key formed_by(std::uint64_t n) const {
     Key total = 0;
     for (const auto& of_size : counts_) total += of_size[n];
@@ -89,7 +88,7 @@ class Numbering {
 
 inline double factorial(int n) { return n <= 1 ? 1.0 : n * factorial(n - 1); }
 
-// c^2 of a monomial with these exponents: its share of (gamma x'z + r)^d, or 1 under the plain map.
+// Returns c^2 of a monomial with these exponents: its share of (gamma x'z + r)^d, or 1 under the plain map.
 inline double squared_constant(const FeatureMap& map, const std::vector<int>& exponents) {
   int order = 0;
   double repeats = 1.0;
@@ -120,7 +119,7 @@ inline void for_each_exponents(int size, int degree,
   fill(0, degree);
 }
 
-// c^2 of a conjunction: of its monomial or, over sets, of all monomials with its members.
+// Returns c^2 of a conjunction: of its monomial or, over sets, of all monomials with its members.
 inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& ranks) {
   if (basis == Basis::sets) {
     double sum = 0.0;
@@ -139,7 +138,8 @@ inline double squared_constant(const FeatureMap& map, Basis basis, const Ranks& 
   return squared_constant(map, exponents);
 }
 
-// The factor of a conjunction with these values: their product or, over sets, the mean over its monomials.
+// Returns the factor of a conjunction with these values: their product or, over sets, the mean over its
+// monomials.
 inline double factor(const FeatureMap& map, Basis basis, const std::vector<double>& values) {
   double total = 0.0;
   double share = 0.0;

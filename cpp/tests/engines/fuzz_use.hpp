@@ -1,4 +1,4 @@
-// Scores rows that are decoded from the input of a fuzz target, in every way that an engine has.
+// Scores rows decoded from the input of a fuzz target, in every way that an engine offers.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "unkernel/base/monitor.hpp"
 #include "unkernel/engines/engine.hpp"
 
-// One row in order, with ones or other values, or not in order, with columns twice and columns unknown.
+// Makes a row: either ordered, with ones or other values, or unordered, with repeated and unknown columns.
 inline void fuzz_row(FuzzBytes& bytes, std::int64_t features, Rows<std::int32_t>& rows) {
   const std::uint8_t kind = bytes.byte();
   std::vector<std::int32_t> columns;

@@ -79,7 +79,7 @@ struct RandomMachine {
   }
 };
 
-// Rows over the machine's columns: ordered or not, with ones or other values, long, short and empty.
+// Makes rows over the machine's columns: ordered or not, with ones or other values, long, short and empty.
 template <class Index>
 Rows<Index> rows_to_score(const RowKind& kind, unkernel::Random& random) {
   Rows<Index> rows;

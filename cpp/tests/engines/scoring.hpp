@@ -1,5 +1,5 @@
-// Helpers for tests of engines: rows as users may give them, and comparison of scores with those of a slow
-// twin.
+// Helpers for tests of engines: rows in the forms that users provide, and comparison of scores with those of
+// a slow twin.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,7 @@ using Sums = std::vector<Sum>;               // by score
 using Row = std::map<std::int64_t, double>;  // column -> value
 using Entries = std::vector<std::pair<std::int64_t, double>>;
 
-// The values of a repeated column are added.
+// Adds the values of repeated columns.
 template <class Index>
 Row row_of(const Rows<Index>& rows, std::size_t row) {
   Row result;
@@ -56,7 +56,7 @@ void add_entries(const Entries& entries, Rows<Index>& rows) {
   rows.offsets.push_back(static_cast<Index>(rows.columns.size()));
 }
 
-// In any order, with some columns split in two, and with columns that no model has.
+// Returns the row in random order, with some columns split in two, and with columns that no model has.
 template <class Index>
 void add_messy_row(Entries entries, std::int64_t unknown_column, Random& random, Rows<Index>& rows) {
   for (std::size_t k = 0, count = entries.size(); k < count; ++k) {
@@ -86,8 +86,8 @@ inline void check_near(std::span<const double> found, const Sums& expected, doub
   }
 }
 
-// A decision must have the sign of the only score, or the same largest score, unless that is within rounding
-// errors.
+// Checks that a decision has the sign of the only score, or the same largest score, unless the difference is
+// within rounding errors.
 inline void check_decision(std::span<const double> decision, const Sums& expected, double tolerance) {
   if (expected.size() == 1) {
     CHECK(std::abs(expected[0].value) <= 1e-9 + tolerance * expected[0].size ||
@@ -101,8 +101,8 @@ inline void check_decision(std::span<const double> decision, const Sums& expecte
   }
 }
 
-// slow(Row) returns Sums. Scores all rows at once, and one by one with one worker, which also decides between
-// scores.
+// Compares with slow(Row), which returns Sums. Scores all rows at once, and one by one with one worker, which
+// also decides between scores.
 template <class Index, class Slow>
 void check_scores(const Engine& engine, const Rows<Index>& rows, double tolerance, const Slow& slow) {
   const std::size_t width = engine.scores();

@@ -26,7 +26,7 @@ Columns random_columns(Random& random, std::size_t most) {
   return columns;
 }
 
-// Different for different rows, and no two scores of a row are equal.
+// Returns scores that differ between rows and within a row.
 double score_of(const Columns& columns, const double* values, std::size_t score) {
   std::uint64_t sum = score;
   for (std::size_t k = 0; k < columns.size(); ++k) {
@@ -38,7 +38,7 @@ double score_of(const Columns& columns, const double* values, std::size_t score)
 
 constexpr std::size_t scores = 3;
 
-// Asks for a row, and stores it if it is not there. Returns whether it was.
+// Looks up a row, and stores it if it is missing. Returns whether it was found.
 bool ask(AnswerCache& cache, const Columns& columns, const double* values, bool decision_only) {
   const AnswerCache::Key key(columns, values);
   double out[scores];
@@ -55,7 +55,7 @@ void test_against_a_map() {
   Random random(1);
   for (const std::size_t most_rows : {1, 2, 7, 8, 9, 100, 1000}) {
     AnswerCache cache(most_rows, scores);
-    std::map<std::pair<Columns, std::vector<double>>, bool> seen;  // whether all of its scores were asked for
+    std::map<std::pair<Columns, std::vector<double>>, bool> seen;  // whether all of its scores were requested
     for (int k = 0; k < 3000; ++k) {
       const Columns columns = random_columns(random, 5);
       const bool valued = !columns.empty() && random.below(3) == 0, decision_only = random.below(2) == 0;
@@ -70,7 +70,7 @@ void test_against_a_map() {
   }
 }
 
-// Rows that are asked for all the time stay, whatever else comes by.
+// Frequently requested rows stay, whatever else is stored.
 void test_frequent_rows_stay() {
   Random random(2);
   AnswerCache cache(8, scores);
@@ -93,7 +93,7 @@ void test_generations() {
   CHECK(cache.counts().rows == 0);
   double out[scores] = {};
   CHECK(!cache.find({row, nullptr}, false, out));
-  cache.store({row, nullptr}, false, before, out);  // scored before all was forgotten
+  cache.store({row, nullptr}, false, before, out);  // scored before everything was forgotten
   CHECK(!cache.find({row, nullptr}, false, out));
   CHECK(!ask(cache, row, nullptr, false) && ask(cache, row, nullptr, false));
 }
@@ -104,7 +104,7 @@ void test_counters() {
   CHECK(cache.counts().hits == 80 && cache.counts().misses == 40);
 }
 
-// Threads write rows of different lengths to the same few slots and read them, and sometimes forget them all.
+// Threads write rows of different lengths to the same few slots, read them, and sometimes clear the cache.
 void test_threads() {
   AnswerCache cache(16, scores);
   std::atomic<std::uint64_t> found = 0;

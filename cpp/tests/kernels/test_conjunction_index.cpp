@@ -66,7 +66,7 @@ void test_binomials() {
   }
   CHECK(choose2(2'000'000'001) == 2'000'000'001'000'000'000);
   CHECK(choose2(std::uint64_t{1} << 32) == ((std::uint64_t{1} << 63) - (std::uint64_t{1} << 31)));
-  // n = 0, 1 and 2 modulo 3: the division is made in different places
+  // n = 0, 1 and 2 modulo 3: the code divides in different places
   CHECK(choose3(3'000'000) == 4'499'995'500'001'000'000);
   CHECK(choose3(3'000'001) == 4'499'999'999'999'500'000);
   CHECK(choose3(3'000'002) == 4'500'004'500'001'000'000);
@@ -76,7 +76,7 @@ void test_binomials() {
   CHECK(choose4(140'003) == 16'007'352'675'650'035'000U);
 }
 
-// The far end, where a product that overflowed would be seen.
+// The largest numbers, where an overflow would show.
 void test_the_last_conjunctions() {
   for (const Basis basis : bases) {
     for (int degree = 1; degree <= 4; ++degree) {

@@ -62,7 +62,7 @@ double dot(const std::vector<double>& x, const std::vector<double>& z, int power
   return sum;
 }
 
-// phi(x)'phi(z), conjunction by conjunction.
+// Returns phi(x)'phi(z), conjunction by conjunction.
 double explicit_kernel(const FeatureMap& map, Basis basis, const std::vector<double>& x,
                        const std::vector<double>& z) {
   double sum = 0.0;
@@ -81,7 +81,7 @@ void test_kernel_is_the_product_of_maps() {
   const std::vector<double> b{1, 1, 1, 0, 1};
   for (const FeatureMap& map : some_maps()) {
     CHECK(close(explicit_kernel(map, Basis::monomials, a, b), explicit_kernel(map, Basis::sets, a, b)));
-    if (map.kind == Kind::plain && map.degree == 4) continue;  // would need a fourth power sum
+    if (map.kind == Kind::plain && map.degree == 4) continue;  // needs a fourth power sum
     CHECK(close(map.kernel(dot(x, z, 1), dot(x, z, 2), dot(x, z, 3)),
                 explicit_kernel(map, Basis::monomials, x, z)));
     const double overlap = dot(a, b, 1);

@@ -1,4 +1,4 @@
-// An engine whose scores depend on the row only; it checks that rows are in order and inside.
+// An engine whose scores depend on the row only; it checks that rows are ordered and in range.
 #pragma once
 
 #include <cstddef>

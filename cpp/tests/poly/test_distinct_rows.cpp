@@ -41,7 +41,7 @@ Weighed slow_distinct(const RandomRows<Index>& rows) {
   return distinct;
 }
 
-// Back from ranks to columns.
+// Converts ranks back to columns.
 Row row_of(const DistinctRows& examples, std::int64_t i) {
   Row row;
   for (auto k = examples.offsets[static_cast<std::size_t>(i)];
@@ -70,12 +70,12 @@ Weighed weighed(const DistinctRows& examples) {
     CHECK(close(examples.weight(i), sum));
     const Row row = row_of(examples, i);
     CHECK(examples.row_size(i) == static_cast<std::int64_t>(row.size()));
-    CHECK(found.emplace(row, labels).second);  // no row twice
+    CHECK(found.emplace(row, labels).second);  // no repeated rows
   }
   return found;
 }
 
-// Descending in the number of distinct rows that have the feature, ties by column.
+// Ranks descend by the number of distinct rows that have the feature, ties by column.
 void check_ranks(const DistinctRows& examples, const Weighed& distinct) {
   std::map<std::int64_t, std::int64_t> counts;
   for (const auto& entry : distinct) {

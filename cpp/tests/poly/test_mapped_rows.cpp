@@ -86,7 +86,7 @@ struct Twin {
   std::vector<Mapped> rows;
 };
 
-// The key of each place of a view's weight vector.
+// Returns the key of each place of a view's weight vector.
 template <class Rows>
 std::vector<Key> keys_of(const Rows& rows) {
   if constexpr (requires { rows.columns(); }) {
@@ -98,7 +98,7 @@ std::vector<Key> keys_of(const Rows& rows) {
   }
 }
 
-// A distinct weight for each conjunction, whatever its place.
+// Returns a distinct weight for each conjunction, independent of its place.
 double weight_of(Key key) { return static_cast<double>(Random::mix(key + 1) >> 40) / (1 << 24) - 0.5; }
 
 template <class Rows>
@@ -261,7 +261,8 @@ void test_longest_segment() {
   }
 }
 
-// One long row: a segment of exactly 65,536 conjunctions, the most that two bytes can number, or more.
+// One long row: a segment of exactly 65,536 conjunctions, the most that two bytes can number, and longer
+// ones.
 void test_two_bytes_reach_as_far_as_they_can() {
   RandomRows<std::int32_t> input;
   input.features = 362;

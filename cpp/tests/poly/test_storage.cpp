@@ -24,7 +24,7 @@ using unkernel::poly::estimate_storage;
 using unkernel::poly::Storage;
 using unkernel::poly::StorageEstimate;
 
-// Two rows with three features each, two in common: all numbers can be counted by hand.
+// Two rows with three features each, two of them in common: all numbers can be counted by hand.
 void test_a_case_counted_by_hand() {
   RandomRows<std::int32_t> rows;
   rows.features = 10;
@@ -96,11 +96,11 @@ void test_the_automatic_choice() {
   // A table that fits into the cache always wins, if there is memory for it.
   CHECK(automatic(estimate(1e5, 2e6, 1e3), 0.0) == Storage::on_the_fly);
   CHECK(automatic(estimate(1e5, 2e6, 1e3), 1e6) == Storage::condensed);
-  // A larger one loses to condensed rows, unless those are far larger still.
+  // A larger table loses to condensed rows, unless those are far larger still.
   CHECK(automatic(estimate(1e8, 1e9, 1e9), 0.0) == Storage::condensed);
   CHECK(automatic(estimate(1e8, 1e9, 3e9), 0.0) == Storage::condensed);
   CHECK(automatic(estimate(1e8, 1e9, 1e11), 0.0) == Storage::on_the_fly);
-  // Memory decides if only one fits.
+  // If only one fits, memory decides.
   CHECK(automatic(estimate(1e8, 1e9, 3e9), 2e9) == Storage::on_the_fly);
   CHECK(automatic(estimate(1e10, 1e11, 3e9), 4e9) == Storage::condensed);
   CHECK(automatic(estimate(1e7, 1e8, 1e9), 1e9) == Storage::on_the_fly);

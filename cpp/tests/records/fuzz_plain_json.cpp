@@ -1,5 +1,5 @@
 // Any bytes as a list of records in JSON, or as lines: texts of cells lie inside the bytes and are plain,
-// numbers are finite, and nothing is read behind the end.
+// numbers are finite, and nothing is read beyond the end.
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -46,7 +46,7 @@ std::vector<std::string> fuzz_seeds() {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string text(reinterpret_cast<const char*>(data), size);  // which ends with a byte of its own
+  const std::string text(reinterpret_cast<const char*>(data), size);  // which has a byte after its end
   check_reading(text, false);
   check_reading(text, true);
   return 0;

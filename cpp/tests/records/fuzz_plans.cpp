@@ -1,6 +1,6 @@
-// Plans of records as a file has them, and records of any cells: steps are refused with
-// std::invalid_argument, or the row has ascending columns inside the plan's width. Many records at a time
-// give the same rows as one by one.
+// Plans of records from a file, and records of any cells: steps are refused with std::invalid_argument, or
+// the row has ascending columns inside the plan's width. Encoding many records at once gives the same rows as
+// one by one.
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -149,7 +149,7 @@ std::unique_ptr<Step> step_of_block(FuzzBytes& bytes, const Plan& plan) {
   }
 }
 
-// The cells of two records, and what they look into.
+// The cells of two records, and the memory that they refer to.
 class Cells {
  public:
   explicit Cells(FuzzBytes& bytes) {
@@ -193,7 +193,7 @@ class Cells {
   std::array<std::vector<Cell>, column_count> cells_;
 };
 
-// False if a record cannot be encoded.
+// Returns false if a record cannot be encoded.
 bool encode(const Plan& plan, PlanWorker& worker, const Cells& cells, std::size_t row, EncodedRows& all) {
   try {
     const std::vector<Cell> record = cells.record(row);
@@ -219,7 +219,7 @@ void check_encoding(const Plan& plan, const Cells& cells) {
     const std::vector<Column> columns = cells.columns();
     const unkernel::Monitor monitor;
     const EncodedRows together = encode_rows(plan, columns, 2, {1, &monitor});
-    if (!sound) return;  // steps that the last one does not need are not run
+    if (!sound) return;  // unused steps do not run
     CHECK(together.offsets == one_by_one.offsets && together.columns == one_by_one.columns);
     for (std::size_t k = 0; k < together.values.size(); ++k)
       CHECK(together.values[k] == one_by_one.values[k] || std::isnan(together.values[k]));
@@ -250,7 +250,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       plan.add(k == 0 || bytes.below(3) == 0 ? step_of_cells(bytes) : step_of_block(bytes, plan));
   } catch (const std::invalid_argument&) { return 0; }
   for (std::size_t k = 0; k < plan.steps(); ++k)
-    if (plan.step(k).shape().width > 1000) return 0;  // a plan may be wide, and its dense blocks with it
+    if (plan.step(k).shape().width > 1000) return 0;  // a plan may be wide, and so may its dense blocks
   const Cells cells(bytes);
   check_encoding(plan, cells);
   return 0;

@@ -1,4 +1,4 @@
-// Answers are JSON that names scores to the last bit.
+// Answers are JSON that represents scores to the last bit.
 #include <limits>
 #include <optional>
 #include <stdexcept>

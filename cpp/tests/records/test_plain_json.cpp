@@ -1,4 +1,4 @@
-// Plain records are read, and all others are left to another reader: text beyond ASCII above all, whether
+// Plain records are read, and all others are left to another reader, above all text beyond ASCII, whether
 // `char` is signed or not.
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@ using namespace unkernel::records;
 
 bool reads(std::string_view record, std::vector<Cell>& cells) {
   PlainJson reader({{"x", {0}}, {"y", {1}}}, true);
-  const std::string text(record);  // which ends with a byte of its own
+  const std::string text(record);  // which has a byte after its end
   cells.assign(2, {});
   reader.begin(text, false);
   return reader.read(cells) && reader.at_end();
@@ -39,7 +39,7 @@ void check_text_beyond_ascii() {
   CHECK(!reads("{\"y\": \"\xe6\x9d\xb1\xe4\xba\xac\"}"));
   CHECK(!reads("{\"y\": \"\xf0\x9f\x98\x80\"}"));
   CHECK(!reads("{\"\xc3\xa9\": 1}"));
-  CHECK(!reads("{\"z\": \"\xc3\xa9\"}"));  // nor where it is not needed
+  CHECK(!reads("{\"z\": \"\xc3\xa9\"}"));  // not even where it is unused
 }
 
 void check_bytes_that_are_no_text() {

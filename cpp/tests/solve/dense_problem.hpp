@@ -19,7 +19,7 @@ using unkernel::solve::Coordinates;
 using namespace static_loss;
 using unkernel::solve::Costs;
 
-// Rows as they are: phi(x) = x.
+// Rows without a map: phi(x) = x.
 class DenseRows {
  public:
   DenseRows(std::int64_t rows, std::size_t width, double scale, std::uint64_t seed)
@@ -58,7 +58,7 @@ class DenseRows {
   std::vector<double> entries_;
 };
 
-// The same with a kernel. While it reports a long map, the solver finishes on the Gram matrix.
+// Dense rows with a kernel. While it reports a long map, the solver finishes on the Gram matrix.
 class DenseRowsWithKernel : public DenseRows {
  public:
   using DenseRows::DenseRows;
@@ -77,7 +77,7 @@ class DenseRowsWithKernel : public DenseRows {
   mutable int times_asked = 0;
 };
 
-// The same with its explicit map.
+// Dense rows with a kernel and an explicit map.
 class DenseRowsWithMap : public DenseRowsWithKernel {
  public:
   using DenseRowsWithKernel::DenseRowsWithKernel;
@@ -96,7 +96,7 @@ class DenseRowsWithMap : public DenseRowsWithKernel {
   }
 };
 
-// Labels from a noisy plane; every seventh row has both labels, and costs differ.
+// Makes labels from a noisy plane; every seventh row has both labels, and costs differ.
 template <class Rows>
 Coordinates costs_for(const Rows& rows, double C, std::uint64_t seed) {
   Random random(seed);
@@ -136,7 +136,7 @@ double primal(const Rows& rows, const Coordinates& coordinates, const std::vecto
   return value;
 }
 
-// w = sum_i u_i phi_i, from the dual variables alone.
+// Returns w = sum_i u_i phi_i, from the dual variables alone.
 template <class Rows>
 std::vector<double> weights_of(const Rows& rows, const Coordinates& coordinates) {
   std::vector<double> w(rows.width(), 0.0);

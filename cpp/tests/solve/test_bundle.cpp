@@ -1,4 +1,4 @@
-// The invariants of a bundle, whatever it drops and merges: a lower bound, the weights that attain it, and
+// The invariants of a bundle after any dropping and merging: a lower bound, the weights that attain it, and
 // valid cuts.
 #include <algorithm>
 #include <cmath>
@@ -63,7 +63,7 @@ Vector weights_of(const Bundle& bundle, int threads = 1) {
   return w;
 }
 
-// sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2, from what the bundle shows
+// Returns sum_k a_k offset_k - 1/2 |sum_k a_k gradient_k|^2, from the bundle's public parts.
 double dual_of(const Bundle& bundle) {
   Vector w(bundle.dimension(), 0.0);
   double value = 0.0;
@@ -80,7 +80,7 @@ double total_mass(const Bundle& bundle) {
   return std::accumulate(bundle.masses().begin(), bundle.masses().end(), 0.0);
 }
 
-// The primal of the bound: 1/2 w'w + C max(0, max_k offset_k - gradient_k'w)
+// Returns the primal of the bound: 1/2 w'w + C max(0, max_k offset_k - gradient_k'w).
 double primal_of(const Bundle& bundle, double C) {
   const Vector w = weights_of(bundle);
   double most = 0.0;
@@ -107,7 +107,7 @@ void test_dual_and_primal_of_the_bound_meet() {
       CHECK(close(value, dual_of(bundle), 1e-9));
       CHECK(primal_of(bundle, C) - value <= 1e-8 + 1e-5 * value);
       CHECK(total_mass(bundle) <= C * (1.0 + 1e-10));
-      CHECK(value >= last - 1e-8);  // a cut more never lowers the bound
+      CHECK(value >= last - 1e-8);  // another cut never lowers the bound
       last = value;
     }
   }

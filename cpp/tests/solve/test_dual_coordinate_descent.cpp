@@ -54,7 +54,7 @@ Solved<Rows> solve_it(const Rows& rows, const Coordinates& start, const DescentO
   return solved;
 }
 
-// Trusts nothing that the solver reports: recomputes feasibility, w, both objectives and the gap.
+// Trusts no result of the solver: recomputes feasibility, w, both objectives and the gap.
 template <class LossKind, class Rows>
 void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<Rows>& solved) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -67,14 +67,14 @@ void check_certificate(const Rows& rows, const Coordinates& costs, const Solved<
   const std::vector<double> w = weights_of(rows, solved.coordinates);
   for (std::size_t k = 0; k < w.size(); ++k) CHECK(close(w[k], solved.weights[k], 1e-8));
   CHECK(close(solved.outcome.objective, primal<LossKind>(rows, solved.coordinates, w), 1e-8));
-  // Lowered by a bound of rounding errors, at most a hundredth of the tolerance.
+  // The reported value is lower by a bound of rounding errors, at most a hundredth of the tolerance.
   const double value = dual<LossKind>(rows, solved.coordinates);
   const double rounding = 1e-12 * std::abs(value) + 1e-15 * solved.outcome.objective;
   CHECK(solved.outcome.dual_objective <= value + rounding);
   CHECK(solved.outcome.dual_objective >= value - 1e-4 * solved.outcome.objective);
 }
 
-// The slow, obvious twin: visits rows in turn, each by a search in its range, until nothing moves.
+// The slow twin: visits rows in turn, each by a search in its range, until nothing moves.
 template <class LossKind, class Rows>
 double slow_optimum(const Rows& rows, Coordinates coordinates) {
   const std::vector<double> targets = targets_for<LossKind>(rows);
@@ -201,7 +201,7 @@ void test_gram_rows_are_the_rows_themselves() {
   CHECK(gap >= -1e-9 && gap <= 1e-6 + 1e-9);
 }
 
-// A run that starts at the result of another has nothing left to do; with other costs, little.
+// A run that starts at the result of another has nothing left to do; with other costs, only a little.
 template <class LossKind>
 void test_warm_start_continues() {
   const DenseRows rows(300, 10, 1.0, 12);

@@ -74,7 +74,7 @@ std::vector<std::int32_t> everyone(const DenseRows& rows) {
   return all;
 }
 
-// df = Phi (I + Phi' E Phi)^-1 Phi' e, written out.
+// Returns df = Phi (I + Phi' E Phi)^-1 Phi' e by the formula.
 std::vector<double> slow_change(const DenseRows& rows, const std::vector<double>& E,
                                 const std::vector<double>& e) {
   Matrix normal(rows.width(), std::vector<double>(rows.width()));

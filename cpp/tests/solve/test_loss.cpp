@@ -15,7 +15,7 @@ namespace {
 using unkernel::Random;
 using namespace static_loss;
 
-// The maximum of a concave function, by ternary search.
+// Returns the place of the maximum of a concave function, by ternary search.
 double where_largest(const std::function<double(double)>& concave, double low, double high) {
   for (int i = 0; i < 300; ++i) {
     const double left = low + (high - low) / 3.0;
@@ -61,7 +61,7 @@ void test_the_loss_and_its_dual() {
   }
 }
 
-// Also with curvature 0 (an empty row under coef0 = 0), where the step is not a division.
+// Includes curvature 0 (an empty row with coef0 = 0), where the step is not a division.
 template <class LossKind>
 void test_best_maximises_the_dual_of_one_row() {
   Random random(2);
@@ -110,7 +110,7 @@ void test_slopes_are_those_of_the_dual() {
     std::vector<double> places;
     for (int i = 0; i < 20; ++i) {
       const double u = uniform(random, std::max(LossKind::low(c), -2.0), std::min(LossKind::high(c), 2.0));
-      // A difference that straddles the kink would be neither slope.
+      // A difference across the kink would equal neither slope.
       if (std::abs(u - LossKind::kink(c)) > h * width) places.push_back(u);
     }
     places.push_back(LossKind::kink(c));

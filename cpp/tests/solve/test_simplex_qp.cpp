@@ -40,7 +40,7 @@ struct Cuts {
 
   SimplexProblem problem(double C) const { return {size, gram.data(), stride, linear.data(), C}; }
 
-  // b - Ga
+  // Returns b - Ga.
   Vector slopes(const Vector& a) const {
     Vector result = linear;
     for (std::size_t i = 0; i < size; ++i) {
@@ -56,7 +56,7 @@ struct Cuts {
     return sum;
   }
 
-  // The gain of moving all mass to the steepest place: an upper bound of the distance to the optimum.
+  // Returns the gain of moving all mass to the steepest place: an upper bound of the distance to the optimum.
   double missing(const Vector& a, double C) const {
     const Vector slope = slopes(a);
     double bound = 0.0;
@@ -80,7 +80,7 @@ void check_feasible(const Vector& a, double C) {
   CHECK(sum <= C * (1.0 + 1e-10));
 }
 
-// More cuts than dimensions, so that G is singular; and a C that binds, and one that does not.
+// More cuts than dimensions, so that G is singular; with a C that binds and one that does not.
 void test_reaches_the_accuracy_it_was_asked_for() {
   std::uint64_t seed = 0;
   for (const std::size_t count : {1U, 2U, 5U, 20U}) {
@@ -117,7 +117,7 @@ void test_known_answers() {
   CHECK(close(same[0], 0.0, 1e-9) && close(same[1], 1.0, 1e-9));
 }
 
-// Whenever it stops, its value is attained, and a higher accuracy never gives a worse one.
+// Wherever it stops, its value is attained, and a higher accuracy never gives a worse one.
 void test_is_a_lower_bound_at_any_accuracy() {
   const Cuts cuts(12, 6, 77);
   Vector best(12, 0.0);
@@ -144,7 +144,7 @@ void test_starts_where_it_is_told_to() {
   CHECK(close(maximise_on_simplex(cuts.problem(1.0), elsewhere, 1e-9), optimum, 1e-8));
 }
 
-// Masses are sums of steps: rounding may push them above C, and they must be reduced.
+// Masses are sums of steps: rounding can push them above C, so they must be reduced.
 void test_a_little_too_much_mass_is_taken_back() {
   const Cuts cuts(3, 5, 79);
   Vector a{0.5, 0.5 + 1e-9, 1e-10};

@@ -50,7 +50,7 @@ struct Problem {
   }
   double label(std::size_t i) const { return static_cast<double>(labels[i]); }
 
-  // sum_j y_j a_j K_ij
+  // Returns sum_j y_j a_j K_ij.
   Vector scores(const Vector& alpha) const {
     Vector result(size(), 0.0);
     for (std::size_t i = 0; i < size(); ++i) {
@@ -75,7 +75,7 @@ void fill_square(Problem& problem, const std::vector<Vector>& points, Kernel kin
   const std::size_t n = points.size();
   problem.stride = n + 2;
   problem.square.assign(n * problem.stride,
-                        std::numeric_limits<float>::quiet_NaN());  // beyond a row: must not be read
+                        std::numeric_limits<float>::quiet_NaN());  // must not be read: lies beyond a row
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = 0; j < n; ++j)
       problem.square[i * problem.stride + j] = static_cast<float>(kernel_of(kind, points[i], points[j]));
@@ -124,7 +124,7 @@ Solution solve(const Problem& problem, double tolerance, bool bias = true) {
   return improve(problem, {tolerance, many_steps, bias}, Vector(problem.size(), 0.0));
 }
 
-// The magnitude of the numbers that cancel, to which rounding errors are relative.
+// Returns the magnitude of the numbers that cancel, to which rounding errors are relative.
 double scale_of(const Problem& problem, const Vector& alpha) {
   double sum = 1.0;
   for (std::size_t i = 0; i < alpha.size(); ++i) sum += alpha[i] * std::max(problem.diagonal[i], 1.0);
@@ -145,7 +145,7 @@ void check_consistent(const Problem& problem, const Solution& s, bool bias) {
   CHECK(std::abs(objective - s.outcome.dual_objective) <= 1e-11 * scale * scale);
 }
 
-// m(a) - M(a), or the largest projected gradient.
+// Returns m(a) - M(a), or the largest projected gradient.
 double violation(const Problem& problem, const Vector& alpha, bool bias) {
   const Vector scores = problem.scores(alpha);
   const double start = bias ? std::numeric_limits<double>::infinity() : 0.0;
@@ -223,7 +223,7 @@ void test_known_answers() {
   CHECK(same.alpha[0] == 0.125 && same.alpha[1] == 0.125);
 }
 
-// With costs this small every variable is exactly at its bound; the bias is in the middle of the optimal
+// With such small costs every variable is exactly at its bound; the bias is in the middle of the optimal
 // range.
 void test_all_at_bounds() {
   Problem problem = clouds({100, 3, Kernel::gaussian, 1.0, 7});

@@ -1,4 +1,4 @@
-// Learners over trees: their certificates hold, and all ways to compute cuts give the same ones.
+// Learners over trees: their certificates hold, and all methods of computing cuts give the same cuts.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -154,7 +154,7 @@ struct Values {
   double dual;
 };
 
-// By plain sums over the whole kernel matrix.
+// Computes values by plain sums over the whole kernel matrix.
 Values values_of(const Problem& problem, const Vector& gram, const Trained& trained) {
   const std::size_t n = problem.set->size;
   double squared = 0.0;

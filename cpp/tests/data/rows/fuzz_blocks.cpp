@@ -1,6 +1,6 @@
-// A row file whose index or blocks are changed as the input says: it is refused with a FormatError, or every
-// block has rows whose columns and offsets are inside. Checksums are made anew, so that changes get past
-// them.
+// Changes the index or the blocks of a row file by the input. The file is refused with a FormatError, or all
+// columns and offsets of its blocks are in range. Checksums are recomputed, so that they do not catch the
+// changes.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ using namespace unkernel;
 using namespace unkernel::data;
 
 struct Packed {
-  std::vector<unsigned char> bytes;  // from the beginning of the file on
+  std::vector<unsigned char> bytes;  // from the beginning of the file
   std::vector<BlockEntry> index;
   std::int64_t end = 0;
   std::size_t features = 0;
@@ -69,7 +69,7 @@ void damage(FuzzBytes& input, Packed& file) {
   }
 }
 
-// As the block now is, where it is inside the file.
+// Recomputes the checksum of the changed block, if it is inside the file.
 void sum_anew(Packed& file) {
   for (BlockEntry& entry : file.index) {
     const auto size = static_cast<std::int64_t>(file.bytes.size());

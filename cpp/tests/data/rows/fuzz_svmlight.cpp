@@ -65,7 +65,7 @@ Outcome read(std::span<const std::string_view> blocks, ThreadPlan plan, IndexRan
   }
 }
 
-// As many rows as were counted, whatever part of the file they come from.
+// The number of rows must be the same for any split of the file into parts.
 void check_parts(std::span<const std::string_view> blocks, IndexRange allowed, std::size_t rows) {
   SvmlightParser parser("fuzz", {1, 20}, allowed);
   std::size_t taken = 0;

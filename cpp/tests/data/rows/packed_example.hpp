@@ -59,7 +59,7 @@ inline Rows<std::int32_t> rows_for(const Layout& layout, const Shape& shape, std
   return rows;
 }
 
-// X w, the constant feature last
+// Returns X w; the constant feature is last.
 inline std::vector<double> plain_scores(const Rows<std::int32_t>& rows, double intercept,
                                         std::span<const double> weights) {
   std::vector<double> scores;
@@ -72,7 +72,7 @@ inline std::vector<double> plain_scores(const Rows<std::int32_t>& rows, double i
   return scores;
 }
 
-// X'c
+// Returns X'c.
 inline std::vector<double> plain_transposed(const Rows<std::int32_t>& rows, double intercept,
                                             std::span<const double> c) {
   std::vector<double> sums(static_cast<std::size_t>(rows.features) + (intercept != 0.0 ? 1 : 0), 0.0);

@@ -28,7 +28,7 @@ using unkernel::cutplane::Passes;
 using Examples = Rows<std::int32_t>;
 
 struct Blocks {
-  std::vector<unsigned char> bytes;  // from the beginning of the file on
+  std::vector<unsigned char> bytes;  // from the beginning of the file
   std::vector<BlockEntry> index;
   std::int64_t end = 0;
   std::size_t features = 0;

@@ -40,7 +40,7 @@ ValueKind kind_of(const std::vector<double>& values) {
   return pack(one_row(columns, values, 1000).view(), 1).whole().layout.values;
 }
 
-// Row i of a block, as it was before it was packed.
+// Returns row i of a block, unpacked.
 std::vector<std::pair<std::int64_t, double>> entries_of(const RowBlock& block, std::int64_t i) {
   std::vector<std::pair<std::int64_t, double>> entries;
   with_types(block, [&](const auto* columns, const auto* values) {
@@ -69,7 +69,7 @@ void test_columns_are_narrow_as_long_as_they_fit() {
   CHECK(wide.whole().layout.columns == ColumnKind::wide && entries_of(wide.whole(), 0)[1].first == 65'536);
 }
 
-// Columns beyond what int32 holds.
+// Columns above the range of int32 are refused.
 void test_columns_of_64_bits() {
   const std::int64_t far = std::numeric_limits<std::uint32_t>::max();
   const PackedRows packed = pack(one_row<std::int64_t>({5, far - 1}, {1.0, 2.0}, far).view(), 1);
@@ -78,7 +78,7 @@ void test_columns_of_64_bits() {
   CHECK_THROWS(pack(one_row<std::int64_t>({5}, {1.0}, far + 1).view(), 1), std::invalid_argument);
 }
 
-// Also if the error is in the last of several pieces that are checked separately.
+// Errors are found even in the last of several pieces that are checked separately.
 void test_what_does_not_fit_is_refused() {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto rows = rows_for(layouts[2], {50'000, 20, 6}, 1);
@@ -137,7 +137,7 @@ void test_nothing_at_all() {
   CHECK(packed.rows() == 0 && packed.entries() == 0 && packed.blocks() == 0 && packed.features() == 0);
 }
 
-// The dual solver's view of the same rows.
+// Rows in the dual solver's view are the same.
 void test_linear_rows() {
   for (const Layout& layout : layouts) {
     const std::int64_t features = layout.columns == ColumnKind::narrow ? 10 : most_narrow + 10;

@@ -21,7 +21,7 @@ using namespace unkernel::data;
 using unkernel::FormatError;
 using unkernel::Random;
 
-// All that was read, as lines that can be compared; skipped sentences by their error.
+// Returns everything read, as lines to compare; skipped sentences as their errors.
 std::vector<std::string> content(const ColumnText& text) {
   std::vector<std::string> lines;
   for (std::int64_t s = 0; s < text.sentences(); ++s) {
@@ -71,7 +71,7 @@ void check_invariants(const ColumnText& text) {
 
 // --- Writing ----------------------------------------------------------------------------------------
 
-// A column with its own values, in the form that writing takes.
+// A column with its own values, in the form for writing.
 struct OwnNames {
   OwnNames(const ColumnText& text, int column) {
     for (std::int64_t token = 0; token < text.tokens(); ++token) {
@@ -160,7 +160,7 @@ void check_blocks(const ColumnText& whole, Random& random) {
   CHECK(options.format == ColumnFormat::chunks || faults == errors(whole));
 }
 
-// Sentences that were read with a check pass it again; others pass or not, with a reason.
+// Sentences that were read with a check pass it again; all others pass or fail with a reason.
 void check_tree_check(const ColumnText& text, TreeCheck trees) {
   text.check_trees(trees);
   try {

@@ -1,5 +1,5 @@
-// For any bytes: a decimal number is read as the C library reads it, or refused; a moment is inside the years
-// that have parts; and of valid UTF-8 the first and the last characters are parts that are valid themselves.
+// For any bytes: decimal numbers are read like the C library reads them, or refused; moments are in the years
+// that have parts; and the first and last characters of valid UTF-8 are valid text themselves.
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -37,7 +37,7 @@ void check_moment(std::string_view text) {
   const double day = records::part_of(*moment, records::DatePart::day);
   const double hour = records::part_of(*moment, records::DatePart::hour);
   const double weekday = records::part_of(*moment, records::DatePart::weekday);
-  // An offset may lead out of the years 1 to 9999.
+  // An offset may lead outside the years 1 to 9999.
   if (std::isnan(records::part_of(*moment, records::DatePart::year))) return;
   CHECK(month >= 1 && month <= 12 && day >= 1 && day <= 31 && hour >= 0 && hour < 24);
   CHECK(weekday >= 0 && weekday < 7);
@@ -47,7 +47,7 @@ void check_characters(std::string_view text) {
   const std::size_t bad = data::first_bad_byte(text);
   CHECK(bad <= text.size());
   const std::string_view good = text.substr(0, bad);
-  if (data::first_bad_byte(good) != bad) return;  // the last character is cut
+  if (data::first_bad_byte(good) != bad) return;  // the last character is cut off
   const std::size_t count = data::count_characters(good);
   CHECK(count <= good.size());
   for (const std::size_t some : {std::size_t{0}, std::size_t{2}, count}) {

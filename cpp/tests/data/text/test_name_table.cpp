@@ -1,4 +1,4 @@
-// Tables of names: numbers by first sight, and no choice of names that makes a table slow.
+// Tables of names: numbers by first appearance; no choice of names makes a table slow.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -15,7 +15,7 @@ using unkernel::data::NameTable;
 
 constexpr std::uint64_t golden = 0x9e3779b97f4a7c15ULL;
 constexpr std::size_t count = 20'000;
-// Names that nobody chose stay below 200.
+// Names that nobody chose maliciously stay below 200.
 constexpr std::size_t much = 1000;
 
 std::uint64_t inverse(std::uint64_t odd) {
@@ -38,7 +38,7 @@ void check_numbers(const std::vector<std::string>& names) {
   for (std::size_t k = 0; k < names.size(); ++k) CHECK(table.find(names[k]) == static_cast<std::int32_t>(k));
 }
 
-// Words whose products with the golden ratio have the same bits in the middle.
+// Words whose products with the golden ratio have the same middle bits.
 void test_short_names_of_one_slot() {
   std::vector<std::string> names;
   for (std::uint64_t k = 0; k < count; ++k)
@@ -46,7 +46,7 @@ void test_short_names_of_one_slot() {
   check_numbers(names);
 }
 
-// Words that differ in their last bytes, or in their first ones.
+// Words that differ only in their last bytes, or only in their first ones.
 void test_names_that_differ_little() {
   std::vector<std::string> last, first;
   for (std::uint64_t k = 0; k < count; ++k) {
@@ -57,7 +57,7 @@ void test_names_that_differ_little() {
   check_numbers(first);
 }
 
-// Of sixteen bytes: the second half undoes what the first half did to an unseeded hash.
+// Names of sixteen bytes: for an unseeded hash, the second half cancels the effect of the first.
 void test_long_names_of_one_hash() {
   std::vector<std::string> names;
   for (std::uint64_t k = 0; k < count; ++k)

@@ -36,7 +36,7 @@ void check_forest(const Forest& forest) {
   }
 }
 
-// The last tree in a forest of its own.
+// Copies the last tree into a new forest.
 void check_copy(const Forest& forest) {
   if (forest.size() == 0) return;
   const auto root = static_cast<NodeId>(forest.size()) - 1;
@@ -208,7 +208,7 @@ void check_arrays(std::string_view text) {
 
 }  // namespace
 
-// So many different labels, trees and words that tables grow.
+// Returns enough different labels, trees and words to make tables grow.
 std::string many_labels() {
   std::string tree = "(S";
   for (int k = 0; k < 300; ++k) tree += " (N" + std::to_string(k) + " (M w" + std::to_string(k) + "))";

@@ -1,6 +1,6 @@
-// Tables of conjunctions as a damaged or hostile file has them: sound tables of every form, some of whose
-// arrays are changed as the input says, and a prefix trie likewise. They are refused, or scoring, growing the
-// trie and listing the heaviest conjunctions stay inside the arrays.
+// Tables of conjunctions from a damaged or hostile file: valid tables of every form, some of whose arrays are
+// changed by the input, and a prefix trie likewise. They are refused, or scoring, growing the trie and
+// listing the heaviest conjunctions stay inside the arrays.
 #include <memory>
 #include <stdexcept>
 #include <string>

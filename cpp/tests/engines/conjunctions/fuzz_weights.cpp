@@ -1,6 +1,5 @@
-// A model of conjunctions as a file has it, with any columns, keys and weights: it is refused, or arranged
-// for any plan and scored. Where its weights are small integers, the engine of 16-bit weights gives the same
-// scores.
+// A model of conjunctions from a file, with any columns, keys and weights: it is refused, or arranged for any
+// plan and scored. If its weights are small integers, the engine of 16-bit weights gives the same scores.
 #include <cmath>
 #include <stdexcept>
 #include <string>

@@ -1,4 +1,4 @@
-// A conjunction model at random, and its scores by a loop over all conjunctions of a row.
+// A random conjunction model, and its scores by a loop over all conjunctions of a row.
 #pragma once
 
 #include <algorithm>
@@ -35,10 +35,10 @@ struct RandomModel {
   std::vector<Key> keys;
   std::vector<double> weights;
   std::vector<double> intercept;
-  std::map<Ranks, std::size_t> places;            // which conjunction has which row of weights
+  std::map<Ranks, std::size_t> places;            // row of weights of each conjunction
   std::map<std::int64_t, std::uint64_t> rank_of;  // by column
 
-  // Columns in no particular order, all different; the weights come later.
+  // Makes distinct columns in no particular order; weights are added later.
   RandomModel(const ModelShape& like, Random& random) : shape(like) {
     const auto stride = static_cast<std::uint64_t>(shape.features) / shape.used;
     for (std::uint64_t rank = 0; rank < shape.used; ++rank)
@@ -48,7 +48,7 @@ struct RandomModel {
     for (std::size_t s = 0; s < shape.scores; ++s) intercept.push_back(uniform(random));
   }
 
-  // Gives weights to the chosen, some of which may be the same.
+  // Gives weights to the chosen conjunctions, which may contain duplicates.
   void add(std::vector<Ranks> chosen, Random& random) {
     const brute_force::Numbering number(shape.used, shape.map.degree, shape.basis);
     std::map<Key, Ranks> by_key;
@@ -66,7 +66,7 @@ struct RandomModel {
     return {shape.basis, shape.map, shape.features, columns, keys, weights, intercept};
   }
 
-  // No rank has it.
+  // Returns a column without a rank.
   std::int64_t unknown_column() const {
     std::int64_t column = shape.features;
     while (rank_of.contains(column)) ++column;
@@ -117,7 +117,7 @@ inline brute_force::Ranks some_ranks(std::uint64_t used, std::size_t size, unker
 
 enum class Values { ones, mixed };
 
-// A row that has these ranks; with mixed values, some of them are explicit zeros.
+// Makes a row with these ranks; with mixed values, some of them are explicit zeros.
 inline scoring::Entries entries_of(const RandomModel& model, const brute_force::Ranks& ranks, Values values,
                                    unkernel::Random& random) {
   scoring::Entries entries;
@@ -129,7 +129,7 @@ inline scoring::Entries entries_of(const RandomModel& model, const brute_force::
   return entries;
 }
 
-// Rows in order and rows that are not, of ones and of other values; gives the ranks of each.
+// Makes ordered and unordered rows, of ones and of other values; returns the ranks of each.
 template <class Index>
 std::vector<brute_force::Ranks> add_rows(const RandomModel& model, std::size_t row_size, bool messy,
                                          unkernel::Random& random, Rows<Index>& rows) {

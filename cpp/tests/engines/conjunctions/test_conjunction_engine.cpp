@@ -38,7 +38,7 @@ std::vector<FeatureMap> maps(int degree) {
           {degree, FeatureMap::Kind::plain, 1.0, 1.0}};
 }
 
-// No head, a part, all; with more fused ranks than the head has, too.
+// Returns plans with no head, a partial one and a full one; also with more fused ranks than the head has.
 std::vector<HeadPlan> head_plans(Basis basis) {
   std::vector<HeadPlan> plans{{0, 0, false}, {0, 5, false}, {0, 1000, false}};
   if (basis == Basis::sets)
@@ -61,7 +61,7 @@ void check_model(const RandomModel& model, HeadPlan plan, const Rows<Index>& row
                         [&](const scoring::Row& row) { return model.slow_scores(row); });
 }
 
-// Half of the conjunctions of the rows themselves, and some of no row at all.
+// Returns half of the rows' own conjunctions, and some that occur in no row.
 std::vector<Ranks> some_conjunctions(const std::vector<Ranks>& rows, const ModelShape& shape,
                                      Random& random) {
   std::vector<Ranks> chosen;
@@ -102,7 +102,7 @@ void test_equals_the_sum_over_conjunctions() {
   }
 }
 
-// Many features, ranks of 32 bits, and columns too far apart for a table of them.
+// Many features, ranks of 32 bits, and columns too far apart for a table of columns.
 void test_equals_the_sum_where_features_are_many() {
   Random random(2);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
@@ -119,7 +119,7 @@ void test_equals_the_sum_where_features_are_many() {
   }
 }
 
-// Owners with so many partners that these are looked up by hash.
+// Owners with so many partners that hash tables find them.
 void test_owners_with_many_partners() {
   Random random(3);
   for (const Basis basis : {Basis::sets, Basis::monomials}) {
@@ -171,7 +171,7 @@ void test_threads_change_nothing() {
   CHECK(scores_of(*make_conjunction_engine(borrow(by_two)), rows, 1) == alone);
 }
 
-// Two ones in one column are a two, whatever the other rows are; a row without values has its columns once.
+// Two ones in one column are a two, whatever the other rows are; a row without values counts a column once.
 void test_a_column_that_occurs_twice() {
   Random random(6);
   RandomModel model({Basis::sets, maps(2)[0], 4, 4, 1}, random);
@@ -208,12 +208,12 @@ void test_what_is_not_a_model_is_refused() {
   check_refused([](RandomModel& m) { m.keys[0] = 0; });
   check_refused([](RandomModel& m) { m.keys[1] = m.keys[0]; });
   check_refused([](RandomModel& m) { std::swap(m.keys[0], m.keys[1]); });
-  check_refused([](RandomModel& m) { m.keys.back() = 1 + 6 + 15; });  // one more than 6 features have
+  check_refused([](RandomModel& m) { m.keys.back() = 1 + 6 + 15; });  // one too many for 6 features
   check_refused([](RandomModel& m) { m.keys.back() = static_cast<Key>(-1); });
   check_refused([](RandomModel& m) { m.columns[2] = 8; });
   check_refused([](RandomModel& m) { m.columns[2] = -1; });
   check_refused([](RandomModel& m) { m.columns[2] = m.columns[4]; });
-  check_refused([](RandomModel& m) { m.columns.resize(4); });  // a key speaks of rank 5
+  check_refused([](RandomModel& m) { m.columns.resize(4); });  // a key refers to rank 5
   check_refused([](RandomModel& m) { m.weights.pop_back(); });
   check_refused([](RandomModel& m) { m.weights.clear(); });
   check_refused([&](RandomModel& m) { m.weights[3] = nan; });
@@ -227,7 +227,7 @@ void test_what_is_not_a_model_is_refused() {
   });
   check_refused([](RandomModel& m) { m.shape.map.degree = 0; });
   check_refused([](RandomModel& m) { m.shape.map.degree = 4; });
-  check_refused([](RandomModel& m) { m.shape.map.degree = 1; });  // keys beyond the six singles
+  check_refused([](RandomModel& m) { m.shape.map.degree = 1; });  // keys beyond the six single features
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void test_equals_the_kernel_sum() {
   }
 }
 
-// Partners so many that they are looked up by hash, and ranks of 32 bits.
+// So many partners that hash tables find them, and ranks of 32 bits.
 void test_many_partners_and_many_features() {
   Random random(2);
   const RandomMachine many_partners(60, {50, 40, true}, 1, random);
@@ -158,7 +158,7 @@ void test_threads_change_nothing() {
 
 using Weights = std::map<std::vector<std::int64_t>, std::vector<double>>;  // by columns, ascending, then -1
 
-// Every conjunction of every support vector, weighed by the formula.
+// Weighs every conjunction of every support vector by the formula.
 Weights slow_expansion(const RandomMachine& machine, const FeatureMap& map) {
   Weights weights;
   for (std::size_t j = 0; j < machine.count(); ++j) {
@@ -207,7 +207,7 @@ struct Thresholds {
     }
   }
 
-  // By how much, relatively, the best of the weights passes its threshold.
+  // Returns by how much, relatively, the largest of the weights exceeds its threshold.
   double passed_by(const std::vector<double>& weights) const {
     double best = -1.0;
     for (std::size_t s = 0; s < weights.size(); ++s) {

@@ -1,4 +1,4 @@
-// Feature groups against a slow twin on the same rows, and the numbers of their sums.
+// Feature groups against a slow twin on the same rows, and the numbering of their sums.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -34,7 +34,7 @@ struct Table {
   }
 };
 
-// Slots of four features, of which a row has one or none.
+// Makes rows of slots: of the four features of a slot, a row has one or none.
 Table rows_of_slots(std::uint32_t slots, int count, Random& random) {
   Table table;
   for (int row = 0; row < count; ++row) {
@@ -48,7 +48,7 @@ Table rows_of_slots(std::uint32_t slots, int count, Random& random) {
   return table;
 }
 
-// The number of rows in each state of a group.
+// Returns the number of rows in each state of a group.
 std::map<std::uint64_t, std::uint32_t> met(const Table& table, std::span<const std::uint32_t> group) {
   std::map<std::uint64_t, std::uint32_t> counts;
   for (std::size_t row = 0; row + 1 < table.begins.size(); ++row) {
@@ -96,7 +96,7 @@ void test_groups_of_slots() {
   }
 }
 
-// Too many sums at first are no reason to give up: merging slots reduces them.
+// If there are too many sums at first, merging slots reduces them.
 void test_sums_become_fewer() {
   Random random(2);
   const Table table = rows_of_slots(10, 2000, random);

@@ -46,7 +46,7 @@ struct Weighed {
   }
 };
 
-// The heaviest first; no two have the same weight.
+// Lists the heaviest first; no two have the same weight.
 std::vector<Weighed> slow_listing(const RandomModel& model) {
   std::vector<Weighed> list;
   for (const auto& [ranks, place] : model.places) {
@@ -84,7 +84,7 @@ void check_listing(const HeaviestConjunctions& found, const std::vector<Weighed>
   }
 }
 
-// Some of the model's weights are zero and not listed; the others have distinct magnitudes.
+// Sets some weights of the model to zero, which are not listed; the others have distinct magnitudes.
 void spread_weights(RandomModel& model, Random& random) {
   std::vector<std::size_t> order(model.weights.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i + 1;

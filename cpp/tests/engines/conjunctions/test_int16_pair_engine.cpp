@@ -1,4 +1,4 @@
-// The 16-bit engine: whatever is dense and whatever is in buckets, scores equal those of a loop over all
+// The 16-bit engine: for any split between dense tables and buckets, scores equal those of a loop over all
 // conjunctions.
 #include <cmath>
 #include <cstdint>
@@ -38,7 +38,7 @@ void round_weights(double unit, RandomModel& model) {
   for (double& value : model.intercept) value = unit * std::round(value / unit);
 }
 
-// Most pairs of the rows, but none of two columns outside the core.
+// Returns most pairs of the rows, but no pairs of two columns outside the core.
 std::vector<Ranks> some_pairs(const RandomModel& model, const std::vector<Ranks>& rows, std::int64_t core,
                               Random& random) {
   std::vector<Ranks> chosen;

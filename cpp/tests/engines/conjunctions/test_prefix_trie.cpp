@@ -25,7 +25,7 @@ using unkernel::engines::Sequences;
 using Prefix = std::vector<Rank>;
 using Counts = std::map<Prefix, std::uint32_t>;
 
-// Whole numbers, so that nothing is rounded.
+// Returns whole numbers, so that nothing is rounded.
 double cost(Rank rank, std::size_t depth) { return static_cast<double>(depth * depth + rank % 3); }
 
 Sequences random_rows(int count, Rank ranks, Random& random) {
@@ -59,8 +59,8 @@ bool has_child(const Counts& counts, const Prefix& prefix) {
          std::equal(prefix.begin(), prefix.end(), next->first.begin());
 }
 
-// The order in which leaves are removed, the smallest first. Prefixes that are equal in all of these are
-// counted, not compared.
+// The order in which leaves are removed, the smallest first. Prefixes that are equal in all of these are only
+// counted.
 using Order = std::tuple<double, std::int64_t, std::int64_t>;
 
 Order order_of(const Prefix& prefix, std::uint32_t count) {
@@ -79,7 +79,7 @@ void add(const Sequences& rows, Counts& counts) {
   }
 }
 
-// Kept nodes have the correct counts, and none was a better leaf to remove than the removed ones.
+// Checks that kept nodes have the correct counts, and that no kept leaf should have been removed first.
 void check_kept(const Counts& kept, const Counts& all, std::size_t most_nodes) {
   CHECK(kept.size() == std::min(all.size(), most_nodes + 1));
   Order best_gone{-1.0, 0, 0};

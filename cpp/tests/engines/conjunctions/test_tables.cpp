@@ -1,5 +1,5 @@
-// Tables from a damaged or hostile file: they are rejected, or scoring with them stays within their arrays.
-// The scores themselves do not matter; the sanitizers detect reads outside.
+// Tables from a damaged or hostile file are rejected, or scoring with them stays within their arrays. The
+// scores themselves do not matter; sanitizers detect reads outside.
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -50,7 +50,7 @@ using unkernel::kernels::FeatureMap;
 using unkernel::kernels::KernelFunction;
 
 constexpr std::int64_t features = 12;
-constexpr int rounds = 150;  // for each of the valid tables
+constexpr int rounds = 150;  // for each valid table
 
 // --- Damage -------------------------------------------------------------------------------------------
 
@@ -81,7 +81,7 @@ T random_number(T old, Random& random) {
   }
 }
 
-// Leaves no spare capacity behind the data, which a sanitizer could not detect.
+// Leaves no spare capacity behind the data, where a sanitizer would not detect reads.
 template <class Array>
 void damage(Array& array, Random& random) {
   using T = typename Array::value_type;
@@ -119,7 +119,7 @@ void damage(T& number, Random& random) {
 
 void damage(Basis& basis, Random&) { basis = basis == Basis::sets ? Basis::monomials : Basis::sets; }
 
-// Any of these, one or two of them.
+// Applies one or two of these damages.
 using Damages = std::vector<std::function<void(Random&)>>;
 
 template <class... Parts>
@@ -151,7 +151,7 @@ const Rows<std::int32_t>& all_rows() {
   return rows;
 }
 
-// Each row separately, so that rows of ones take their own path.
+// Scores each row separately, so that rows of ones take their own path.
 void use(const Engine& engine) {
   const auto worker = engine.worker();
   std::vector<double> out(engine.scores());
@@ -221,7 +221,7 @@ void try_damaged(const Arrays& sound, Random& random, Outcomes& outcomes) {
   }
 }
 
-// Both outcomes must occur often, or the damage would be of one kind only.
+// Both outcomes must be frequent; otherwise the damage is too uniform.
 void check_outcomes(const Outcomes& outcomes) {
   CHECK(outcomes.refused > rounds / 10 && outcomes.used > rounds / 10);
 }
@@ -361,12 +361,12 @@ void test_records_that_lead_outside() {
   use(sound);
   CHECK(sound.rare == 4 && sound.bit_words() == 2 &&
         sound.posting_records.size() == 5 * sound.record_words());
-  for (const int bit : {4, 63, 64, 127}) {  // of no common rank
+  for (const int bit : {4, 63, 64, 127}) {  // of ranks that are not common
     ConjunctionArrays stray = sound;
     stray.posting_records[static_cast<std::size_t>(bit / 64)] |= std::uint64_t{1} << bit % 64;
     CHECK_THROWS(check(borrow(stray)), std::invalid_argument);
   }
-  ConjunctionArrays same = sound;  // all records belong to one vector, which has too many then
+  ConjunctionArrays same = sound;  // all records belong to one vector, which then has too many
   for (std::size_t end = sound.record_words(); end <= same.posting_records.size();
        end += sound.record_words())
     same.posting_records[end - 1] = 1;
@@ -411,8 +411,7 @@ void test_tries_need_an_order() {
   CHECK_THROWS(set_trie(Basis::monomials, {0, 6, true}, 0), std::invalid_argument);
   CHECK_THROWS(set_trie(Basis::sets, {2, 6, false}, 0), std::invalid_argument);
   CHECK_THROWS(set_trie(Basis::sets, {0, 6, false}, 6), std::invalid_argument);
-  for (const std::uint64_t head :
-       {0U, 1U, 2U, 12U}) {  // also where the order happens to be that of the columns
+  for (const std::uint64_t head : {0U, 1U, 2U, 12U}) {  // even if the order is that of the columns by chance
     set_trie(Basis::sets, {0, head, true}, 0);
     set_trie(Basis::sets, {0, head, false}, 0);
   }

@@ -1,4 +1,4 @@
-// A model of trees as a file has it (a small forest of shared nodes, roots, coefficients and a kernel of any
+// A model of trees from a file (a small forest of shared nodes, roots, coefficients and a kernel of any
 // decay), and the text of a tree: scoring it, and explaining the model and the score, stay inside the arrays.
 // One tree at a time gives the same scores as a set of trees.
 #include <cmath>

@@ -51,9 +51,9 @@ struct Counted {
 // Fragments in the notation of the reference twins: labels, and brackets around nodes with children.
 using Fragments = std::map<std::string, Counted>;
 
-using Choices = std::vector<Fragments>;  // of a child each
+using Choices = std::vector<Fragments>;  // one for each child
 
-// All combinations of one choice per child, with products of sizes and numbers.
+// Returns all combinations of one choice per child, with products of sizes and numbers.
 Fragments products(const std::string& label, const Choices& choices, double size, double number) {
   Fragments result{{"(" + label, {size, number}}};
   for (const Fragments& choice : choices) {
@@ -131,7 +131,7 @@ struct Trees {
   }
 };
 
-// All trees, with coefficients for one or more scores.
+// Weighs all trees, with coefficients for one or more scores.
 TreeWeights weigh(const TreeKernel& kernel, const Trees& trees, const std::vector<double>& coefficients,
                   std::size_t scores, bool normalize) {
   std::vector<std::int32_t> chosen(trees.roots.size());
@@ -141,7 +141,7 @@ TreeWeights weigh(const TreeKernel& kernel, const Trees& trees, const std::vecto
                      scores);
 }
 
-// W of all fragments.
+// Returns W of all fragments.
 std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees& trees,
                                            const TreeWeights& weights, std::size_t score) {
   std::map<std::string, double> sums;
@@ -153,7 +153,7 @@ std::map<std::string, double> slow_weights(const TreeKernel& kernel, const Trees
   return sums;
 }
 
-// n of all fragments.
+// Returns n of all fragments.
 std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const Forest& forest,
                                                const TreeRow& row) {
   std::map<std::string, double> sums;
@@ -164,7 +164,7 @@ std::map<std::string, double> slow_occurrences(const TreeKernel& kernel, const F
   return sums;
 }
 
-// Without `(NN ...)`, in the notation of the slow twin.
+// Converts `(NN ...)` to the notation of the slow twin.
 std::string plain(const std::string& text) {
   static const std::regex unexpanded(R"(\(([^ ()]*) \.\.\.\))");
   return std::regex_replace(text, unexpanded, "$1");
@@ -277,7 +277,7 @@ void test_random_forests() {
   }
 }
 
-// Gaps, several placements of a fragment, and no more than five children.
+// Gaps, several placements of a fragment, and at most five children.
 void test_wide_partial_trees() {
   for (const double decay : {0.4, 1.0, 1.3}) {
     const TreeKernel kernel{TreeKernelKind::partial_tree, decay, 0.7};
@@ -383,8 +383,8 @@ std::string chain(int first, int depth, const std::string& word) {
   return text + word + std::string(static_cast<std::size_t>(depth - first), ')');
 }
 
-// Two chains that differ in their words only, with weights at their roots only: only the whole chains matter,
-// and the search must be as deep as they are to find them.
+// Two chains that differ only in their words, with weights only at their roots: only the complete chains
+// matter, and the search must be deep enough to find them.
 void test_deep_chains() {
   constexpr int depth = 10000;
   for (const TreeKernelKind kind : kinds) {

@@ -33,7 +33,7 @@ std::vector<KernelFunction> some_kernels() {
   return kernels;
 }
 
-// Longer than the 255 features that bytes can count, of ones and of other values.
+// Makes rows longer than the 255 features that bytes can count, of ones and of other values.
 template <class Index>
 void add_long_rows(Random& random, Rows<Index>& rows) {
   for (const std::int64_t length : {254, 255, 256, 390}) {
@@ -89,7 +89,7 @@ void test_equal_the_kernel_sum() {
   }
 }
 
-// Overlaps up to the most that fit into a byte, and beyond.
+// Overlaps up to the largest that fits into a byte, and beyond.
 void test_vectors_as_long_as_rows() {
   Random random(2);
   RandomMachine machine(70, {features, 12, true}, 2, random);
@@ -100,7 +100,7 @@ void test_vectors_as_long_as_rows() {
   check_machine(machine, true, many_rows<std::int32_t>(random));
 }
 
-// Vectors that have nearly all columns, so that these are stored with their zeros; blocks of rows end at
+// Vectors with nearly all columns, so that these columns are stored with their zeros. Blocks of rows end at
 // multiples of 4 and 16, blocks of vectors at multiples of 256.
 void test_dense_columns() {
   Random random(4);
@@ -121,7 +121,7 @@ void test_dense_columns() {
   }
 }
 
-// Coefficients of a vector in pairs of other classes are 0, and not stored.
+// Sets the coefficients of a vector in pairs of other classes to 0; they are not stored.
 void zero_other_pairs(const std::vector<std::uint32_t>& begins, RandomMachine& machine) {
   const std::size_t classes = begins.size() - 1;
   for (std::size_t c = 0; c < classes; ++c) {
@@ -136,7 +136,7 @@ void zero_other_pairs(const std::vector<std::uint32_t>& begins, RandomMachine& m
   }
 }
 
-// Classes without vectors, of a few, and of more than a block has.
+// Makes classes of no vectors, of a few, and of more than a block has.
 std::vector<std::uint32_t> begins_of_classes(std::size_t classes, Random& random) {
   std::vector<std::uint32_t> begins{0};
   for (std::size_t c = 0; c < classes; ++c) {
@@ -167,7 +167,7 @@ void test_one_against_one() {
   }
 }
 
-// A row's scores are the same to the last bit, alone and wherever it stands among others.
+// A row's scores are the same to the last bit, alone and at any position among others.
 void test_other_rows_change_nothing() {
   Random random(6);
   const RowKind dense{7, 40, false};

@@ -25,7 +25,7 @@ struct VectorSumArrays {
     for (std::size_t j = 0; j < machine.count(); ++j) norms.push_back(machine.squared_norm(j));
   }
 
-  // Keeps the coefficients of the pairs of each vector's class, and no others.
+  // Keeps only the coefficients of the pairs of each vector's class.
   void keep_pairs(const std::vector<std::uint32_t>& begins) {
     const std::size_t classes = begins.size() - 1;
     std::vector<double> kept;

@@ -1,4 +1,5 @@
-// Kernels computed with an index against all pairs of nodes, and these against the recursive definitions.
+// Kernels computed with an index against all pairs of nodes, and all pairs of nodes against the recursive
+// definitions.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -71,7 +72,7 @@ class Recursion {
   }
 
  private:
-  std::vector<NodeId> nodes_below(NodeId root) const {  // as often as they occur
+  std::vector<NodeId> nodes_below(NodeId root) const {  // repeated as often as they occur
     std::vector<NodeId> nodes{root};
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (const NodeId child : forest_.children(nodes[i])) nodes.push_back(child);
@@ -200,7 +201,7 @@ Vector gram(const TreeKernel& kernel, const Trees& left, const Trees& right, boo
   return sink.values;
 }
 
-// All trees of both in one forest, pair by pair.
+// Puts the trees of both sides into one forest and computes pair by pair.
 Vector gram_by_pairs(const TreeKernel& kernel, const Trees& left, const Trees& right, bool normalize) {
   Trees both;
   for (const Trees* side : {&left, &right}) {
@@ -247,7 +248,8 @@ void test_matrices_are_all_pairs() {
   }
 }
 
-// One production almost everywhere, and the same below it: lists, their complements, ranges, whole blocks.
+// One production almost everywhere, and the same below it: covers lists, their complements, ranges and whole
+// blocks.
 void test_blocks_of_which_most_match() {
   Random random(3);
   for (const TreeKernelKind kind : kinds) {
@@ -327,15 +329,15 @@ void test_scores_are_sums_of_kernels() {
       const TreeKernel kernel{kind, 0.1 + 0.05 * round, 0.4};
       const Trees support = random_forest(random, 1 + random.below(30), {4, 3, 3, round % 2 == 0});
       const Trees asked =
-          random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});  // with a label that is new
+          random_forest(random, 1 + random.below(90), {4, 3, 4, round % 2 == 0});  // with a new label
       for (const std::size_t scores : {1UL, 3UL})
         check_scores(kernel, support, asked, scores, round % 4 < 2, random);
     }
   }
 }
 
-// Many nodes of few productions: first children that many nodes share or few, and only children that stand
-// beside each other with gaps, where a node is also found without the one above it.
+// Many nodes of few productions: first children shared by many nodes or by few, and only children that are
+// neighbours with gaps, so that a node also matches without the node above it.
 void test_scores_of_large_blocks() {
   Random random(8);
   const auto word = [&](std::uint32_t words) {
@@ -386,8 +388,8 @@ void test_examples_of_several_trees_and_none() {
   const TreeCounts counts = TreeCounts::count(kernel, trees.forest, offsets, roots, true, {2, &unwatched});
   CHECK(counts.size() == 3 && counts.row(0).nodes.empty() && counts.row(1).nodes.empty());
   TreePairs pairs(kernel, trees.forest);
-  // Trees of their own norms: 1 + 2 * 2, and twice two pairs of different trees, of which one has the other
-  // in it.
+  // Each tree is divided by its own norm: 1 + 2 * 2, and twice two pairs of different trees, one of which
+  // contains the other.
   const double norm = std::sqrt((0.5 * 1.5 + 0.5) * 0.5);
   CHECK(close(pairs(counts.row(2), counts.row(2)), 1.0 + 4.0 + 4.0 * 0.5 / norm, 1e-13));
 }
@@ -396,15 +398,16 @@ void test_large_trees_have_the_norm_of_small_ones() {
   for (const TreeKernelKind kind : kinds) {
     const TreeKernel kernel{kind, 0.4, 0.4};
     Trees trees;
-    trees.add(chain(1020));  // by a table of all pairs
-    trees.add(chain(1030));  // by an index
+    trees.add(chain(1020));  // with a table of all pairs
+    trees.add(chain(1030));  // with an index
     const TreeCounts counts = trees.count(kernel, true);
     TreePairs pairs(kernel, trees.forest);
     for (std::size_t i = 0; i < 2; ++i) CHECK(close(pairs(counts.row(i), counts.row(i)), 1.0, 1e-9));
   }
 }
 
-// A tree of this depth whose other children all differ. To the right, those come before the deep ones.
+// Returns a tree of this depth whose other children all differ. With `to_the_right`, these come before the
+// deep ones.
 std::string comb(int depth, bool to_the_right) {
   std::string begin, end;
   for (int k = 0; k < depth; ++k) {
@@ -415,8 +418,8 @@ std::string comb(int depth, bool to_the_right) {
   return begin + "x" + end;
 }
 
-// Rows of a deep tree are not kept all at once, and its kernel is that of the mirrored tree, whose nodes are
-// visited as they are numbered.
+// Rows of a deep tree are not all kept at the same time, and its kernel equals that of the mirrored tree,
+// whose nodes are visited in the order of their numbers.
 void test_deep_trees_keep_few_rows() {
   const TreeKernel kernel{TreeKernelKind::partial_tree, 0.4, 0.4};
   constexpr int depth = 4000;  // all rows would take 128 MB
@@ -443,7 +446,7 @@ void test_deep_trees_keep_few_rows() {
   CHECK(close(norms[0], norms[1], 1e-12));
 }
 
-// Subtrees that occur twice, far apart, are kept in between.
+// Subtrees that occur twice, far apart, are kept between their occurrences.
 void test_trees_that_need_too_much_memory_are_refused() {
   const TreeKernel kernel{TreeKernelKind::partial_tree, 0.4, 0.4};
   std::string begin, end;

@@ -1,5 +1,5 @@
-// A parser as a damaged or hostile file has it: what a small treebank has taught, changed as the input says.
-// It is refused, or parses sentences into trees with labels that it has.
+// A parser from a damaged or hostile file: learnt from a small treebank, then changed by the input. It is
+// refused, or parses sentences into trees with its own labels.
 #include <array>
 #include <memory>
 #include <stdexcept>
@@ -35,7 +35,7 @@ ColumnText read(std::string_view text) {
   return {std::string(text), "fuzz", {data::ColumnFormat::conllu, 0, data::TreeCheck::none, false, 1}};
 }
 
-// What a file stores, with memory of its own.
+// The content of a file, with its own memory.
 struct OwnedSpec {
   SpecOptions options;
   std::array<std::vector<std::string>, string_attributes> strings;

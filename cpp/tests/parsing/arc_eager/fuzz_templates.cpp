@@ -1,5 +1,5 @@
 // For any bytes, templates are rejected with a FormatError at an existing line, or every feature is the same
-// when read again from its own text, and its addresses lead to words of a state or to none.
+// after being written and read again, and its addresses lead to words of a state or to none.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -34,7 +34,7 @@ void check_same(const TemplateSet& a, const TemplateSet& b) {
   }
 }
 
-// After some moves, with `arc` as the arc to label.
+// Checks addresses after some moves, with `arc` as the arc to label.
 void check_addresses(const TemplateSet& set, Random& random) {
   ArcEagerState state;
   state.begin(1 + random.below(6));

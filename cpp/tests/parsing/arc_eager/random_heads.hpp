@@ -21,7 +21,7 @@ inline bool is_below(const Heads& heads, Word word, Word ancestor) {
   return word == ancestor;
 }
 
-// Whether every word leads to the only root.
+// Returns whether every word leads to a single root.
 inline bool is_one_tree(const Heads& heads) {
   if (std::count(heads.begin() + 1, heads.end(), no_word) != 1) return false;
   for (Word word = 1; word < static_cast<Word>(heads.size()); ++word) {
@@ -30,7 +30,7 @@ inline bool is_one_tree(const Heads& heads) {
   return true;
 }
 
-// Whether all words between a word and its head descend from that head.
+// Returns whether all words between a word and its head descend from that head.
 inline bool is_projective(const Heads& heads) {
   for (Word word = 1; word < static_cast<Word>(heads.size()); ++word) {
     const Word head = head_of(heads, word);
@@ -42,7 +42,7 @@ inline bool is_projective(const Heads& heads) {
   return true;
 }
 
-// All trees with this number of words.
+// Returns all trees with this number of words.
 inline std::vector<Heads> all_trees(std::size_t words) {
   std::vector<Heads> trees;
   Heads heads(words + 1, 0);
@@ -61,7 +61,7 @@ inline std::vector<Heads> projective_trees(std::size_t words) {
   return trees;
 }
 
-// Any tree: takes words in random order and attaches each to an earlier one.
+// Makes a random tree: takes words in random order and attaches each to an earlier one.
 inline Heads random_tree(std::size_t words, Random& random) {
   std::vector<Word> order(words);
   for (std::size_t k = 0; k < words; ++k) order[k] = static_cast<Word>(k) + 1;
@@ -72,7 +72,7 @@ inline Heads random_tree(std::size_t words, Random& random) {
   return heads;
 }
 
-// A projective tree: chooses a root for the words [first, last), and one for each half beside it.
+// Makes a random projective tree: chooses a root for the words [first, last), then one for each side of it.
 inline void hang_projectively(Word first, Word last, Word head, Heads& heads, Random& random) {
   while (first < last) {
     const Word end = first + 1 + static_cast<Word>(random.below(static_cast<std::uint32_t>(last - first)));
@@ -80,7 +80,7 @@ inline void hang_projectively(Word first, Word last, Word head, Heads& heads, Ra
     heads[static_cast<std::size_t>(root)] = head;
     hang_projectively(first, root, root, heads, random);
     hang_projectively(root + 1, end, root, heads, random);
-    if (head == no_word) {  // one root only: the rest hangs from it
+    if (head == no_word) {  // one root only: the rest attaches to it
       hang_projectively(end, last, root, heads, random);
       return;
     }

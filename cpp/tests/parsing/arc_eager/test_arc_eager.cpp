@@ -77,7 +77,7 @@ void test_no_words() {
   CHECK(state.finished() && state.words() == 0 && state.next() == no_word && state.top() == no_word);
 }
 
-// The last word goes back if it has no head, and may not be shifted again.
+// The last word returns to the input if it has no head, and may not be shifted again.
 void test_unshift() {
   ArcEagerState state;
   state.begin(2);
@@ -118,7 +118,7 @@ void test_canonical_moves_build_every_projective_tree(Random& random) {
 
 // --- Costs by exhaustive search ----------------------------------------------------------------------
 
-// Arc-eager without UNSHIFT: ends when the words have run out; words without a head are roots then.
+// Arc-eager without UNSHIFT: ends when no words remain; words without a head are then roots.
 struct PlainState {
   Word next;
   Word end;
@@ -151,7 +151,7 @@ std::optional<PlainState> after(PlainState state, Move move) {
   return state;
 }
 
-// The largest number of gold heads, including roots, over all continuations.
+// A search for the largest number of gold heads, including roots, over all continuations.
 class Search {
  public:
   explicit Search(const Heads& gold) : gold_(gold) {}
@@ -177,7 +177,7 @@ class Search {
   std::map<PlainState, int> known_;
 };
 
-// For every reachable state.
+// Checks the costs in every reachable state.
 void check_costs(const Heads& gold) {
   Search search(gold);
   std::set<std::pair<PlainState, bool>> seen;

@@ -21,7 +21,7 @@ LabelSet plain_labels(std::size_t count) {
   return labels;
 }
 
-// One of `count` labels per word; distinct labels if there are enough.
+// Gives each word one of `count` labels; distinct labels if there are enough.
 LabelledTree labelled(const Heads& heads, std::size_t count, Random& random) {
   LabelledTree tree{heads, std::vector<std::int32_t>(heads.size(), no_label)};
   for (std::size_t word = 1; word < heads.size(); ++word) {
@@ -74,7 +74,7 @@ void check_tree(const Heads& heads, std::size_t label_count, Random& random) {
   if (lifted <= 1 && label_count >= heads.size()) CHECK(tree.heads == heads);
 }
 
-// Labels that did not occur in training: a parser may put marks anywhere.
+// A parser may put marks anywhere, including labels that did not occur in training.
 void check_any_marks(std::size_t words, Random& random) {
   LabelSet labels = plain_labels(3);
   for (std::int32_t label = 0; label < 3; ++label) {
@@ -123,7 +123,7 @@ void test_names_that_look_like_marks() {
   CHECK(lifted == like_a_mark || (labels.plain(lifted) == a && labels.head_label(lifted) == b));
 }
 
-// The slow twin: looks for the shortest arc that crosses among all, after every lift.
+// The slow twin: after every lift, searches all arcs for the shortest one that crosses another.
 Heads lifted_one_by_one(Heads heads) {
   for (;;) {
     Word shortest = no_word;

@@ -1,6 +1,5 @@
-// A bunsetsu parser as a damaged or hostile file has it: what a few sentences have taught, changed as the
-// input says. It is refused, or parses any sentence into a tree, and explains it by rows of features that
-// have names.
+// A bunsetsu parser from a damaged or hostile file: learnt from a few sentences, then changed by the input.
+// It is refused, or parses any sentence into a tree, and explains it by rows of features that have names.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,7 +47,7 @@ const std::vector<std::vector<std::string>>& template_lists() {
 
 BunsetsuText read(std::string_view text) { return {std::string(text), "fuzz", 1, BadSentence::fail}; }
 
-// What a file stores, with memory of its own.
+// The content of a file, with its own memory.
 struct OwnedParser {
   std::vector<std::string> templates;
   std::string names;
@@ -115,7 +114,7 @@ void check_trees(std::span<const std::int32_t> heads) {
   }
 }
 
-// The rows that heads come from, and their names, as explanations ask for them.
+// Checks the rows of decisions and their names, as explanations request them.
 void check_explained(const BunsetsuFeatures& features, std::span<const std::int32_t> heads) {
   const BunsetsuDecisions made = bunsetsu_decisions(texts(), heads, features, Monitor());
   CHECK(made.rows.offsets.size() == made.labels.size() + 1);

@@ -1,6 +1,6 @@
-// A chunker as a damaged or hostile file has it: what a small text has taught, changed as the input says.
-// It is refused, or tags any text validly, explains its tags by rows of its own features, and stores and
-// loads again as the same.
+// A chunker from a damaged or hostile file: learnt from a small text, then changed by the input. It is
+// refused, or tags any text validly, explains its tags by rows of its own features, and is the same after
+// being stored and loaded.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct OwnedNames {
   std::vector<std::int64_t> ends;
 };
 
-// What a file stores, with memory of its own.
+// The content of a file, with its own memory.
 struct OwnedChunker {
   std::string templates;
   std::vector<OwnedNames> values;
@@ -133,7 +133,7 @@ const std::array<OwnedChunker, 3>& sound_chunkers() {
   return all;
 }
 
-// As the reader of files has them.
+// Restores the features like the reader of files.
 SequenceFeatures restored(const OwnedChunker& stored) {
   SequenceTemplates templates = read_sequence_templates(stored.templates, "templates", chunk_names());
   std::vector<NameTable> values;
@@ -164,7 +164,7 @@ void check_rows(const FeatureRows& rows, std::int32_t features) {
   }
 }
 
-// The rows that tags come from, as explanations ask for them; the same from what is stored again.
+// Checks the rows of decisions, as explanations request them; the same after storing and loading.
 void check_explained(const OwnedChunker& stored, const SequenceFeatures& features,
                      std::span<const ChunkTag> found, bool store_again) {
   std::vector<std::int32_t> answers;

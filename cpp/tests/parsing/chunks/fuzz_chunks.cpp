@@ -82,7 +82,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::vector<ChunkTag> tags = read_chunk_tags(text, text.columns() - 1, types);
     for (const ChunkScheme scheme : schemes) {
       for (const bool backward : {false, true}) {
-        // Each pair for a part of the inputs.
+        // Tries each pair of schemes for a share of the inputs.
         const auto pair = 2 * static_cast<std::uint64_t>(scheme) + (backward ? 1 : 0);
         const std::uint64_t hash = unkernel::Random::mix(input.hash() + pair);
         if (fuzz_also(hash, 5)) check_answers(text, templates, tags, scheme, backward, hash);

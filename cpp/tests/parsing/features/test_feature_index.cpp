@@ -83,7 +83,7 @@ void test_against_a_map() {
   check_same(index, slow);
 }
 
-// A place of many values takes memory by the features that there are.
+// The memory of a place with many values depends on the number of features.
 void test_few_features_of_many_values() {
   const std::vector<TemplateRanges> ranges(100, {1'000'000});
   std::vector<std::size_t> features(ranges.size(), 10);
@@ -142,7 +142,7 @@ void test_rows_without_rare_columns() {
   renumber(rows, kept);
   CHECK((rows.columns == std::vector<std::int32_t>{0, 1, 1, 0, 1}));
   CHECK((rows.offsets == std::vector<std::int64_t>{0, 2, 2, 3, 5}));
-  CHECK(frequent_columns(rows, 4, 0)[3] == no_column);  // what never occurs is no feature
+  CHECK(frequent_columns(rows, 4, 0)[3] == no_column);  // a feature that never occurs has no column
 }
 
 }  // namespace

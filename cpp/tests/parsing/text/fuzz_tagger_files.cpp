@@ -1,5 +1,6 @@
-// A tagger of two columns as a damaged or hostile file has it: what a small text has taught, changed as the
-// input says. It is refused, or gives every word a class of its column, the same on one thread as on three.
+// A tagger of two columns from a damaged or hostile file: learnt from a small text, then changed by the
+// input. It is refused, or gives every word a class of its column, with the same result on one thread and on
+// three.
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -43,7 +44,7 @@ struct Entry {
   std::int32_t part, number;
 };
 
-// What a file stores of a column, with memory of its own.
+// The content of a file for one column, with its own memory.
 struct OwnedColumn {
   std::string templates;
   std::vector<NameTable> values;
@@ -51,7 +52,7 @@ struct OwnedColumn {
   std::int32_t features = 0;
   std::vector<std::string> names{"P", "V", "D", "N", "R"};
   std::vector<std::vector<std::int32_t>> classes;
-  std::vector<std::vector<std::int32_t>> cases;  // of which each one's number modulo the parts is its part
+  std::vector<std::vector<std::int32_t>> cases;  // case k belongs to part k modulo the number of parts
   std::size_t split;
   std::vector<std::string> clusters{"one", "two"};
   std::vector<std::int32_t> cluster_of{0, 1, 1};
@@ -120,7 +121,7 @@ struct OwnedColumn {
   }
 };
 
-// As the reader of files makes them.
+// Makes a table like the reader of files.
 NameTable names_table(const std::vector<std::string>& names) {
   NameTable table;
   for (const std::string& name : names) (void)table.add(name);

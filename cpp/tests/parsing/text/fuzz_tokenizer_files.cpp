@@ -1,5 +1,6 @@
-// A tokenizer as a damaged or hostile file has it: what a small text has taught, changed as the input says.
-// It is refused, or splits any text, the same on one thread as on three and however the text comes in pieces.
+// A tokenizer from a damaged or hostile file: learnt from a small text, then changed by the input. It is
+// refused, or splits any text, with the same result on one thread, on three, and for any division of the text
+// into pieces.
 #include <array>
 #include <cstdint>
 #include <stdexcept>
@@ -31,7 +32,7 @@ std::vector<T> copied(std::span<const T> values) {
   return {values.begin(), values.end()};
 }
 
-// What a file stores, with memory of its own.
+// The content of a file, with its own memory.
 struct OwnedTokenizer {
   SmallTables characters;
   std::vector<std::uint8_t> pairs, uses;
@@ -66,7 +67,7 @@ struct OwnedTokenizer {
   }
 
  private:
-  // Of the many kinds those of ASCII matter most: two of them are exchanged, or all reversed.
+  // Most of the effect is in the kinds of ASCII: exchanges two of them, or reverses all.
   void damage_characters(FuzzBytes& bytes) {
     std::vector<std::uint8_t>& kinds = characters.kinds;
     switch (bytes.below(4)) {

@@ -1,4 +1,4 @@
-// The text that a tokenizer was given, from the tokens and blanks of its answer.
+// Restores the original text from the tokens and blanks of a tokenizer's result.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ inline std::string unescaped(std::string_view blanks) {
   return found;
 }
 
-// The value of a key in the column MISC; `missing` if it has none.
+// Returns the value of a key in the column MISC; `missing` if there is none.
 inline std::string value_of(std::string_view misc, std::string_view key, std::string missing) {
   const std::size_t begin = misc.find(key);
   if (begin == std::string_view::npos) return missing;
@@ -30,10 +30,10 @@ inline std::string value_of(std::string_view misc, std::string_view key, std::st
   return unescaped(rest.substr(0, rest.find('|')));
 }
 
-// What the lines of an answer were made of.
+// Returns the text from which the lines were made.
 inline std::string original_text(std::string_view answer) {
   std::string text;
-  int words = 0;  // of a multiword token, whose lines are still to come
+  int words = 0;  // remaining lines of a multiword token
   while (!answer.empty()) {
     const std::size_t end = answer.find('\n');
     const std::string_view line = answer.substr(0, end);
@@ -46,7 +46,7 @@ inline std::string original_text(std::string_view answer) {
     const std::size_t tab = line.find('\t');
     const std::size_t columns = line.find("\t_\t_\t_\t_\t_\t_\t_\t", tab + 1);
     CHECK(columns != std::string_view::npos);
-    words = line.substr(0, tab).find('-') == std::string_view::npos ? 0 : 2;  // all rules make two
+    words = line.substr(0, tab).find('-') == std::string_view::npos ? 0 : 2;  // all rules make two words
     const std::string_view misc = line.substr(line.rfind('\t') + 1);
     const bool glued = misc.starts_with("SpaceAfter=No");
     text += value_of(misc, "SpacesBefore=", "");

@@ -11,7 +11,7 @@
 #include "parsing/hash_engine.hpp"
 #include "unkernel/parsing/text/tokenizer.hpp"
 
-// The tables of characters: the kinds of a page of 256 code points are those of all pages.
+// The tables of characters: all pages have the kinds of one page of 256 code points.
 struct SmallTables {
   std::vector<std::uint16_t> pages = std::vector<std::uint16_t>(0x1100, 0);
   std::vector<std::uint8_t> kinds = std::vector<std::uint8_t>(256, 6);
@@ -56,7 +56,7 @@ class SmallTokenizer {
     const SmallTables tables;
     const unkernel::parsing::CharacterKinds kinds(tables.view());
     const std::vector<std::uint64_t> tokens{token_key(kinds, "don't"), token_key(kinds, "dont")};
-    const std::vector<std::int32_t> token_rules{0, 1};  // the second depends on the words around
+    const std::vector<std::int32_t> token_rules{0, 1};  // the second depends on the context
     const std::vector<std::uint64_t> endings{ending_key(kinds, "n't", 3)};
     const std::vector<std::int32_t> ending_rules{0};
     const unkernel::parsing::SplitRule rule{{0, -4, "", ""}, {-4, -1, "", ""}};

@@ -1,4 +1,4 @@
-// The work of a tokenizer is linear in the text, and its window stays small: both are counted.
+// The work of a tokenizer is linear in the text, and its window stays small: this test counts both.
 #include <algorithm>
 #include <string>
 
@@ -12,7 +12,7 @@ using namespace unkernel::parsing;
 struct Counts {
   std::size_t decisions = 0;
   std::size_t tokens = 0;
-  std::size_t widest = 0;  // characters that the window holds
+  std::size_t widest = 0;  // largest number of characters in the window
 };
 
 // Ends a token after every `length` characters.
@@ -48,7 +48,7 @@ void test_long_blanks() {
   CHECK(counts_of(tokenizer.spec().characters(), text, 1).tokens == 3);
 }
 
-// Kinds of characters come from files: what would make a line end part of a word is refused.
+// Kinds of characters come from files: a file that would make a line end part of a word is refused.
 void test_kinds_are_checked() {
   for (const char code : {'\0', '\t', '\n', '\r', ' '}) {
     SmallTables tables;
@@ -60,7 +60,7 @@ void test_kinds_are_checked() {
   CHECK_THROWS(CharacterKinds{tables.view()}, std::invalid_argument);
 }
 
-// Every loop moves on, also where a text begins as none should.
+// Every loop advances, even if a text begins with a character that it should not begin with.
 void test_loops_move_on() {
   const SmallTokenizer tokenizer;
   const CharacterKinds& kinds = tokenizer.spec().characters();
@@ -84,7 +84,7 @@ void test_blanks_at_the_end_of_a_stretch() {
   CHECK(!tokenizer.tokenize(word + " ", 1).empty());
 }
 
-// A text that is read block by block gives the same, also where a paragraph is longer than a stretch.
+// Reading a text block by block gives the same stretches, even if a paragraph is longer than a stretch.
 void test_stretches() {
   const SmallTokenizer tokenizer;
   const CharacterKinds& kinds = tokenizer.spec().characters();
