@@ -15,43 +15,43 @@ from unkernel.measures.predictions import Scored
 
 
 class Studied(ABC):
-    """All measures of the answers of one model or parser, with their intervals."""
+    """All measures of the predictions of one model or parser, with their intervals."""
 
     words: ClassVar[Mapping[str, str]]  # the meaning of each measure
     not_shares: ClassVar[Sequence[str]] = ()  # the names of measures that are not shown as percentages
     name: str  # of the model
-    drawn: str  # the unit that the bootstrap draws: "records", say
+    drawn: str  # unit that the bootstrap resamples, such as "records"
 
     @property
     @abstractmethod
     def n_drawn(self) -> int:
-        """The number of units that the bootstrap draws from; 0 for none."""
+        """Return the number of units that the bootstrap resamples; 0 for none."""
 
     @abstractmethod
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """Return the measures if each unit counts as often as `counts` says, or once."""
+        """Return the measures if each unit counts `counts` times; once by default."""
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
-        """The part and the whole of measures that are shares of units."""
+        """Return the part and the whole of measures that are shares of units."""
         return {}
 
     @cached_property
     def samples(self) -> dict[str, Numbers]:
-        """The measures of resampled units, in the same draws for each model; NaN without units to draw."""
+        """Return the measures of resamples, which are the same for each model; NaN without units."""
         if not self.n_drawn:
             return {name: np.array([np.nan]) for name in self.values()}
         return bootstrap(self.values, self.n_drawn)
 
     @cached_property
     def measures(self) -> list[Measure]:
-        """The measures with their intervals."""
+        """Return the measures with their intervals."""
         return with_intervals(self.values(), self.samples, counted=self.counted, numbers=self.not_shares)
 
 
 @dataclass(frozen=True, eq=False)
 class Measured(Studied):
-    """All measures of the answers of one model."""
+    """All measures of the predictions of one model."""
 
     answers: Scored
 

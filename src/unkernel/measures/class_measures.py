@@ -1,4 +1,4 @@
-"""How good classes are: measures of examples that count any number of times, so that they can be drawn."""
+"""Measures of classifiers. Examples can count any number of times, so that they can be resampled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ACCURACY, BALANCED, MACRO_F1, CORRELATION = (
 PRECISION, RECALL, F1 = "precision", "recall", "F1"
 ROC_AREA, AVERAGE_PRECISION = "ROC area", "average precision"
 LOG_LOSS, BRIER = "log loss", "Brier score"
-_LEAST_PROBABILITY = 1e-15  # scikit-learn's log_loss has no smaller ones either
+_LEAST_PROBABILITY = 1e-15  # the same lower bound as in scikit-learn's log_loss
 
 WORDS = {
     ACCURACY: "the share of correct predictions",
@@ -39,14 +39,14 @@ WORDS = {
 
 
 class ClassMeasures(Measured):
-    """All measures of the answers of one model."""
+    """All measures of the predictions of one classifier."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
     not_shares: ClassVar[Sequence[str]] = (CORRELATION, LOG_LOSS, BRIER)
 
     @cached_property
     def confusion(self) -> NDArray[Any]:
-        """[right, given]: how many examples."""
+        """Return the number of examples by [correct class, predicted class]."""
         return self._confusion(None)
 
     def _confusion(self, counts: Counts | None) -> NDArray[Any]:
@@ -56,12 +56,12 @@ class ClassMeasures(Measured):
 
     @cached_property
     def losses(self) -> dict[str, Numbers]:
-        """The log loss and the Brier score of each example."""
+        """Return the log loss and the Brier score of each example."""
         probabilities = self.answers.probabilities
         if probabilities is None:
             return {}
         right = np.take_along_axis(probabilities, self.answers.right[:, None], axis=1)[:, 0]
-        # Of two classes the squared error of one: that of the other is the same.
+        # For two classes, the squared error of one suffices: the other has the same.
         squares = (probabilities**2).sum(axis=1) - 2 * right + 1
         return {
             LOG_LOSS: -np.log(np.maximum(right, _LEAST_PROBABILITY)),
@@ -69,7 +69,7 @@ class ClassMeasures(Measured):
         }
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """The measures, where examples count so often."""
+        """Return the measures if each example counts `counts` times."""
         found = self.shares(self._confusion(counts))
         if self.answers.positive is not None:
             curve = self.answers.detection.curve(counts)
@@ -79,7 +79,7 @@ class ClassMeasures(Measured):
         }
 
     def shares(self, confusion: NDArray[Any]) -> dict[str, float]:
-        """Return the measures that follow from a confusion matrix [right, given] alone."""
+        """Return the measures of a confusion matrix [correct, predicted]."""
         hits, right, given = np.diag(confusion), confusion.sum(axis=1), confusion.sum(axis=0)
         found = {ACCURACY: _share(hits.sum(), right.sum())}
         place = self.answers.positive
@@ -108,7 +108,7 @@ def _share(part: float, whole: float) -> float:
 
 
 def _correlation(confusion: NDArray[Any]) -> float:
-    """Matthews' coefficient, for any number of classes; 0 where one class alone occurs or is said."""
+    """Return Matthews' coefficient, for any number of classes; 0 if only one class occurs or is predicted."""
     total, right, given = float(confusion.sum()), confusion.sum(axis=1), confusion.sum(axis=0)
     together = np.trace(confusion) * total - right @ given
     spread = (total**2 - given @ given) * (total**2 - right @ right)

@@ -1,4 +1,4 @@
-"""One class against the others, by a score: what is found above each threshold."""
+"""Detection of one class against the others, by a score, at each threshold."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """What is found at or above each threshold, from the highest to the lowest.
+    """Examples found at or above each threshold, from the highest to the lowest.
 
     Attributes
     ----------
     hits, alarms : (thresholds,) float64
-        Examples of the class, and others, that are found.
+        Number of examples found that are of the class, and of others.
     positives, negatives : float
-        How many there are.
+        Number of examples of the class, and of others.
     """
 
     hits: Numbers
@@ -31,36 +31,36 @@ class Curve:
 
     @property
     def recall(self) -> Numbers:
-        """The share of the class that is found."""
+        """Return the share of the class that is found."""
         return _divide(self.hits, self.positives)
 
     @property
     def false_alarm_rate(self) -> Numbers:
-        """The share of the others that is found."""
+        """Return the share of the others that is found."""
         return _divide(self.alarms, self.negatives)
 
     @property
     def precision(self) -> Numbers:
-        """The share of what is found that is of the class."""
+        """Return the share of the found examples that are of the class."""
         return _divide(self.hits, self.hits + self.alarms)
 
     @property
     def f1(self) -> Numbers:
-        """The harmonic mean of precision and recall."""
+        """Return the harmonic mean of precision and recall."""
         return _divide(2 * self.hits, self.hits + self.alarms + self.positives)
 
     def roc_area(self) -> float:
-        """The share of pairs of unequal class in order; equal scores count half. NaN without pairs."""
+        """Return the share of pairs of different classes in the right order; NaN without pairs."""
         pairs = self.positives * self.negatives
         before = np.concatenate([[0.0], self.hits[:-1]])
-        # Sums, and no product of vectors: threads of BLAS would cost more than the few numbers do.
+        # Sums instead of a dot product: threads of BLAS would cost more than these few numbers.
         area = (np.diff(self.alarms, prepend=0.0) * (self.hits + before)).sum() / 2
         return float(area / pairs) if pairs else float("nan")
 
     def average_precision(self) -> float:
-        """The mean of the precision over the examples of the class, at their own scores."""
+        """Return the mean of the precision over the examples of the class, at their own scores."""
         gained = np.diff(self.hits, prepend=0.0)
-        precision = np.nan_to_num(self.precision)  # nothing is gained where nothing is found
+        precision = np.nan_to_num(self.precision)  # precision is 0 where nothing is found
         return float((gained * precision).sum() / self.positives) if self.positives else float("nan")
 
 
@@ -71,7 +71,7 @@ class Detection:
     ----------
     scores : (examples,) float64
     positive : (examples,) bool
-        Which are of the class.
+        Whether each example is of the class.
     """
 
     def __init__(self, scores: Numbers, positive: NDArray[np.bool_]) -> None:
@@ -81,22 +81,22 @@ class Detection:
 
     @cached_property
     def _last(self) -> NDArray[np.intp]:
-        """The last place of each threshold: equal scores are found together."""
+        """Return the last place of each threshold, since ties are found together."""
         ends = np.flatnonzero(np.diff(self._sorted))
         return np.append(ends, len(self._sorted) - 1)
 
     @cached_property
     def thresholds(self) -> Numbers:
-        """The different scores, descending."""
+        """Return the distinct scores, descending."""
         return np.asarray(self._sorted[self._last])
 
     @cached_property
     def examples(self) -> NDArray[np.intp]:
-        """An example with each of these scores."""
+        """Return an example with each of these scores."""
         return np.asarray(self._order[self._last])
 
     def curve(self, counts: NDArray[Any] | None = None) -> Curve:
-        """What each threshold finds; where `counts` are given, examples count that often."""
+        """Return the curve over all thresholds; with `counts`, each example counts so many times."""
         weights = np.ones(len(self._order)) if counts is None else counts[self._order].astype(np.float64)
         hits = np.cumsum(weights * self._positive)
         found = np.cumsum(weights)
@@ -109,13 +109,13 @@ class Detection:
 
 
 def _divide(part: Numbers, whole: Any) -> Numbers:
-    """NaN where there is nothing to divide by."""
+    """Divide; NaN where the whole is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(part / whole)
 
 
 def roc_area(scores: Numbers, positive: NDArray[np.bool_]) -> float | None:
-    """The area under the ROC curve; None where there is one class alone."""
+    """Return the area under the ROC curve; None if there is only one class."""
     if not len(scores):
         return None
     area = Detection(scores, positive).curve().roc_area()

@@ -1,4 +1,4 @@
-"""How sure a measure is: confidence intervals of 95 %."""
+"""Confidence intervals of 95 % for measures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Measured = Mapping[str, float]
 WILSON = "Wilson"
 BOOTSTRAP = "bootstrap"
 REPETITIONS = 400
-_NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within so many deviations
+_NORMAL = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
 _PERCENTILES = (2.5, 97.5)
 _SEED = 0
 
@@ -71,14 +71,14 @@ def wilson(part: float, whole: float) -> tuple[float, float]:
     share, spread = part / whole, _NORMAL**2 / whole
     centre = (share + spread / 2) / (1 + spread)
     half = _NORMAL * math.sqrt(share * (1 - share) / whole + spread / (4 * whole)) / (1 + spread)
-    # Of none and of all, the interval ends at 0 and at 1: not where rounding puts it.
+    # For none and for all, the interval must end exactly at 0 and at 1, despite rounding.
     return min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share)
 
 
 def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
-    """How often each of so many examples is drawn, when as many are drawn with replacement.
+    """Return how often each example is drawn, in bootstrap samples with replacement.
 
-    The draws are the same whenever this is called: what models have on them can be compared draw by draw.
+    All calls return the same samples, so that models can be compared sample by sample.
     """
     generator = np.random.default_rng(_SEED)
     for _ in range(repetitions):
@@ -86,13 +86,13 @@ def resamples(count: int, repetitions: int = REPETITIONS) -> Iterator[Counts]:
 
 
 def bootstrap(measure: Callable[[Counts], Measured], count: int) -> dict[str, Numbers]:
-    """What a function of counts of examples says of all samples, by the names of its measures."""
+    """Return the values of each measure over all bootstrap samples, by name."""
     found = [measure(counts) for counts in resamples(count)]
     return {name: np.array([one[name] for one in found]) for name in found[0]}
 
 
 def middle(values: Numbers) -> tuple[float, float]:
-    """The interval that 95 % of the samples are in; NaN where fewer samples than that have a value."""
+    """Return the interval that contains 95 % of the values; NaN if fewer than that are defined."""
     known = values[np.isfinite(values)]
     if len(known) < 0.95 * len(values):
         return math.nan, math.nan
@@ -107,10 +107,10 @@ def with_intervals(
     counted: Mapping[str, tuple[float, float]] | None = None,
     numbers: Sequence[str] = (),
 ) -> list[Measure]:
-    """Measures with their intervals.
+    """Return measures with their intervals.
 
-    Shares of examples, of which `counted` says the part and the whole, have Wilson's; all others what the
-    bootstrap found. `numbers` are the names of those that are no shares.
+    Shares of examples, whose part and whole are in `counted`, have Wilson's interval; all others have the
+    bootstrap's. `numbers` are the names of measures that are not shares.
     """
     found = []
     for name, value in values.items():

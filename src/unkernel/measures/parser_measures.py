@@ -1,4 +1,4 @@
-"""How good parsers, chunkers and taggers are: measures of sentences, which can be drawn."""
+"""Measures of parsers, chunkers and taggers. Sentences can be resampled."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ F1, PRECISION, RECALL = "F1", "precision", "recall"
 
 @dataclass(frozen=True, eq=False)
 class ParserMeasures(Studied):
-    """All measures of the answers of one parser.
+    """All measures of one parser's predictions.
 
     Attributes
     ----------
     name : str
     parser : SavedModel
     gold : Treebank, BunsetsuCorpus or ChunkCorpus
-        Sentences with the right answers.
+        Annotated sentences.
     threads : int
     options : mapping
-        Of the parser's ``evaluate``.
+        Options of the parser's ``evaluate``.
     """
 
     drawn = "sentences"
@@ -52,26 +52,26 @@ class ParserMeasures(Studied):
 
     @cached_property
     def result(self) -> Any:
-        """What the parser's own ``evaluate`` says."""
+        """Return the result of the parser's own ``evaluate``."""
         return self.parser.evaluate(self.gold, n_jobs=self.threads, **self.options)
 
     @cached_property
     def parsed(self) -> Any:
-        """The sentences with the parser's answers."""
+        """Return the sentences with the parser's predictions."""
         parser: Any = self.parser
         return parser.parse(self.gold, n_jobs=self.threads)
 
     @property
     @abstractmethod
     def per_sentence(self) -> Numbers:
-        """[sentence, ...]: what :meth:`of_sums` takes the sum of."""
+        """Return an array [sentence, ...], whose sum over sentences :meth:`of_sums` takes."""
 
     @abstractmethod
     def of_sums(self, sums: Any) -> dict[str, float]:
-        """The measures of the sums over sentences."""
+        """Return the measures from the sums over sentences."""
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """The measures, where sentences count so often."""
+        """Return the measures if each sentence counts `counts` times."""
         weights = np.ones(len(self.per_sentence)) if counts is None else counts
         return self.of_sums(np.tensordot(weights, self.per_sentence, axes=1))
 
@@ -88,11 +88,11 @@ class HeadMeasures(ParserMeasures):
     offsets : (sentences + 1,) int
         The first word of each sentence.
     right_heads : (words,) bool
-        Whether the head of each word is right.
+        Whether each word's head is correct.
     lengths : (words,) int
         The distance of each word to its head; 0 where there is no dependency.
     right : (words,) bool
-        Whether head and relation of each word are right.
+        Whether each word's head and relation are correct.
     """
 
     offsets: Any
@@ -102,17 +102,17 @@ class HeadMeasures(ParserMeasures):
 
     @cached_property
     def mistakes(self) -> NDArray[Any]:
-        """How many answers of each sentence are wrong."""
+        """Return the number of mistakes in each sentence."""
         return _sums(~self.right, self.offsets)
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
-        """Sentences without a mistake."""
+        """Return the number of sentences without a mistake, and of all."""
         return {WHOLE: (float((self.mistakes == 0).sum()), float(len(self.mistakes)))}
 
 
 class TreeMeasures(HeadMeasures):
-    """Of parsers of dependency trees."""
+    """Measures of dependency parsers."""
 
     words: ClassVar[Mapping[str, str]] = {
         UAS: "the share of words with the right head",
@@ -127,12 +127,12 @@ class TreeMeasures(HeadMeasures):
 
     @cached_property
     def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The right relation of each word, and the one that was found."""
+        """Return the correct and the predicted relation of each word."""
         return _texts(self.gold, "deprel"), _texts(self.parsed, "deprel")
 
     @property
     def given_relations(self) -> NDArray[Any]:
-        """The relations of all words of the answer."""
+        """Return the predicted relations of all words."""
         return self.relations[1]
 
     @cached_property
@@ -155,13 +155,13 @@ class TreeMeasures(HeadMeasures):
         return np.column_stack([*sums, np.ones(len(self.gold)), sums[2] == sums[0]])
 
     def of_sums(self, sums: Any) -> dict[str, float]:
-        """Shares of words and of sentences."""
+        """Return shares of words and of sentences."""
         words, heads, both, sentences, whole = sums.tolist()
         return {UAS: heads / words, LAS: both / words, WHOLE: whole / sentences}
 
 
 class BunsetsuMeasures(HeadMeasures):
-    """Of parsers of Japanese bunsetsu."""
+    """Measures of parsers of Japanese bunsetsu."""
 
     words: ClassVar[Mapping[str, str]] = {
         DEPENDENCIES: "the share of bunsetsu with the right head, without the last one of each sentence",
@@ -175,7 +175,7 @@ class BunsetsuMeasures(HeadMeasures):
 
     @cached_property
     def _is_dependency(self) -> NDArray[np.bool_]:
-        """All but the last bunsetsu of a sentence."""
+        """Return True for all bunsetsu except the last of each sentence."""
         found = np.ones(len(self.gold.heads), dtype=bool)
         found[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = False
         return found
@@ -201,14 +201,14 @@ class BunsetsuMeasures(HeadMeasures):
         )
 
     def of_sums(self, sums: Any) -> dict[str, float]:
-        """Shares of dependencies and of sentences."""
+        """Return shares of dependencies and of sentences."""
         all_of_them, right, sentences, whole = sums.tolist()
         share = right / all_of_them if all_of_them else 1.0
         return {DEPENDENCIES: share, WHOLE: whole / sentences}
 
 
 class ChunkMeasures(ParserMeasures):
-    """Of chunkers."""
+    """Measures of chunkers."""
 
     words: ClassVar[Mapping[str, str]] = {
         F1: "the harmonic mean of precision and recall, of all types",
@@ -220,7 +220,7 @@ class ChunkMeasures(ParserMeasures):
 
     @cached_property
     def per_sentence(self) -> Numbers:
-        """[sentence, 3]: chunks that were found, right ones, and those that are both."""
+        """Return an array [sentence, 3]: the numbers of predicted, correct and matching chunks."""
         found, types = read_tags(self.parsed, [])
         right, types = read_tags(self.gold, types)
         offsets = self.gold.offsets
@@ -231,7 +231,7 @@ class ChunkMeasures(ParserMeasures):
         return np.array([np.asarray(one).sum(axis=0) for one in counted], dtype=np.float64)
 
     def of_sums(self, sums: Any) -> dict[str, float]:
-        """By the rules of CoNLL-2000."""
+        """Return the measures by the rules of CoNLL-2000."""
         found, right, correct = sums.tolist()
         return {
             F1: 2 * correct / (found + right) if found + right else 0.0,
@@ -241,18 +241,18 @@ class ChunkMeasures(ParserMeasures):
 
 
 class TagMeasures(ParserMeasures):
-    """Of taggers."""
+    """Measures of taggers."""
 
     words: ClassVar[Mapping[str, str]] = {}
     gold: Treebank
 
     @cached_property
     def columns(self) -> list[str]:
-        """Those that are measured."""
+        """Return the columns that are measured."""
         return list(self.result.accuracy)
 
     def texts(self, column: str) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The right values of a column, and those that were found."""
+        """Return the correct and the predicted values of a column."""
         return _texts(self.gold, column), _texts(self.parsed, column)
 
     @cached_property
@@ -262,16 +262,16 @@ class TagMeasures(ParserMeasures):
         return np.column_stack([_sums(one, self.gold.offsets) for one in columns])
 
     def of_sums(self, sums: Any) -> dict[str, float]:
-        """Shares of words."""
+        """Return shares of words."""
         words, *right = sums.tolist()
         names = [*self.columns, "all columns"] if len(self.columns) > 1 else self.columns
         return {name: part / words for name, part in zip(names, right, strict=False)}
 
 
 class TextMeasures(ParserMeasures):
-    """Of parsers of raw text and tokenizers: F1 scores of the CoNLL 2018 shared task.
+    """Measures of tokenizers and parsers of raw text: F1 scores of the CoNLL 2018 shared task.
 
-    Sentences may be split in other places than in the treebank, so there is none to be drawn; the interval is
+    Sentences may be split in other places than in the treebank, so they cannot be resampled. The interval is
     that of a share of words.
     """
 
@@ -284,16 +284,16 @@ class TextMeasures(ParserMeasures):
         return np.empty((0, 0))
 
     def of_sums(self, sums: Any) -> dict[str, float]:
-        """What the parser's own ``evaluate`` says."""
+        """Return the result of the parser's own ``evaluate``."""
         return {f"{TITLES[name]} F1": score.f1 / 100 for name, score in self.result.scores().items()}
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """The measures of the text as it is."""
+        """Return the measures; resampling is not possible."""
         return self.of_sums(None)
 
     @property
     def counted(self) -> dict[str, tuple[float, float]]:
-        """F1 is the share of what is right in the mean of what was found and what there is."""
+        """Return part and whole of F1: matches, and the mean number of predicted and gold words."""
         return {
             f"{TITLES[name]} F1": (float(score.n_right), (score.n_found + score.n_gold) / 2)
             for name, score in self.result.scores().items()
@@ -301,7 +301,7 @@ class TextMeasures(ParserMeasures):
 
 
 class TextTreeMeasures(TextMeasures):
-    """Of parsers of raw text, of the words that were found."""
+    """Measures of dependency parsers of raw text, over the words that they found."""
 
     @cached_property
     def _trees(self) -> ComparedTrees:
@@ -310,37 +310,37 @@ class TextTreeMeasures(TextMeasures):
 
     @property
     def relations(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The right relation of each word, and that of the word that was found in its place."""
+        """Return the correct relation of each word, and the relation of the word found in its place."""
         return self._trees.relations, self._trees.found_relations
 
     @property
     def given_relations(self) -> NDArray[Any]:
-        """The relations of all words of the answer."""
+        """Return the predicted relations of all words."""
         return self._trees.given_relations
 
     @property
     def right_heads(self) -> NDArray[np.bool_]:
-        """Which heads are right."""
+        """Return whether each head is correct."""
         return self._trees.right_heads
 
     @property
     def right(self) -> NDArray[np.bool_]:
-        """Which heads and relations are right."""
+        """Return whether each head and relation are correct."""
         return np.asarray(self.right_heads & (self.relations[0] == self.relations[1]))
 
     @property
     def lengths(self) -> NDArray[Any]:
-        """From each word to its head; 0 for roots."""
+        """Return the distance of each word to its head; 0 for roots."""
         return self._trees.lengths
 
 
 def _sums(values: NDArray[Any], offsets: NDArray[Any]) -> NDArray[Any]:
-    """The sum over each sentence; an empty one has 0."""
+    """Return the sum over each sentence; 0 for empty ones."""
     total = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
     return np.asarray(total[offsets[1:]] - total[offsets[:-1]])
 
 
 def _texts(bank: Treebank, column: str) -> NDArray[Any]:
-    """A column of all words, as texts that can be compared with those of another treebank."""
+    """Return a column of all words, as texts that can be compared with those of another treebank."""
     codes, names = bank.symbols(column)
     return np.array(names, dtype=object)[np.asarray(codes)]

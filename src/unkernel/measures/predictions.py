@@ -1,4 +1,4 @@
-"""What models say of examples whose right answers are known."""
+"""Predictions of models for examples with known answers."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _NUMBERS = "biuf"
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What models are asked about.
+    """Test examples.
 
     Attributes
     ----------
     labels : (examples,) array
-        The right answers.
+        The correct answers.
     name : str
-        Where they are from.
+        Their source.
     unit : str
-        What one is called: ``"row"``, ``"record"`` or ``"tree"``.
+        Noun for one example: ``"row"``, ``"record"`` or ``"tree"``.
     groups : (examples,) array or None
-        Of rankings: which examples are compared.
+        For rankings: only examples of the same group are compared.
     shown : callable or None
-        An example, by its number, in its own words: a mapping of names to values, or a text.
+        Returns an example by its number, as it was given: a mapping of names to values, or a text.
     """
 
     labels: NDArray[Any]
@@ -56,12 +56,12 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of examples, and the predictions that follow from them.
+    """Scores of examples, and the predictions made from them.
 
     Attributes
     ----------
     decision : Decision
-        How scores become predictions.
+        The rule that makes predictions from scores.
     raw : (examples, scores) float64
         The scores.
     examples : Examples
@@ -75,11 +75,11 @@ class Scored:
     examples: Examples
     name: str = ""
 
-    # --- What decides ---------------------------------------------------------------------------------
+    # --- Decisions ------------------------------------------------------------------------------------
 
     @property
     def ranks(self) -> bool:
-        """Whether the order of its scores is all that has a meaning."""
+        """Whether only the order of the scores has a meaning."""
         return self.decision.ranking
 
     @property
@@ -89,31 +89,33 @@ class Scored:
 
     @cached_property
     def positive(self) -> int | None:
-        """The place of the larger one of two classes; None of more, or of ordinal ones."""
+        """Return the index of the larger one of two classes; None if there are more, or if classes are
+        ordinal.
+        """
         if len(self.classes) != 2 or self.decision.scheme == "ordinal":
             return None
         return max(range(2), key=self.classes.__getitem__)
 
-    # --- Answers --------------------------------------------------------------------------------------
+    # --- Predictions ----------------------------------------------------------------------------------
 
     @cached_property
     def right(self) -> NDArray[np.intp]:
-        """The place of the right class of each example."""
+        """Return the index of the correct class of each example."""
         return places(self.examples.labels, self.decision.classes, self.name, self.examples.unit)
 
     @cached_property
     def chosen(self) -> NDArray[np.intp]:
-        """The place of the class that the model says."""
+        """Return the index of the predicted class of each example."""
         return self.decision.codes(self.raw)
 
     @cached_property
     def probabilities(self) -> Numbers | None:
-        """The probability of each class, where the model has them."""
+        """Return the probability of each class; None if the model has none."""
         return None if self.decision.probability is None else self.decision.probabilities(self.raw)
 
     @cached_property
     def evidence(self) -> Numbers:
-        """One number per class that grows with what speaks for it."""
+        """Return one number per class that grows with the evidence for it."""
         if self.probabilities is not None:
             return self.probabilities
         if self.positive is not None and self.raw.shape[1] == 1:
@@ -125,14 +127,14 @@ class Scored:
 
     @cached_property
     def detection(self) -> Detection:
-        """The positive one of two classes against the other."""
+        """Return the detection of the positive one of two classes."""
         assert self.positive is not None
         score = score_for(self.decision, self.raw, self.positive)
         return Detection(score, self.right == self.positive)
 
     @cached_property
     def margins(self) -> Numbers:
-        """By how much the chosen class is ahead of the right one; 0 where it is right."""
+        """Return by how much the predicted class leads the correct one; 0 if they are the same."""
         everyone = np.arange(len(self.right))
         return np.asarray(self.evidence[everyone, self.chosen] - self.evidence[everyone, self.right])
 
@@ -145,9 +147,9 @@ class Answered(Scored):
     ----------
     classifier : CompiledClassifier, RecordClassifier or TreeClassifier
     asked : CsrRows or Forest
-        The examples as the classifier inside takes them.
+        The examples in the form that the inner classifier takes.
     microseconds : float
-        CPU time of one answer, among many, on one thread.
+        CPU time per prediction in a large batch, on one thread.
     """
 
     classifier: Classifier = field(kw_only=True)
@@ -156,13 +158,13 @@ class Answered(Scored):
 
     @property
     def inner(self) -> CompiledClassifier | TreeClassifier:
-        """Return the classifier that scores: of records, that of their rows."""
+        """Return the classifier that computes scores: for records, the classifier of their rows."""
         return (
             self.classifier.classifier if isinstance(self.classifier, RecordClassifier) else self.classifier
         )
 
     def explain(self, example: int, top: int) -> Explanation | TreeExplanation:
-        """What decided for the class that the model says."""
+        """Explain the predicted class of an example."""
         said = None if self.positive is None else self.classes[int(self.chosen[example])]
         if isinstance(self.asked, Forest):
             assert isinstance(self.inner, TreeClassifier)
@@ -174,18 +176,18 @@ class Answered(Scored):
 
     @property
     def names(self) -> Any:
-        """The names of columns that the model holds; else their numbers, as its file of rows counts them."""
+        """Return the names of columns in the model; without names, the numbers used in its file of rows."""
         origin = self.inner.model.origin
         known = origin.get("feature_names")
         return known if known is not None else _Numbered(0 if origin.get("zero_based", True) else 1)
 
     def heaviest(self, top: int) -> list[Heavy]:
-        """The largest weights, by the same names; a ``ValueError`` says why there are none."""
+        """Return the largest weights, by the same names; a ``ValueError`` says why there are none."""
         return self.inner.heaviest(top)
 
 
 class _Numbered:
-    """Names of columns that have none."""
+    """Column numbers in place of names."""
 
     def __init__(self, first: int) -> None:
         self._first = first
@@ -197,7 +199,7 @@ class _Numbered:
 def ask_model(
     name: str, classifier: Classifier, asked: CsrRows | Forest, examples: Examples, threads: int = 1
 ) -> Answered:
-    """Ask a model about rows of its own, or trees."""
+    """Ask a model for predictions of its own rows, or of trees."""
     count = asked.shape[0] if isinstance(asked, CsrRows) else len(asked)
     if count != len(examples):
         raise ValueError(f"X and y have inconsistent numbers of samples: {count} and {len(examples)}")
@@ -224,8 +226,8 @@ def ask_model(
 
 
 def score_for(decision: Decision, scores: Numbers, place: int) -> Numbers:
-    """One score per example that grows with the evidence for one of two classes."""
-    if decision.scheme == "calibrated":  # of several classifiers, no one's score decides
+    """Return one score per example that grows with the evidence for one of two classes."""
+    if decision.scheme == "calibrated":  # no score of a single classifier decides
         return np.asarray(decision.probabilities(scores)[:, place])
     if scores.shape[1] == 2:
         return np.asarray(scores[:, place] - scores[:, 1 - place])
@@ -234,7 +236,7 @@ def score_for(decision: Decision, scores: Numbers, place: int) -> Numbers:
 
 
 def places(labels: NDArray[Any], classes: NDArray[Any], name: str, unit: str) -> NDArray[np.intp]:
-    """Which class each label is; numbers are compared as numbers where both are, else all as texts."""
+    """Return the index of each label's class; compare as texts unless all are numbers."""
     if labels.dtype.kind not in _NUMBERS or classes.dtype.kind not in _NUMBERS:
         labels, classes = labels.astype(str), classes.astype(str)
     strange = ~np.isin(labels, classes)

@@ -1,4 +1,4 @@
-"""How good an order is: measures of queries that count any number of times, so that they can be drawn."""
+"""Measures of rankings. Queries can count any number of times, so that they can be resampled."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ WORDS |= {
     f"NDCG@{depth}": f"the discounted gain of the first {depth}, relative to that of the best order"
     for depth in DEPTHS
 }
-_LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, and not grades
+_LARGEST_GRADE = 50.0  # 2^label - 1 is the gain of a row: larger labels are numbers, not grades
 
 
 class RankMeasures(Measured):
-    """All measures of the order that one model gives."""
+    """All measures of the ranking by one model."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
     drawn = "queries"
 
     @property
     def n_drawn(self) -> int:
-        """The number of queries; 0 for a single one, of which there is nothing to draw."""
+        """Return the number of queries; 0 for a single query, which cannot be resampled."""
         return len(self.queries) if len(self.queries) > 1 else 0
 
     @property
@@ -44,7 +44,7 @@ class RankMeasures(Measured):
 
     @cached_property
     def labels(self) -> Numbers:
-        """The right order, as numbers."""
+        """Return the correct order, as numbers."""
         try:
             return self.answers.examples.labels.astype(np.float64)
         except ValueError:
@@ -52,7 +52,7 @@ class RankMeasures(Measured):
 
     @cached_property
     def groups(self) -> NDArray[np.intp]:
-        """The number of each row's query."""
+        """Return the index of each row's query."""
         given = self.answers.examples.groups
         if given is None:
             return np.zeros(len(self.labels), np.intp)
@@ -60,18 +60,18 @@ class RankMeasures(Measured):
 
     @cached_property
     def queries(self) -> NDArray[Any]:
-        """What the queries are called."""
+        """Return the names of the queries."""
         given = self.answers.examples.groups
         return np.zeros(1, np.intp) if given is None else np.unique(given)
 
     @cached_property
     def has_grades(self) -> bool:
-        """Whether labels are grades, of which NDCG can be computed."""
+        """Whether labels are grades, for which NDCG is defined."""
         return are_grades(self.labels)
 
     @cached_property
     def ndcg(self) -> dict[int, Numbers]:
-        """Of each depth: the NDCG of each query; NaN where nothing is relevant."""
+        """Return the NDCG of each query, by depth; NaN if nothing is relevant."""
         if not self.has_grades:
             return {}
         found = {}
@@ -82,7 +82,9 @@ class RankMeasures(Measured):
 
     @cached_property
     def pairs(self) -> NDArray[np.float64]:
-        """(queries, 2) float64: pairs of unequal label, and those of them in order."""
+        """Return a (queries, 2) array: pairs with unequal labels, and the pairs in the right order among
+        them.
+        """
         order = np.argsort(self.groups, kind="stable")
         ends = np.cumsum(np.bincount(self.groups))
         found = []
@@ -91,7 +93,7 @@ class RankMeasures(Measured):
         return np.array(found, dtype=np.float64)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """The measures, where queries count so often."""
+        """Return the measures if each query counts `counts` times."""
         weights = np.ones(len(self.queries)) if counts is None else counts
         pairs, ordered = weights @ self.pairs
         found = {ORDERED: float(ordered / pairs) if pairs else float("nan")}
@@ -102,14 +104,14 @@ class RankMeasures(Measured):
 
 
 def _mean(values: Numbers, weights: NDArray[Any]) -> float:
-    """Without queries that have nothing relevant."""
+    """Return the weighted mean, without queries that have nothing relevant."""
     known = ~np.isnan(values)
     total = weights[known].sum()
     return float((values[known] * weights[known]).sum() / total) if total else float("nan")
 
 
 def are_grades(labels: NDArray[Any]) -> bool:
-    """Tell whether labels are grades, for which NDCG is defined."""
+    """Return whether labels are grades, for which NDCG is defined."""
     return bool(labels.min() >= 0 and labels.max() <= _LARGEST_GRADE)
 
 

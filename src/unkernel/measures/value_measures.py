@@ -1,4 +1,4 @@
-"""How good numbers are."""
+"""Measures of regressions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ WORDS = {
 
 
 class ValueMeasures(Measured):
-    """All measures of the values that one model gives."""
+    """All measures of the values that one model predicts."""
 
     words: ClassVar[Mapping[str, str]] = WORDS
     not_shares: ClassVar[Sequence[str]] = tuple(WORDS)
 
     @cached_property
     def right(self) -> Numbers:
-        """The right values."""
+        """Return the correct values."""
         try:
             return self.answers.examples.labels.astype(np.float64)
         except ValueError:
@@ -35,11 +35,11 @@ class ValueMeasures(Measured):
 
     @cached_property
     def errors(self) -> Numbers:
-        """What is said, less what is right."""
+        """Return the differences between predicted and correct values."""
         return np.asarray(self.answers.raw[:, 0] - self.right)
 
     def values(self, counts: Counts | None = None) -> dict[str, float]:
-        """The measures, where examples count so often."""
+        """Return the measures if each example counts `counts` times."""
         squared = float(np.average(self.errors**2, weights=counts))
         mean = np.average(self.right, weights=counts)
         spread = float(np.average((self.right - mean) ** 2, weights=counts))

@@ -1,4 +1,4 @@
-"""Reports of models: what is asked, which sections there are."""
+"""Reports of models: evaluation, and the choice of sections."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def report(
     choices = Choices(None if costs is None else Costs(*costs), top, mistakes, title, records)
     threads = thread_count(n_jobs)
     if all(isinstance(model, SavedModel) for model in named.values()):
-        from unkernel.report.parsers import report_of_parsers  # which needs all kinds of parsers
+        from unkernel.report.parsers import report_of_parsers  # imports all kinds of parsers
 
         return report_of_parsers(named, X, choices, threads)
     if y is None:
@@ -144,7 +144,7 @@ def report(
 def make_baseline(
     answers: Answered, rows: CsrRows | Forest, labels: ArrayLike, groups: ArrayLike | None = None
 ) -> LinearBaseline:
-    """Return the linear baseline of a model, to be trained on rows as its classifier takes them."""
+    """Return the linear baseline of a model, to be trained on rows in the form that its classifier takes."""
     if isinstance(rows, Forest) or answers.decision.scheme in ("regression", "one_class"):
         raise ValueError("a linear baseline is for classifiers and rankings of rows or records: omit train")
     known = _check_column(labels)
@@ -156,7 +156,7 @@ def make_baseline(
 def report_of(
     answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None = None
 ) -> Report:
-    """Return the report of one model or several, whose predictions are known."""
+    """Return the report of one model or several, given their predictions."""
     _check_comparable(answers)
     make = _study_ranks if answers[0].ranks else _study_classes if len(answers[0].classes) else _study_values
     studied, sections, summary = make(answers, choices, baseline)
@@ -171,7 +171,7 @@ def report_of(
 
 
 def _list_undefined(answers: Answered, studied: Sequence[Studied]) -> list[str]:
-    """Which measures have no value, if that is because all examples are of one class."""
+    """List the measures without a value, if the reason is that all examples are of one class."""
     if answers.ranks or not len(answers.classes) or len(np.unique(answers.right)) > 1:
         return []
     undefined = dict.fromkeys(one.name for model in studied for one in model.measures if np.isnan(one.value))
@@ -205,7 +205,7 @@ def _study_classes(answers: Sequence[Answered], choices: Choices, baseline: Line
 
 
 def _study_ranks(answers: Sequence[Answered], choices: Choices, baseline: LinearBaseline | None) -> Parts:
-    from unkernel.measures.rank_measures import RankMeasures  # brings scikit-learn in
+    from unkernel.measures.rank_measures import RankMeasures  # imports scikit-learn
     from unkernel.report.sections.ranking import ranking
 
     choices.check_no_costs("the model answers with an order")
@@ -232,7 +232,7 @@ def _make_title(answers: Sequence[Answered], choices: Choices) -> str:
 
 
 def _check_comparable(answers: Sequence[Answered]) -> None:
-    """Models side by side have the same answers to give."""
+    """Check that models side by side have the same possible answers."""
     first = answers[0]
     for other in answers[1:]:
         if _identify_answers(first) != _identify_answers(other):
@@ -243,7 +243,7 @@ def _check_comparable(answers: Sequence[Answered]) -> None:
 
 
 def _identify_answers(answers: Answered) -> tuple[Any, ...]:
-    """What a model answers with: classes in any order, ranks or numbers."""
+    """Return the possible answers of a model: its classes in any order, ranks or numbers."""
     return answers.ranks, answers.decision.scheme == "regression", sorted(map(str, answers.classes))
 
 
@@ -251,7 +251,7 @@ def _describe_answers(answers: Answered) -> str:
     return label_words(answers.classes) or ("an order" if answers.ranks else "numbers")
 
 
-# --- What models are asked ----------------------------------------------------------------------------
+# --- Inputs -------------------------------------------------------------------------------------------
 
 
 def _find_classifier(model: Any) -> Classifier:
@@ -292,7 +292,7 @@ def _convert_groups(qid: ArrayLike | None) -> np.ndarray[Any, Any] | None:
 
 
 def _show_example(classifier: Classifier, X: Any, asked: CsrRows | Forest) -> Callable[[int], Any] | None:
-    """How an example is shown: a record by its columns, a tree in brackets."""
+    """Return a function that shows an example: a record by its columns, a tree in brackets."""
     if isinstance(asked, Forest):
         return format_tree(asked)
     if not isinstance(classifier, RecordClassifier) or classifier.plan.whole:
@@ -302,12 +302,12 @@ def _show_example(classifier: Classifier, X: Any, asked: CsrRows | Forest) -> Ca
 
 
 def format_tree(forest: Forest) -> Callable[[int], str]:
-    """A tree in brackets, by its number."""
+    """Return a function from a tree's number to its brackets."""
     return lambda example: "; ".join(str(text) for text in forest[example : example + 1].brackets())
 
 
 def record_at(X: Any, row: int, columns: Sequence[str]) -> dict[str, Any]:
-    """One record of a table, in any of the forms that encoders take."""
+    """Return one record of a table, in any of the forms that encoders take."""
     if hasattr(X, "iloc"):
         return dict(X.iloc[row])
     if hasattr(X, "slice") and hasattr(X, "to_pylist"):

@@ -14,7 +14,7 @@ _NO_BAR = 0.0
 
 
 def explanation_table(found: Explanation | TreeExplanation) -> Html:
-    """What a score is made of: the parts with bars, then what is not listed, then the sum."""
+    """Return the parts of a score with bars, then the rest, then the sum."""
     return _tabulate_tree(found) if isinstance(found, TreeExplanation) else _tabulate_row(found)
 
 
@@ -53,12 +53,12 @@ def _tabulate_sums(
 
 
 def make_bars(values: Sequence[float], longest: float) -> list[Bar]:
-    """Numbers with bars behind them."""
+    """Return numbers with bars behind them."""
     return [Bar(format_signed(value), value / longest if longest else _NO_BAR) for value in values]
 
 
 def heavy_table(found: Sequence[Heavy], caption: str) -> Html:
-    """Large weights, with what they speak for."""
+    """Return a table of large weights, with the classes that they support."""
     longest = max((abs(one.weight) for one in found), default=0.0)
     rows = [[one.label, _name_supported_class(one), *make_bars([one.weight], longest)] for one in found]
     return table(["", "speaks for", "weight"], rows, caption=caption, texts=[1])

@@ -1,4 +1,4 @@
-"""Pictures of matplotlib as SVG inside a page: their text is text, and has the colour of the page's."""
+"""Figures of matplotlib as SVG in a page; their text stays text, in the page's colour."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INCHES = (4.6, 3.6)
 SQUARE = (3.9, 3.6)
 COLOURS = ("#2f7fc1", "#d9772b", "#2f9a68", "#8f66cf", "#c4506a", "#8a8a2d", "#3a9dab", "#8c6d5a")
 GREY = "#8a8f98"
-_TEXT = "#010203"  # stands for the colour of text until the picture is in the page
+_TEXT = "#010203"  # stands for the colour of text until the figure is in the page
 _SETTINGS = {
-    "svg.fonttype": "none",  # letters stay letters: small files, and text that can be found and read out
-    "svg.hashsalt": "unkernel",  # the same picture has the same names inside
+    "svg.fonttype": "none",  # letters stay letters: files are small, and text can be searched and read aloud
+    "svg.hashsalt": "unkernel",  # the same figure has the same ids
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 10.0,
@@ -34,7 +34,7 @@ _SETTINGS = {
     "grid.color": GREY,
     "grid.alpha": 0.25,
     "text.color": _TEXT,
-    "text.parse_math": False,  # a dollar in a name is a dollar
+    "text.parse_math": False,  # a dollar in a name stays a dollar
     "xtick.color": _TEXT,
     "ytick.color": _TEXT,
     "legend.frameon": False,
@@ -46,10 +46,10 @@ _IDS = re.compile(r'((?: id="|xlink:href="#|url\(#))([^")]+)')
 
 @contextlib.contextmanager
 def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
-    """Empty axes, in the style of pages."""
+    """Yield empty axes in the style of pages."""
     make = figure_type("a report")
     with importlib.import_module("matplotlib").rc_context(_SETTINGS), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # letters that only matplotlib's own font lacks
+        warnings.simplefilter("ignore", UserWarning)  # letters missing only in matplotlib's own font
         figure = make(figsize=inches, layout="constrained")
         figure.patch.set_alpha(0.0)
         axes = figure.add_subplot()
@@ -58,13 +58,13 @@ def drawing(inches: tuple[float, float] = INCHES) -> Iterator[Any]:
 
 
 def picture(axes: Any, words: str) -> Html:
-    """The finished picture; `words` say what is seen, to those who cannot see it."""
+    """Return the finished figure; `words` describe it to people who cannot see it."""
     file = io.StringIO()
     without = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     axes.figure.savefig(file, format="svg", metadata=without, transparent=True)
     drawn = file.getvalue()
     drawn = drawn[drawn.index("<svg") :].replace(_TEXT, "currentColor")
-    own = f"p{zlib.crc32(drawn.encode()):08x}-"  # names inside must differ from those of other pictures
+    own = f"p{zlib.crc32(drawn.encode()):08x}-"  # ids must differ from those of other figures
     drawn = _IDS.sub(lambda found: f"{found[1]}{own}{found[2]}", drawn)
     box = re.search(r'viewBox="[^"]*"', drawn)
     assert box is not None
@@ -91,18 +91,18 @@ def draw_shares(
 
 
 def legend(axes: Any, **settings: Any) -> None:
-    """Names of lines, where there are several, or one that is not the only thing drawn."""
+    """Add a legend if there are several lines, or other content besides the line."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**settings)
 
 
 def make_logarithmic(axes: Any) -> None:
-    """Heights by their logarithm, with plain numbers: matplotlib's own powers of 10 need its markup."""
+    """Make the vertical axis logarithmic, with plain numbers instead of matplotlib's markup of powers."""
     axes.set_yscale("log", nonpositive="mask")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda *_: "")
 
 
 def name_of_line(words: Any) -> str:
-    """A name from data: matplotlib leaves out lines whose names begin with an underscore."""
+    """Return a name from data as a label: matplotlib drops lines whose labels begin with an underscore."""
     return "\N{ZERO WIDTH SPACE}" * str(words).startswith("_") + clean_text(words)

@@ -1,4 +1,4 @@
-"""A plain linear model of the same features, trained for comparison."""
+"""A plain linear model of the same features, for comparison."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class LinearBaseline:
     Attributes
     ----------
     rows : CsrRows
-        Training rows, as the model's classifier takes them.
+        Training rows, in the form that the model's classifier takes.
     labels : (rows,) array
     groups : (rows,) array or None
-        Queries of rankings.
+        Queries, for rankings.
     """
 
     rows: CsrRows
@@ -40,7 +40,7 @@ class LinearBaseline:
         from unkernel.cutplane import CuttingPlaneSVC
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an early stop is no fault of the report
+            warnings.simplefilter("ignore")  # the report must not warn of early stops
             model = CuttingPlaneSVC().fit(self._scale(self.rows), self.labels)
         assert isinstance(answers.asked, CsrRows)
         predicted = model.predict(self._scale(answers.asked))

@@ -1,4 +1,4 @@
-"""HTML, made of text that is escaped unless it says that it is HTML already."""
+"""HTML built from values; text is escaped unless it is marked as HTML."""
 
 from __future__ import annotations
 
@@ -7,54 +7,54 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-# What HTML and XML have no place for: control characters, halves of characters, and non-characters.
+# Characters that HTML and XML do not allow: control characters, lone surrogates, and non-characters.
 _NOT_IN_PAGES = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f\\ud800-\\udfff\\ufffe\\uffff]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 class Html(str):
-    """Text that is HTML, and is not escaped again."""
+    """Text that is already HTML and is not escaped again."""
 
     __slots__ = ()
 
 
 def clean_text(value: Any) -> str:
-    """Text without the characters that pages and pictures cannot have."""
+    """Return text without the characters that pages and figures cannot contain."""
     return _NOT_IN_PAGES.sub(_REPLACEMENT, str(value))
 
 
 def escape_html(value: Any) -> Html:
-    """A value as HTML: text that comes from data can neither end an element nor begin one."""
+    """Return a value as HTML: text from data can neither begin nor end an element."""
     return value if isinstance(value, Html) else Html(html.escape(clean_text(value)))
 
 
 def join_parts(parts: Iterable[Any], between: str = "") -> Html:
-    """Several values one after the other."""
+    """Join several values."""
     return Html(between.join(map(escape_html, parts)))
 
 
 def element(tag: str, *children: Any, **attributes: Any) -> Html:
-    """An element; an attribute that is None is left out, and ``class_`` stands for ``class``."""
+    """Return an element; an attribute of None is omitted, and ``class_`` stands for ``class``."""
     given = {name.strip("_").replace("_", "-"): value for name, value in attributes.items()}
     written = "".join(f' {name}="{escape_html(value)}"' for name, value in given.items() if value is not None)
     return Html(f"<{tag}{written}>{join_parts(children)}</{tag}>")
 
 
 def paragraph(*words: Any, note: bool = False) -> Html:
-    """Some sentences; a note is set smaller."""
+    """Return some sentences as a paragraph; notes are smaller."""
     return element("p", *words, class_="note" if note else None)
 
 
 class Bar(str):
-    """A cell with a bar behind its text, as long as its share of the longest one.
+    """A cell with a bar behind its text, with its share of the length of the longest bar.
 
-    The sign of the share says which of two colours it has.
+    The sign of the share selects one of two colours.
     """
 
     share: float
 
     def __new__(cls, words: str, share: float) -> Bar:
-        """Keep the share with the text."""
+        """Store the share with the text."""
         made = super().__new__(cls, words)
         made.share = share
         return made
@@ -68,9 +68,10 @@ def table(
     texts: Iterable[int] = (),
     marked: Iterable[int] = (),
 ) -> Html:
-    """A table whose first column names its rows; all other columns are numbers, unless `texts` has them.
+    """Return a table whose first column names its rows; all other columns are numbers, unless listed in
+    `texts`.
 
-    `marked` are the numbers of rows that stand out.
+    The rows with numbers in `marked` are highlighted.
     """
     left, standing_out = {0, *texts}, set(marked)
     titles = element(
@@ -78,7 +79,7 @@ def table(
     )
     body = [_row(cells, left, number in standing_out) for number, cells in enumerate(rows)]
     content = element("caption", caption) + element("thead", titles) + element("tbody", *body)
-    # What is wider than the screen scrolls by itself, by keyboard as well.
+    # Tables wider than the screen scroll by themselves, by keyboard as well.
     return element(
         "div", element("table", Html(content)), class_="wide", tabindex=0, role="region", aria_label=caption
     )
@@ -101,20 +102,20 @@ def _cell(tag: str, value: Any, is_text: bool, **attributes: Any) -> Html:
 
 
 def facts(names: Sequence[str], rows: Iterable[tuple[str, Sequence[Any]]], *, caption: str) -> Html:
-    """What is known of one or several things: a row for each fact, a column for each thing."""
+    """Return a table of facts about one or several things: a row for each fact, a column for each thing."""
     return table(["", *names], [[name, *values] for name, values in rows], caption=caption, texts=range(99))
 
 
 def figure(picture: Html, caption: Any) -> Html:
-    """A picture and what it shows."""
+    """Return a figure and its caption."""
     return element("figure", picture, element("figcaption", caption))
 
 
 def side_by_side(parts: Iterable[Html]) -> Html:
-    """As many beside each other as there is room for."""
+    """Place parts side by side as far as there is room."""
     return element("div", *parts, class_="grid")
 
 
 def fold_details(summary: Any, *content: Any, opened: bool = False) -> Html:
-    """What is shown when it is asked for."""
+    """Return details that readers can unfold."""
     return element("details", element("summary", summary), *content, open="" if opened else None)

@@ -1,4 +1,4 @@
-"""What models and classifiers are, fact by fact."""
+"""Facts about models and classifiers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANSWERS = {"regression": "a value", "one_class": "whether it is like the traini
 
 
 def model_facts(model: Model) -> dict[str, str]:
-    """A model as plain data."""
+    """Return facts about a model as plain data."""
     facts = {"model": _describe_content(model), "answers": _describe_answers(model)}
     if not isinstance(model, TreeModel):
         facts["features"] = f"{getattr(model, 'n_features', 0):,}"
@@ -25,7 +25,7 @@ def model_facts(model: Model) -> dict[str, str]:
 
 
 def classifier_facts(classifier: CompiledClassifier | RecordClassifier | TreeClassifier) -> dict[str, str]:
-    """A model that is ready to answer."""
+    """Return facts about a compiled model."""
     facts = {}
     inner = classifier.classifier if isinstance(classifier, RecordClassifier) else classifier
     if isinstance(classifier, RecordClassifier):
@@ -37,7 +37,7 @@ def classifier_facts(classifier: CompiledClassifier | RecordClassifier | TreeCla
 
 
 def parser_facts(parser: SavedModel) -> dict[str, str]:
-    """A parser, a chunker, or a part of one."""
+    """Return facts about a parser, a chunker, or a part of one."""
     found = {
         "kind": f"{parser.noun}, made by {parser.estimator}",
         "features": f"{parser.n_features_:,}",
@@ -48,7 +48,7 @@ def parser_facts(parser: SavedModel) -> dict[str, str]:
 
 
 def describe_training(model: Model) -> dict[str, str]:
-    """What a model says of its training."""
+    """Return facts about a model's training."""
     origin = model.origin
     facts = {"learner": str(origin["learner"])} if "learner" in origin else {}
     if "format" in origin:
@@ -66,7 +66,7 @@ def describe_training(model: Model) -> dict[str, str]:
 
 
 def facts_by_model(known: Sequence[dict[str, str]]) -> list[tuple[str, list[str]]]:
-    """Each fact, and what it is of each model, in the order of the first model that has it."""
+    """Return each fact for all models, in the order of the first model that has it."""
     names = dict.fromkeys(name for one in known for name in one)
     return [(name, [one.get(name, "") for one in known]) for name in names]
 

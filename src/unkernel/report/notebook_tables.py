@@ -1,4 +1,4 @@
-"""What notebooks show of models, classifiers and explanations: small tables."""
+"""Small tables that notebooks show for models, classifiers and explanations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from unkernel.report.page import style
 
 
 def html_of(shown: Any) -> str:
-    """A table, with the style that it needs."""
+    """Return a table with the style that it needs."""
     return element("div", element("style", Html(style("tables.css"))), _table(shown), class_="unkernel")
 
 

@@ -1,4 +1,4 @@
-"""What a report shows."""
+"""Options of a report."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Costs:
-    """What mistakes cost; what is right costs nothing."""
+    """Costs of mistakes; correct predictions cost nothing."""
 
     false_alarm: float = 1.0
     miss: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check that they are costs."""
+        """Check that both are valid costs."""
         for name in ("false_alarm", "miss"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
@@ -25,14 +25,14 @@ class Costs:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a report shows.
+    """Options of a report.
 
     Attributes
     ----------
     costs : Costs or None
-        Of mistakes, for the table of thresholds of two classes; None means 1 each.
+        Costs of mistakes, for the table of thresholds of two classes; None means 1 each.
     top : int
-        How many heavy conjunctions are listed.
+        How many of the largest weights to list.
     mistakes : int
         How many wrong predictions to show.
     title : str or None
@@ -48,10 +48,10 @@ class Choices:
 
     @property
     def n_shown(self) -> int:
-        """Number of wrong predictions to show."""
+        """Return the number of wrong predictions to show."""
         return self.mistakes if self.records else 0
 
     def check_no_costs(self, reason: str) -> None:
-        """Where there is no table of thresholds, costs would be ignored."""
+        """Raise a ValueError if costs are given: without a table of thresholds, they would be ignored."""
         if self.costs is not None:
             raise ValueError(f"costs is for two classes; {reason}")

@@ -27,7 +27,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Where links to it lead."""
+        """Return the anchor that links refer to."""
         return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
 
 
@@ -148,7 +148,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        """Show the page inside a notebook, apart from the notebook's own style."""
+        """Return the page for a notebook, separated from the notebook's own style."""
         return element(
             "iframe",
             srcdoc=self.html(),
@@ -166,5 +166,5 @@ def _remark(note: str) -> Html:
 
 
 def style(name: str) -> str:
-    """A style sheet of this package."""
+    """Return a style sheet of this package."""
     return resources.files("unkernel.report").joinpath(name).read_text(encoding="utf-8")

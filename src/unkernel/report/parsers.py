@@ -37,7 +37,7 @@ from unkernel.report.sections.quality import quality
 
 
 def _list_own_sections(studied: Sequence[Any], choices: Choices) -> list[Section | None]:
-    """Return the sections that only one kind of parsers has; tokenizers have none."""
+    """Return the sections specific to one kind of parser; tokenizers have none."""
     first = studied[0]
     if isinstance(first, ChunkMeasures):
         return [parse_errors.chunks(studied)]
@@ -70,7 +70,7 @@ def report_of_parsers(
     threads: int,
     options: Mapping[str, Any] | None = None,
 ) -> Report:
-    """The report of one parser, or of several of a kind, on sentences with the right answers.
+    """Return the report of one parser, or of several of the same kind, on annotated sentences.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def report_of_parsers(
     choices : Choices
     threads : int
     options : mapping, default=None
-        Of their ``evaluate``.
+        Options of their ``evaluate``.
     """
     choices.check_no_costs("this is a parser")
     first = next(iter(parsers.values()))

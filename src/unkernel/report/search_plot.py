@@ -1,4 +1,4 @@
-"""A drawing of what was tried: time against size and against tries. Needs matplotlib, which is optional."""
+"""Plots of a search: time against size and against tries. Needs matplotlib, which is optional."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FORMATS = (".png", ".svg", ".pdf")
 _INCHES = (8.0, 5.5)
 _DOTS_PER_INCH = 150
 _TIME = "µs per row, one thread"
-# The round numbers of each decade that ticks are at, by how many times the largest value is the smallest.
+# Which round numbers of each decade get ticks, by the ratio of the largest value to the smallest.
 _TICKS = ((1000.0, (1.0,)), (30.0, (1.0, 2.0, 5.0)), (1.3, (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)))
 _NARROW = _TICKS[-1][0]
 _SIDES = ((0, 11), (9, 8), (11, 0), (9, -8), (0, -11), (-9, -8), (-11, 0), (-9, 8))  # in points
@@ -30,14 +30,13 @@ def check_format(path: Path) -> None:
 
 
 def check_matplotlib(user: str = "--plot") -> None:
-    """Fail now, and not after an hour of work, if nothing can be drawn."""
+    """Fail now, instead of after an hour of work, if matplotlib is missing."""
     figure_type(user)
 
 
 def figure_type(user: str = "--plot") -> Any:
-    """Matplotlib's figure without pyplot: needs no screen and leaves no state behind.
-
-    Without matplotlib, the message says that the `user` needs it.
+    """Return matplotlib's figure class without pyplot: it needs no screen and leaves no state behind. Without
+    matplotlib, the message names the `user` that needs it.
     """
     try:
         return importlib.import_module("matplotlib.figure").Figure
@@ -46,12 +45,14 @@ def figure_type(user: str = "--plot") -> Any:
 
 
 def drawable(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that were built and measured."""
+    """Return the candidates that were built and measured."""
     return [candidate for candidate in candidates if candidate.nbytes > 0 and candidate.microseconds > 0]
 
 
 def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Those that differ in their tries alone, the smallest first: without one, if that was measured."""
+    """Return lists of candidates that differ only in their tries, the smallest first: without a trie, if
+    measured.
+    """
     lines: dict[Any, dict[int, Candidate]] = {}
     for candidate in candidates:
         if not candidate.fused and not candidate.grouped:
@@ -62,7 +63,7 @@ def trie_lines(candidates: Sequence[Candidate]) -> list[list[Candidate]]:
 
 
 def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that no other one beats in both time and size."""
+    """Return the candidates that no other candidate beats in both time and size."""
     best: list[Candidate] = []
     for candidate in sorted(candidates, key=lambda c: (c.nbytes, c.microseconds)):
         if not best or candidate.microseconds < best[-1].microseconds:
@@ -71,7 +72,7 @@ def frontier(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
-    """Write what time and size cost each other; the file appears whole or not at all."""
+    """Plot time against size; the file is written completely or not at all."""
     found = drawable(candidates)
     lines = trie_lines(found)
     panels = 2 if lines else 1
@@ -85,18 +86,18 @@ def draw(path: Path, candidates: Sequence[Candidate], title: str) -> None:
 
 
 def new_figure(panels: int) -> Any:
-    """An empty figure with room for some panels side by side."""
+    """Return an empty figure with room for several panels side by side."""
     return figure_type()(figsize=(panels * _INCHES[0], _INCHES[1]), layout="constrained")
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """Write a figure in the format that the file's name asks for, whole or not at all."""
+    """Write a figure in the format of the file's extension, completely or not at all."""
     with replace_file(path) as file:
         figure.savefig(file, format=path.suffix.lower()[1:], dpi=_DOTS_PER_INCH)
 
 
 def _draw_all(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
-    """Microseconds against bytes, both logarithmic; names stand below, where they cover nothing."""
+    """Plot microseconds against bytes, both logarithmic; names are below, where they cover nothing."""
     for engine in dict.fromkeys(candidate.engine for candidate in found):
         of_engine = [candidate for candidate in found if candidate.engine == engine]
         axes.scatter([c.nbytes for c in of_engine], [c.microseconds for c in of_engine], label=engine)
@@ -116,9 +117,9 @@ def _draw_all(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Ca
 
 
 def readable_log(axes: Any, which: str, values: Sequence[float], shown: Callable[[float], str]) -> None:
-    """A logarithmic axis with ticks at round numbers, in words and without powers of ten.
+    """Make an axis logarithmic, with ticks at round numbers, in words and without powers of ten.
 
-    An axis on which all values are much the same is linear: no round number may be near them.
+    If all values are nearly equal, the axis is linear: no round number may be near them.
     """
     ticks, axis = importlib.import_module("matplotlib.ticker"), getattr(axes, f"{which}axis")
     spread = max(values) / min(values)
@@ -131,14 +132,14 @@ def readable_log(axes: Any, which: str, values: Sequence[float], shown: Callable
 
 
 def _number(axes: Any, found: Sequence[Candidate]) -> None:
-    """Numbers beside those that nothing beats, whose names are below: more would hide each other.
+    """Put numbers beside the unbeaten candidates, whose names are below; more numbers would overlap.
 
-    A number stands on the side of its point where it is farthest from all points and other numbers.
+    A number is placed on the side of its point that is farthest from all points and other numbers.
     """
-    axes.figure.draw_without_rendering()  # until then nothing has a place
+    axes.figure.draw_without_rendering()  # places are unknown until then
     places = axes.transData.transform([(c.nbytes, c.microseconds) for c in found])
     taken = [tuple(place) for place in places.tolist()]
-    pixels = axes.figure.dpi / 72  # of a point
+    pixels = axes.figure.dpi / 72  # per point
     for number, candidate in enumerate(frontier(found), 1):
         at = (candidate.nbytes, candidate.microseconds)
         x, y = axes.transData.transform(at).tolist()
@@ -163,7 +164,7 @@ def _names_below(axes: Any) -> None:
 
 
 def _draw_tries(axes: Any, found: Sequence[Candidate], lines: Sequence[Sequence[Candidate]]) -> None:
-    """Microseconds against the nodes of tries, beside what is fastest without one."""
+    """Plot microseconds against the nodes of tries, beside the fastest candidate without one."""
     for line in lines:
         with_tries = [candidate for candidate in line if candidate.trie_nodes]
         nodes, times = [c.trie_nodes for c in with_tries], [c.microseconds for c in with_tries]

@@ -99,9 +99,9 @@ def summarize_quality(measures: Studied, names: Sequence[str]) -> str:
 
 
 def find_weakest_group(groups: NDArray[Any], wrong: NDArray[Any]) -> int | None:
-    """Return the group with the surely largest share of mistakes; None if there is no mistake.
+    """Return the group with the largest share of mistakes, allowing for chance; None if there is no mistake.
 
-    Groups are compared by the lower end of Wilson's interval, so that small ones do not win by chance.
+    Groups are compared by the lower end of Wilson's interval, so that small groups do not win by chance.
     """
     sizes, mistakes = np.bincount(groups), np.bincount(groups, weights=wrong)
     return _find_largest_share(sizes, mistakes)

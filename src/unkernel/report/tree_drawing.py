@@ -1,4 +1,4 @@
-"""Trees in brackets as pictures: a node above its children."""
+"""Drawings of trees from brackets, with each node above its children."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LINE = "#8a949e"
 
 @dataclass(eq=False)
 class Node:
-    """A node, and where it is drawn."""
+    """A node and its position."""
 
     label: str
     children: list[Node] = field(default_factory=list)
@@ -24,12 +24,12 @@ class Node:
 
     @property
     def width(self) -> float:
-        """Of its label."""
+        """Return the width of its label."""
         return max(len(self.label), 1) * _LETTER + _GAP
 
 
 def parse_tree(text: str) -> Node | None:
-    """The tree of a text in brackets; None where it is not one, or one that is too large to be drawn."""
+    """Return the tree in brackets; None if the text is not a tree, or one too large to draw."""
     tokens = _TOKEN.findall(text)
     if not 0 < len(tokens) <= 3 * _MOST_NODES:
         return None
@@ -60,7 +60,7 @@ def _add_child(parent: Node, label: str) -> Node:
 
 
 def draw_tree(text: str) -> Html | None:
-    """A picture of a tree; None where it cannot be drawn."""
+    """Return a drawing of a tree; None if it cannot be drawn."""
     root = parse_tree(text)
     if root is None:
         return None
@@ -88,7 +88,7 @@ def _height(node: Node) -> float:
 
 
 def _list_nodes(root: Node) -> list[Node]:
-    """All nodes, each before its children."""
+    """Return all nodes, each before its children."""
     found, left = [], [root]
     while left:
         node = left.pop()
@@ -98,11 +98,11 @@ def _list_nodes(root: Node) -> list[Node]:
 
 
 def _place_nodes(nodes: list[Node]) -> float:
-    """Leaves stand side by side, other nodes above the middle of their children; the width of all.
+    """Place leaves side by side, and other nodes above the middle of their children; return the total width.
 
-    A label that is wider than its children pushes what comes after it aside.
+    A label wider than its children pushes later nodes to the right.
     """
-    ends: dict[int, float] = {}  # where the last label of each level ends
+    ends: dict[int, float] = {}  # where each level's last label ends
     for node in reversed(_list_reversed(nodes)):
         middle = sum((node.children[0].x, node.children[-1].x)) / 2 if node.children else 0.0
         least = max(ends.get(node.depth, _MARGIN), 0.0 if node.children else ends.get(0, _MARGIN))
@@ -115,7 +115,7 @@ def _place_nodes(nodes: list[Node]) -> float:
 
 
 def _list_reversed(nodes: list[Node]) -> list[Node]:
-    """Reversed, every node comes after its children, from left to right."""
+    """Return the nodes in reverse, so that every node comes after its children, from left to right."""
     found, left = [], [nodes[0]]
     while left:
         node = left.pop()

@@ -1,4 +1,4 @@
-"""A plot of settings that were tried: a measure against a parameter, one line per setting of the others."""
+"""A plot of the settings tried: a measure against a parameter, one line per setting of the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Setting = Mapping[str, Any]
 
 
 def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
-    """Write the plot; the file appears whole or not at all."""
+    """Write the plot, completely or not at all."""
     figure = new_figure(1)
     axes = figure.add_subplot(1, 1, 1)
     across = _choose_axis(result["parameters"], result["settings"])
@@ -40,7 +40,7 @@ def draw_tuning(path: Path, result: Mapping[str, Any]) -> None:
 def group_lines(
     varied: Sequence[str], across: str | None, settings: Sequence[Setting]
 ) -> list[tuple[str, list[Setting]]]:
-    """Settings that differ in `across` alone, and what they have in common."""
+    """Return groups of settings that differ only in `across`, with the values that they have in common."""
     lines: dict[str, list[Setting]] = {}
     for one in settings:
         words = ", ".join(f"{name} {one[name]}" for name in varied if name != across)
@@ -53,7 +53,7 @@ def _sort_key(one: Setting, across: str | None) -> Any:
 
 
 def _choose_axis(varied: Sequence[str], settings: Sequence[Setting]) -> str | None:
-    """C where it varies, else the first parameter that is a number, else the first one."""
+    """Return C if it varies, else the first numeric parameter, else the first."""
     numbers = [name for name in varied if not any(isinstance(one[name], str) for one in settings)]
     if "C" in varied:
         return "C"

@@ -1,1 +1,1 @@
-"""The parts of reports, one file each: a function of what models answered that makes a section."""
+"""The parts of reports, one file each: functions that make sections from the predictions of models."""

@@ -1,4 +1,4 @@
-"""What the models are, and how fast they are."""
+"""Facts about the models, and their speed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
 
 
 def engines(answers: Sequence[Answered]) -> Section:
-    """Time and memory of what answers, and of what else was tried when the model was compiled."""
+    """Show time and memory of the engine in use, and of the others tried when the model was compiled."""
     unit = answers[0].examples.unit
     rows = [
         [one.name, one.inner.engine, size(one.inner.nbytes), f"{number(one.microseconds, 3)} µs"]

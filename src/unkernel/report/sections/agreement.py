@@ -1,4 +1,4 @@
-"""Where models agree, and whether one is surely better than another."""
+"""Agreement of models, and tests whether one is better than another."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from unkernel.measures.predictions import Answered
 from unkernel.report.markup import join_parts, paragraph, table
 from unkernel.report.page import Section
 
-_MOST_EXACT = 1000  # disagreements; of more, the normal distribution is as good
+_MOST_EXACT = 1000  # disagreements; with more, the normal approximation is as good
 
 
 def agreement(answers: Sequence[Answered]) -> Section:
-    """Each two models: how often both, one and none of them are right."""
+    """Show for each pair of models how often both, one and none of them are correct."""
     rows = []
     for one, other in combinations(answers, 2):
         first, second = one.chosen == one.right, other.chosen == other.right
@@ -44,7 +44,7 @@ def agreement(answers: Sequence[Answered]) -> Section:
 
 
 def mcnemar(first: int, second: int) -> float:
-    """The two-sided p of McNemar's test; exact for few disagreements, with correction for many.
+    """Return the two-sided p of McNemar's test; exact for few disagreements, with a correction for many.
 
     >>> mcnemar(0, 5)
     0.0625

@@ -1,4 +1,4 @@
-"""Whether probabilities are right: of examples that get 70 %, 70 % should be so."""
+"""Calibration of probabilities: of the examples with a probability of 70 %, 70 % should be of the class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINS = 10
 
 @dataclass(frozen=True)
 class Bin:
-    """Examples of similar probability."""
+    """Examples with similar probabilities."""
 
     said: float
     seen: float
@@ -30,7 +30,7 @@ class Bin:
 
 
 def calibration(studied: Sequence[ClassMeasures]) -> Section:
-    """The calibration curve of each model that has probabilities."""
+    """Show the calibration curve of each model with probabilities."""
     able = [one for one in studied if one.answers.probabilities is not None]
     if not able:
         return Section(
@@ -44,7 +44,9 @@ def calibration(studied: Sequence[ClassMeasures]) -> Section:
 
 
 def _get_said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Of two classes the probability of the positive one; of more, that of the answer."""
+    """Return probabilities and outcomes: of the positive class for two classes, of the predicted class for
+    more.
+    """
     answers = one.answers
     assert answers.probabilities is not None
     if answers.positive is not None:
@@ -53,7 +55,7 @@ def _get_said_and_seen(one: ClassMeasures) -> tuple[NDArray[np.float64], NDArray
 
 
 def bins(said: NDArray[np.float64], seen: NDArray[np.bool_]) -> list[Bin]:
-    """Ten parts of equal size, by probability; equal probabilities stay together."""
+    """Return ten bins of equal size, by probability; equal probabilities stay together."""
     edges = np.unique(np.quantile(said, np.linspace(0, 1, _BINS + 1)[1:-1]))
     part = np.searchsorted(edges, said, side="left")
     found = []
@@ -65,7 +67,7 @@ def bins(said: NDArray[np.float64], seen: NDArray[np.bool_]) -> list[Bin]:
 
 
 def compute_expected_error(found: Sequence[Bin]) -> float:
-    """The mean distance between what is said and what is seen."""
+    """Return the mean distance between predicted and observed probabilities."""
     total = sum(one.count for one in found)
     return sum(one.count * abs(one.said - one.seen) for one in found) / total
 

@@ -1,4 +1,4 @@
-"""Which classes are taken for which others."""
+"""Confusion matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_CLASSES = 60
 
 
 def confusion(studied: Sequence[ClassMeasures]) -> Section:
-    """The confusion matrix; of many classes the most frequent mistakes in its place."""
+    """Show the confusion matrix; for many classes, the most frequent mistakes instead."""
     many = len(studied[0].answers.classes) > _LARGEST_MATRIX
     parts = [_list_confused_pairs(one) if many else _draw_matrix(one) for one in studied]
     if studied[0].answers.positive is None:
@@ -29,7 +29,7 @@ def confusion(studied: Sequence[ClassMeasures]) -> Section:
 
 
 def _draw_matrix(one: ClassMeasures) -> Html:
-    """A table: rows are right classes, columns what was said."""
+    """Return a table with a row for each correct class and a column for each predicted class."""
     counts, names = one.confusion, one.answers.classes
     totals = counts.sum(axis=1)
     head = element(

@@ -1,4 +1,4 @@
-"""ROC and precision–recall curves, and how scores are distributed."""
+"""ROC and precision–recall curves, and the distribution of scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINS = 40
 
 
 def curves(studied: Sequence[ClassMeasures]) -> Section:
-    """How well scores tell classes apart, at every threshold."""
+    """Show how well scores separate classes, at every threshold."""
     lines = list(_list_curves(studied))
     parts = [_draw_roc(lines), _draw_precision_recall(lines)]
     if studied[0].answers.positive is not None:
@@ -29,7 +29,7 @@ def curves(studied: Sequence[ClassMeasures]) -> Section:
 
 
 def _list_curves(studied: Sequence[ClassMeasures]) -> Iterator[tuple[str, Curve]]:
-    """A line for each model of two classes; of more classes, one for each of the largest classes."""
+    """Yield a line for each model of two classes, or for each of the largest classes."""
     for one in studied:
         answers = one.answers
         if answers.positive is not None:
@@ -75,7 +75,7 @@ def _draw_precision_recall(lines: Sequence[tuple[str, Curve]]) -> Html:
             axes.plot(
                 curve.recall[few], curve.precision[few], color=colour, label=f"{name_of_line(name)}: {area}"
             )
-            if len(lines) <= 2:  # more would hide the names
+            if len(lines) <= 2:  # more curves would hide the names
                 share = curve.positives / (curve.positives + curve.negatives)
                 axes.axhline(share, linestyle=":", color=colour, linewidth=1.0)
         axes.set(xlabel="recall", ylabel="precision", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
@@ -119,11 +119,11 @@ def _draw_distribution(one: ClassMeasures) -> Html:
 
 
 def _choose_edges(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Bins for all but the outermost scores, which join the bins at the ends."""
+    """Return bins for all but the outermost scores, which join the first and the last bin."""
     low, high = np.percentile(scores, [0.5, 99.5])
     return np.linspace(low, high if high > low else low + 1.0, _BINS + 1)
 
 
 def _choose_points(count: int) -> NDArray[np.intp]:
-    """The places of enough points to draw a curve by, the first and the last among them."""
+    """Return the indices of enough points to draw a curve, including the first and the last."""
     return np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.intp))

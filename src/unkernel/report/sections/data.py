@@ -1,4 +1,4 @@
-"""The examples: how many, of which classes, and how large."""
+"""The number of examples, their classes, and their size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_CLASSES = 40
 
 
 def data(answers: Sequence[Answered]) -> Section:
-    """What the models were asked about."""
+    """Describe the test examples."""
     first = answers[0]
     examples = first.examples
     rows = [("from", [examples.name])] if examples.name else []

@@ -1,4 +1,4 @@
-"""The mistakes that models are most sure of, with what decided."""
+"""The most confident mistakes of models, with explanations."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from unkernel.report.markup import Html, element, join_parts, paragraph, side_by
 from unkernel.report.page import Section
 from unkernel.report.tree_drawing import draw_tree
 
-_TOP = 6  # conjunctions of each
+_TOP = 6  # conjunctions per mistake
 
 
 def mistakes(answers: Sequence[Answered], most: int) -> Section:
-    """Some for each model."""
+    """Show some mistakes of each model."""
     return Section("Mistakes", join_parts(_list_mistakes(one, most, len(answers) > 1) for one in answers))
 
 
 def worst(answers: Answered, most: int) -> list[int]:
-    """The wrong answers with the largest margins, the worst first."""
+    """Return the wrong predictions with the largest margins, the worst first."""
     wrong = np.flatnonzero(answers.chosen != answers.right)
     order = np.argsort(-answers.margins[wrong], kind="stable")[:most]
     found: list[int] = wrong[order].tolist()

@@ -1,4 +1,4 @@
-"""What parsers, chunkers and taggers get right and wrong."""
+"""Correct and wrong predictions of parsers, chunkers and taggers."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ _MOST_ROWS = 40
 _LONGEST_DRAWN = 30  # words
 
 
-# --- What there is ------------------------------------------------------------------------------------
+# --- All parsers ------------------------------------------------------------------------------------
 
 
 def parsers(studied: Sequence[ParserMeasures]) -> Section:
-    """What the parsers are."""
+    """Describe the parsers."""
     return describe_models({one.name: parser_facts(one.parser) for one in studied})
 
 
 def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:
-    """The data."""
+    """Describe the data."""
     gold = studied[0].gold
     rows = [("from", [name]), ("sentences", [f"{len(gold):,}"])]
     unit = "bunsetsu" if hasattr(gold, "n_bunsetsu") else "words"
@@ -62,7 +62,7 @@ def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:
 
 
 def speed(studied: Sequence[ParserMeasures]) -> Section:
-    """Time and memory."""
+    """Show time and memory."""
     rows = []
     for one in studied:
         rate = getattr(one.result, "words_per_second", getattr(one.result, "tokens_per_second", None))
@@ -77,7 +77,7 @@ def speed(studied: Sequence[ParserMeasures]) -> Section:
 
 
 def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
-    """The heaviest conjunctions of each kind of decisions."""
+    """List the largest weights for each kind of decision."""
     parts: list[Html] = []
     for one in studied:
         heaviest = getattr(one.parser, "heaviest", None)
@@ -92,7 +92,7 @@ def conjunctions(studied: Sequence[ParserMeasures], top: int) -> Section | None:
 
 
 def lengths(studied: Sequence[HeadMeasures | TextTreeMeasures]) -> Section:
-    """How far heads are, and how many of them are found."""
+    """Show how many heads are correct, by distance."""
     groups = [group for group in _LENGTHS if _is_within(studied[0], group).any()]
     rows: list[list[Any]] = []
     with drawing() as axes:
@@ -134,7 +134,7 @@ def _format_distance(group: tuple[int, int]) -> str:
 
 
 def relations(studied: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
-    """Each relation, and which are taken for which."""
+    """Show the quality of each relation, and which relations are confused."""
     parts = []
     for one in studied:
         right, found = one.relations
@@ -146,7 +146,7 @@ def relations(studied: Sequence[TreeMeasures | TextTreeMeasures]) -> Section:
 def _list_by_value(
     name: str, what: str, right: NDArray[Any], answers: NDArray[Any], correct: NDArray[np.bool_]
 ) -> Html:
-    """Precision and recall of each value of a column."""
+    """Return precision and recall of each value of a column."""
     there, given, hits = (Counter(one.tolist()) for one in (right, answers, right[correct]))
     rows = []
     for value, count in there.most_common(_MOST_ROWS):
@@ -174,7 +174,7 @@ def _count_confusions(name: str, right: NDArray[Any], found: NDArray[Any]) -> Ht
 
 
 def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:
-    """Sentences with many mistakes, as they are and as they were found."""
+    """Show sentences with many mistakes, with the correct and the predicted structure."""
     parts = []
     for one in studied:
         for place in _find_worst(one, most):
@@ -202,7 +202,7 @@ def _find_worst(one: HeadMeasures, most: int) -> list[int]:
 
 
 def chunks(studied: Sequence[ChunkMeasures]) -> Section:
-    """Each type of chunks."""
+    """Show the quality of each type of chunk."""
     parts = []
     for one in studied:
         found = sorted(one.result.per_type.items(), key=lambda pair: -pair[1].right)
@@ -223,7 +223,7 @@ def chunks(studied: Sequence[ChunkMeasures]) -> Section:
 
 
 def tags(studied: Sequence[TagMeasures]) -> Section:
-    """Each tag, and which are taken for which, column by column."""
+    """Show the quality of each tag, and which tags are confused, column by column."""
     parts = []
     for one in studied:
         for column in one.columns:

@@ -1,4 +1,4 @@
-"""Measures with their intervals; of several models also how they differ."""
+"""Measures with their intervals, and the differences between models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unkernel.report.page import Section
 
 
 def quality(studied: Sequence[Studied], of_class: Any = None) -> Section:
-    """How good the answers are; `of_class` is the class that measures of one class are about."""
+    """Show the quality of the models; `of_class` is the class that measures of a single class refer to."""
     parts = [_list_measures(studied[0]) if len(studied) == 1 else _compare_measures(studied)]
     if of_class is not None:
         parts.append(paragraph(f"Precision, recall, F1 and the areas are those of class {of_class}."))
@@ -53,7 +53,7 @@ def _format_with_interval(one: Measure | None) -> str:
 
 
 def _list_differences(studied: Sequence[Studied]) -> Html:
-    """Of each model to the first one, on the same draws."""
+    """Return the differences of each model to the first, on the same resamples."""
     first, *others = studied
     known = {one.name: one for one in first.measures}
     rows: list[list[Any]] = []

@@ -1,4 +1,4 @@
-"""Rankings: the gain by depth, and the queries that go worst."""
+"""Rankings: the gain by depth, and the queries with the lowest quality."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.report.figures import COLOURS, drawing, legend, name_of_line, pict
 from unkernel.report.markup import Html, figure, join_parts, paragraph, side_by_side, table
 from unkernel.report.page import Section
 
-_DEPTH = 10  # of what is said of single queries
+_DEPTH = 10  # for statements about single queries
 _WORST = 10
 
 
@@ -54,7 +54,7 @@ def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
 
 
 def _compute_band(values: Numbers) -> tuple[list[float], list[float]]:
-    """For each row of values of queries, the interval of its mean."""
+    """Return the interval of the mean for each row of values of queries."""
     known = ~np.isnan(values[0])
     kept = values[:, known]
     if kept.shape[1] < 2:

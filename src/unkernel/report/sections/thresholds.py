@@ -1,4 +1,4 @@
-"""What other thresholds would find, and what they would cost."""
+"""Quality and costs at other thresholds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN, BEST_F1, CHEAPEST = "the model's own", "largest F1", "lowest cost"
 
 
 def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
-    """A table for each model."""
+    """Show a table for each model."""
     positive = answers[0].classes[answers[0].positive or 0]
     words = paragraph(
         f"{positive} is predicted where the score is at least the threshold. A false positive costs "
@@ -29,12 +29,12 @@ def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
 
 
 def places(answers: Answered, costs: Costs) -> dict[int, list[str]]:
-    """Which thresholds are listed, and why; -1 is above all scores."""
+    """Return the thresholds to list, with reasons; -1 is above all scores."""
     curve = answers.detection.curve()
     found = curve.hits + curve.alarms
     said = float(np.count_nonzero(answers.chosen == answers.positive))
     price = costs.false_alarm * curve.alarms + costs.miss * (curve.positives - curve.hits)
-    nothing = costs.miss * curve.positives  # what it costs to find none
+    nothing = costs.miss * curve.positives  # the cost of finding none
     listed: dict[int, list[str]] = {}
     listed.setdefault(int(np.searchsorted(found, said, side="right")) - 1, []).append(OWN)
     if curve.positives:

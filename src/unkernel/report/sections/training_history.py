@@ -1,4 +1,4 @@
-"""How the models were trained."""
+"""The training of the models."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from unkernel.report.markup import Html, facts, figure, join_parts, paragraph, s
 from unkernel.report.model_summary import describe_training, facts_by_model
 from unkernel.report.page import Section
 
-_WIDE_RANGE = 10.0  # how many times the least value the greatest is, on a logarithmic axis
+_WIDE_RANGE = 10.0  # ratio of the largest to the smallest value that makes an axis logarithmic
 
 
 def training(answers: Sequence[Answered]) -> Section | None:
-    """How training went, as far as the models tell."""
+    """Show the training, if the models describe it."""
     known = [describe_training(one.inner.model) for one in answers]
     if not any(known):
         return None

@@ -1,4 +1,4 @@
-"""Numbers: what is said against what is right."""
+"""Predicted against correct numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOP = 6
 
 
 def values(studied: Sequence[ValueMeasures]) -> Section:
-    """Two pictures for each model."""
+    """Show two figures for each model."""
     parts = [part for one in studied for part in (_draw_scatter(one), _draw_errors(one))]
     return Section("Values", side_by_side(parts))
 
@@ -48,7 +48,7 @@ def _draw_errors(one: ValueMeasures) -> Html:
 
 
 def largest_errors(studied: Sequence[ValueMeasures], most: int) -> Section:
-    """The answers that are farthest off, with what made them."""
+    """Show the predictions with the largest errors, with explanations."""
     parts = []
     for one in studied:
         assert isinstance(one.answers, Answered)

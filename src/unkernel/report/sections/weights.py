@@ -1,4 +1,4 @@
-"""The heaviest conjunctions of models, in words."""
+"""The largest weights of models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DRAWN = 12
 
 
 def weights(answers: Sequence[Answered], top: int) -> Section:
-    """What weighs most, whatever the example."""
+    """List the largest weights."""
     words = paragraph(
         "A weight is added to the score of every example that has all features of the conjunction; for "
         "features with values, their product times the weight."
@@ -36,7 +36,7 @@ def _list_heaviest(answers: Answered, top: int) -> tuple[Html, list[Heavy]]:
 
 
 def fragments(answers: Sequence[Answered], top: int) -> Section:
-    """The fragments of trees that weigh most, drawn."""
+    """Draw the fragments of trees with the largest weights."""
     words = paragraph(
         "The weight of a fragment is added to the score as often as a tree has it, before the norm."
     )
@@ -57,7 +57,7 @@ def _draw_fragment(one: Heavy) -> Html | None:
 
 
 def _name_features(one: Heavy, answers: Answered) -> Heavy:
-    """With the numbers of features that have no names as their file counts them."""
+    """Return a weight whose unnamed features have the numbers used in their file."""
     if one.columns is None or answers.inner.model.origin.get("feature_names") is not None:
         return one
     return replace(one, label=AND.join(answers.names[column] for column in one.columns))

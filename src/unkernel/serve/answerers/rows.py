@@ -22,7 +22,7 @@ _SPARSE = {"ids", "values"}
 class RowAnswerer(ScoreAnswerer):
     """A model of rows of numbers.
 
-    A row is a list of all values, or the columns that are not 0: ``[0, 1.5, 0]`` and
+    A row is a list of all values, or the nonzero columns: ``[0, 1.5, 0]`` and
     ``{"ids": [1], "values": [1.5]}`` are the same row. Without values, all are 1.
     """
 

@@ -1,5 +1,5 @@
 "use strict";
-// The document of OpenAPI, as a page.
+// The OpenAPI document as a page.
 
 function contentOf(title, content) {
   return Object.entries(content ?? {}).map(([type, what]) =>

@@ -1,17 +1,17 @@
 "use strict";
-// A form that is made from what a model says of itself, and its answers as they are typed.
+// A form generated from a model's description; predictions appear while the user types.
 
-const PAUSE = 120; // milliseconds without a key before the model is asked
+const PAUSE = 120;  // milliseconds without a key before a request is sent
 const TOP = 12;
 
 let models = [];
 let model = null;
-let latest = 0; // number of the last question: answers to earlier ones are not shown
+let latest = 0;  // number of the last request: responses to earlier ones are not shown
 let timer = 0;
 
 // --- The form -----------------------------------------------------------------------------------
 
-// A value as a field has it.
+// Returns a value as the text of a field.
 function written(value) {
   if (Array.isArray(value)) return value.join(", ");
   if (typeof value === "boolean") return Number(value);
@@ -65,7 +65,7 @@ function valueOf(field) {
   return field.value;
 }
 
-// What the form says, as the server takes it; fields that are empty are missing.
+// Returns the form's content as the server takes it; empty fields are missing.
 function question() {
   const form = element("form");
   if (model.input !== "record") {
@@ -80,7 +80,7 @@ function question() {
   return record;
 }
 
-// --- Asking -------------------------------------------------------------------------------------
+// --- Requests -----------------------------------------------------------------------------------
 
 async function ask() {
   const number = ++latest;
@@ -121,8 +121,8 @@ async function ask() {
   }
 }
 
-// Shows a new version of the model; whether its inputs are others, so that it must be asked again.
-// Without a version, as of an error, the server is asked which one there is.
+// Shows a new version of the model. Returns whether its inputs have changed, so that a new request is needed.
+// Without a version, as after an error, requests the current one from the server.
 async function noteVersion(version) {
   if (version === model.version) return false;
   const response = await request(`/models/${model.name}`);
@@ -147,7 +147,7 @@ function askSoon() {
   timer = setTimeout(ask, PAUSE);
 }
 
-// --- Showing ------------------------------------------------------------------------------------
+// --- Results ------------------------------------------------------------------------------------
 
 function showAbout() {
   element("about").textContent = `${model.description}, version ${model.version}`;
@@ -273,13 +273,13 @@ async function copyCurl() {
     await navigator.clipboard.writeText(element("curl").textContent);
     button.textContent = "Copied";
   } catch {
-    getSelection().selectAllChildren(element("curl")); // for the browser's own way to copy
+    getSelection().selectAllChildren(element("curl"));  // so that the browser's own command can copy it
     button.textContent = "Selected";
   }
   setTimeout(() => { button.textContent = "Copy"; }, 1500);
 }
 
-// --- Starting -----------------------------------------------------------------------------------
+// --- Start --------------------------------------------------------------------------------------
 
 function choose(name) {
   model = models.find((one) => one.name === name) ?? models[0];

@@ -1,5 +1,5 @@
 "use strict";
-// What both pages need: elements, and requests with a token where the server asks for one.
+// Shared by both pages: elements, and requests with a token if the server requires one.
 
 const element = (name) => document.getElementById(name);
 
@@ -16,7 +16,7 @@ function headers(more = {}) {
   return token ? { ...more, authorization: `Bearer ${token}` } : more;
 }
 
-// A response; where the server asks for a token, the form for it is shown, and null comes back.
+// Returns a response. If the server requires a token, shows the form for it and returns null.
 async function request(path, options = {}) {
   const response = await fetch(path, { ...options, headers: headers(options.headers) });
   element("token-form").hidden = response.status !== 401;
