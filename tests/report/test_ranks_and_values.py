@@ -64,7 +64,7 @@ def test_rankings_side_by_side_and_without_groups(ranked):
 def test_labels_that_are_no_grades(ranked):
     model, X, y, qid = ranked
     words = Page(model.report(X, y - 2, qid=qid).html()).texts["p"]
-    assert any("Labels are no grades" in one for one in words)
+    assert any("Labels are not grades" in one for one in words)
     with pytest.raises(ValueError, match="labels of a ranking are numbers"):
         model.report(X, np.array(["a"] * len(X)))
 
@@ -86,5 +86,5 @@ def test_a_report_of_numbers():
     )
     page = Page(made.html())
     assert {"Values", "Mistakes"} <= set(page.texts["h2"])
-    with pytest.raises(ValueError, match="right answers of a model of numbers are numbers"):
+    with pytest.raises(ValueError, match="right answers of a regression must be numbers"):
         fast.report(X, np.array(["a"] * len(X)))

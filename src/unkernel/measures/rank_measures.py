@@ -18,7 +18,7 @@ ORDERED = "ordered pairs"
 DEPTHS = (1, 3, 5, 10, 20)
 LARGEST_DEPTH = 20
 WORDS = {
-    ORDERED: "the share of pairs of unequal label that the scores have in order; equal scores count half"
+    ORDERED: "the share of pairs of unequal label that the scores order correctly; equal scores count half"
 }
 WORDS |= {
     f"NDCG@{depth}": f"the discounted gain of the first {depth}, relative to that of the best order"

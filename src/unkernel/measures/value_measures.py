@@ -31,7 +31,7 @@ class ValueMeasures(Measured):
         try:
             return self.answers.examples.labels.astype(np.float64)
         except ValueError:
-            raise ValueError("the right answers of a model of numbers are numbers") from None
+            raise ValueError("the right answers of a regression must be numbers") from None
 
     @cached_property
     def errors(self) -> Numbers:

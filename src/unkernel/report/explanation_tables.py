@@ -24,7 +24,7 @@ def _tabulate_row(found: Explanation) -> Html:
         (AND.join(part.names), numbers(part.value)) for part in found.contributions
     ]
     others = found.n_conjunctions - len(found.contributions)
-    parts.append(("what every example gets", numbers(found.intercept)))
+    parts.append(("intercept", numbers(found.intercept)))
     if others:
         parts.append((f"{others:,} others", numbers(found.rest)))
     return _tabulate_sums(parts, numbers(found.score), found.for_class, found.against)
@@ -32,7 +32,7 @@ def _tabulate_row(found: Explanation) -> Html:
 
 def _tabulate_tree(found: TreeExplanation) -> Html:
     parts = [(fragment.text, (fragment.value,)) for fragment in found.fragments]
-    parts += [("what every tree gets", (found.intercept,)), ("all others", (found.rest,))]
+    parts += [("intercept", (found.intercept,)), ("all others", (found.rest,))]
     return _tabulate_sums(parts, (found.score,), found.for_class, found.against)
 
 
@@ -46,7 +46,7 @@ def _tabulate_sums(
         head = ["", f"for {for_class}", f"for {against}"]
     else:
         head = ["", "score" if for_class is None else f"for {for_class}"]
-    caption = "What decided"
+    caption = "Contributions"
     if against is not None:
         caption += f": {for_class} against {against}"
     return table(head, rows, caption=caption, marked=[len(parts)])

@@ -20,7 +20,7 @@ def models(answers: Sequence[Answered]) -> Section:
 
 def describe_models(known: Mapping[str, dict[str, str]]) -> Section:
     """Return the facts of models or parsers, by name."""
-    caption = "What it is" if len(known) == 1 else "What they are"
+    caption = "The model" if len(known) == 1 else "The models"
     shown = facts(list(known), facts_by_model(list(known.values())), caption=caption)
     return Section("Model" if len(known) == 1 else "Models", shown)
 

@@ -36,11 +36,11 @@ def agreement(answers: Sequence[Answered]) -> Section:
         )
     head = ["models", "same answer", "both right", "only the first", "only the second", "neither", "p"]
     note = paragraph(
-        "p is that of McNemar's test: how probable so unequal numbers of answers that only one of the two "
-        "has right would be, if both were equally good.",
+        "p is from McNemar's test: if both models were equally good, the probability that the numbers of "
+        "examples that only one of them has right differ at least as much.",
         note=True,
     )
-    return Section("Agreement", join_parts([table(head, rows, caption="Answers of two models each"), note]))
+    return Section("Agreement", join_parts([table(head, rows, caption="Pairs of models"), note]))
 
 
 def mcnemar(first: int, second: int) -> float:

@@ -28,8 +28,8 @@ def columns(studied: Sequence[Measured]) -> Section | None:
         return None
     words = paragraph(
         "Permutation importance: the mean loss of the measure when the values of one column are shuffled "
-        f"among the records, and its standard deviation over {_SHUFFLES} shuffles. Columns that say the same "
-        "share their importance, so a small value does not mean that a column is useless."
+        f"among the records, and its standard deviation over {_SHUFFLES} shuffles. Columns with the same "
+        "information share their importance, so a small value does not mean that a column is useless."
     )
     return Section("Columns", join_parts([words, side_by_side(tables)]))
 

@@ -114,7 +114,7 @@ def _draw_distribution(one: ClassMeasures) -> Html:
         legend(axes, loc="best", title="true class")
         return figure(
             picture(axes, f"Histogram of the {what} by true class, {answers.name}"),
-            f"How many {answers.examples.unit}s have which {what}, by true class: {answers.name}.",
+            f"Number of {answers.examples.unit}s by {what} and true class: {answers.name}.",
         )
 
 

@@ -28,7 +28,7 @@ def data(answers: Sequence[Answered]) -> Section:
     sizes = [_compute_mean_size(one) for one in answers]
     if sizes[0]:
         rows += [(f"features per {examples.unit}, mean", [sizes[0]])]
-    parts = [facts([""], rows, caption="The data that was answered")]
+    parts = [facts([""], rows, caption="The test data")]
     if len(first.classes) and not first.ranks:
         parts.append(_list_classes(first))
     if isinstance(first.classifier, RecordClassifier) and not first.classifier.plan.whole:

@@ -37,9 +37,7 @@ def _list_mistakes(answers: Answered, most: int, several: bool) -> Html:
     unit = answers.examples.unit
     words = f"{many(wrong, 'wrong answer')} of {many(len(answers.examples), unit)}"
     if chosen:
-        words += (
-            f"; below, the {len(chosen)} that the model is most sure of. {unit.capitalize()}s count from 0."
-        )
+        words += f"; the {len(chosen)} most confident are below. {unit.capitalize()}s count from 0."
     parts = [element("h3", answers.name)] if several else []
     return join_parts([*parts, paragraph(words), *(_describe_mistake(answers, one) for one in chosen)])
 

@@ -58,7 +58,7 @@ def sentences(studied: Sequence[ParserMeasures], name: str) -> Section:
     unit = "bunsetsu" if hasattr(gold, "n_bunsetsu") else "words"
     count = gold.n_bunsetsu if hasattr(gold, "n_bunsetsu") else gold.n_words
     rows += [(unit, [f"{count:,}"]), (f"{unit} per sentence, mean", [number(count / max(len(gold), 1))])]
-    return Section("Data", facts([""], rows, caption="The data that was answered"))
+    return Section("Data", facts([""], rows, caption="The test data"))
 
 
 def speed(studied: Sequence[ParserMeasures]) -> Section:
@@ -168,9 +168,9 @@ def _count_confusions(name: str, right: NDArray[Any], found: NDArray[Any]) -> Ht
         for (one, other), count in pairs.most_common(_MOST_ROWS // 2)
     ]
     if not rows:
-        return paragraph(f"{name}: nothing is taken for anything else.")
-    caption = f"{name}: what is taken for what, most often"
-    return table(["right", "found", "words", "of all with it"], rows, caption=caption, texts=[1])
+        return paragraph(f"{name}: no value is confused with another.")
+    caption = f"{name}: the most frequent confusions"
+    return table(["right", "found", "words", "share"], rows, caption=caption, texts=[1])
 
 
 def draw_mistakes(studied: Sequence[HeadMeasures], most: int) -> Section:

@@ -21,7 +21,7 @@ def ranking(studied: Sequence[RankMeasures], records: bool) -> Section:
     """Return NDCG by depth and by query, if labels are grades; name queries only with `records`."""
     able = [one for one in studied if one.has_grades]
     if not able:
-        reason = "Labels are no grades (whole numbers from 0 on, and not large), so there is no NDCG."
+        reason = "Labels are not grades (small whole numbers from 0 on), so there is no NDCG."
         return Section("Ranking", paragraph(reason))
     parts = [_draw_by_depth(able)]
     if len(able[0].queries) > 1:
@@ -41,14 +41,14 @@ def _draw_by_depth(studied: Sequence[RankMeasures]) -> Html:
             axes.plot(
                 depths, means, marker="o", markersize=3, color=colour, label=name_of_line(one.answers.name)
             )
-        axes.set(xlabel="k, places that count", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
+        axes.set(xlabel="k", ylabel="NDCG@k, mean over queries", xticks=[1, 5, 10, 15, 20])
         if len(studied) > 1:
             legend(axes, loc="best")
         ends = "; ".join(
             f"{one.answers.name} {format_percent(float(np.nanmean(one.ndcg[_DEPTH])))}" for one in studied
         )
         return figure(
-            picture(axes, f"NDCG by the number of places that count. At {_DEPTH}: {ends}"),
+            picture(axes, f"NDCG@k by k. At {_DEPTH}: {ends}"),
             "NDCG@k by k, with the 95 % interval of a bootstrap over queries.",
         )
 
@@ -79,7 +79,7 @@ def _draw_by_query(studied: Sequence[RankMeasures]) -> Html:
         axes.set(xlabel=f"NDCG@{_DEPTH}", ylabel="queries")
         if len(studied) > 1:
             legend(axes, loc="best")
-        words = f"How many queries have which NDCG@{_DEPTH}."
+        words = f"Number of queries by NDCG@{_DEPTH}."
         return figure(picture(axes, words), words)
 
 
@@ -104,6 +104,6 @@ def _list_worst(one: RankMeasures) -> Html:
     return table(
         ["query", "rows", f"NDCG@{_DEPTH}", f"labels of the first {_DEPTH}, as the model orders them"],
         rows,
-        caption=f"{one.answers.name}: the queries that go worst",
+        caption=f"{one.answers.name}: the worst queries",
         texts=[3],
     )

@@ -22,8 +22,8 @@ def thresholds(answers: Sequence[Answered], costs: Costs) -> Section:
     positive = answers[0].classes[answers[0].positive or 0]
     words = paragraph(
         f"{positive} is predicted where the score is at least the threshold. A false positive costs "
-        f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples than "
-        "these: on the examples that it was chosen on, it looks better than it is."
+        f"{costs.false_alarm:g}, a false negative {costs.miss:g}. Choose a threshold on other examples: "
+        "on the examples used for the choice, it looks better than it is."
     )
     return Section("Thresholds", join_parts([words, *(_list_thresholds(one, costs) for one in answers)]))
 

@@ -22,7 +22,7 @@ def training(answers: Sequence[Answered]) -> Section | None:
     if not any(known):
         return None
     names = [one.name for one in answers]
-    shown = facts(names, facts_by_model(known), caption="What is known of training")
+    shown = facts(names, facts_by_model(known), caption="Training")
     return Section("Training", join_parts([shown, *_draw_histories(answers)]))
 
 
@@ -66,7 +66,7 @@ def _draw_gaps(known: Mapping[str, History]) -> Html:
         last = "; ".join(f"{name} {number(history.gap[-1], 2)}" for name, history in known.items())
         return figure(
             picture(axes, f"Relative gap by pass; after the last one: {last}"),
-            "The relative gap between the objective and its lower bound: no weights are better by more.",
+            "The relative gap between the objective and its lower bound limits what other weights can gain.",
         )
 
 

@@ -33,8 +33,8 @@ def _draw_scatter(one: ValueMeasures) -> Html:
     with drawing(SQUARE) as axes:
         axes.plot(ends, ends, linestyle=":", color=GREY)
         axes.scatter(right, said, s=8, alpha=0.5, linewidths=0, color=COLOURS[0])
-        axes.set(xlabel="right value", ylabel="answer")
-        words = f"{one.answers.name}: answers against right values, {len(right):,} examples"
+        axes.set(xlabel="right value", ylabel="predicted value")
+        words = f"{one.answers.name}: predicted against right values, {len(right):,} examples"
         return figure(picture(axes, words), f"{words}. On the dotted line, they are equal.")
 
 
@@ -42,8 +42,8 @@ def _draw_errors(one: ValueMeasures) -> Html:
     low, high = np.percentile(one.errors, [0.5, 99.5])
     with drawing() as axes:
         axes.hist(np.clip(one.errors, low, high), bins=40, color=COLOURS[0], alpha=0.7)
-        axes.set(xlabel="answer less right value", ylabel=f"{one.answers.examples.unit}s")
-        words = f"How many examples {name_of_line(one.answers.name)} is how far off."
+        axes.set(xlabel="predicted minus right value", ylabel=f"{one.answers.examples.unit}s")
+        words = f"Number of examples by error: {name_of_line(one.answers.name)}."
         return figure(picture(axes, words), words)
 
 
@@ -55,7 +55,9 @@ def largest_errors(studied: Sequence[ValueMeasures], most: int) -> Section:
         unit = one.answers.examples.unit.capitalize()
         for example in np.argsort(-np.abs(one.errors), kind="stable")[:most].tolist():
             said, right = one.answers.raw[example, 0], one.right[example]
-            title = f"{one.answers.name}, {unit} {example:,}: {number(said)}, right is {number(right)}"
+            title = (
+                f"{one.answers.name}, {unit} {example:,}: {number(said)} predicted, {number(right)} is right"
+            )
             parts.append(element("h4", f"{title} ({format_signed(said - right)})"))
             parts.append(explanation_table(one.answers.explain(example, _TOP)))
     return Section("Mistakes", join_parts(parts))

@@ -43,7 +43,7 @@ function fieldOf(column, number) {
 const WORDS = {
   text: "Text",
   tree: "A tree in brackets",
-  sentences: "Sentences, as files have them",
+  sentences: "Sentences, in the format of files",
   row: 'A row: [values], or {"ids": [...], "values": [...]}',
 };
 
@@ -74,7 +74,7 @@ function question() {
   }
   const record = {};
   for (const field of form.elements) {
-    if (field.validity.badInput) throw new Error(`${field.name} is no number`);
+    if (field.validity.badInput) throw new Error(`${field.name} is not a number`);
     if (field.value.trim() !== "") record[field.name] = valueOf(field);
   }
   return record;
@@ -209,7 +209,7 @@ function showContributions(told) {
   table.hidden = parts.length === 0;
   if (!parts.length) return;
   const against = told.against === null ? "" : ` (+) or ${told.against} (−)`;
-  table.caption.textContent = told.for_class === null ? "What decided" : `What speaks for ${told.for_class}${against}`;
+  table.caption.textContent = told.for_class === null ? "Contributions" : `Evidence for ${told.for_class}${against}`;
   const others = told.conjunctions === undefined ? "all others" : `${told.conjunctions - parts.length} others`;
   const none = told.conjunctions === parts.length;
   const rows = none ? parts : [...parts, { label: others, value: told.rest, quiet: true }];
@@ -241,7 +241,7 @@ function figureOf(sentence) {
 function showDecisions(decisions) {
   const shown = element("decisions");
   shown.hidden = decisions.length === 0;
-  shown.querySelector("summary").textContent = `${decisions.length} decisions, and what made them`;
+  shown.querySelector("summary").textContent = `${decisions.length} decisions and their reasons`;
   shown.querySelector("ol").replaceChildren(
     ...decisions.slice(0, 500).map((one) => {
       const first = one.evidence.slice(0, 3).map((part) => `${signed(part.chosen - part.runner_up)} ${part.features.join(" & ")}`);
