@@ -57,13 +57,13 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """(P - D) / P, never below 0."""
+        """Return (P - D) / P, at least 0."""
         return max(self.objective - self.bound, 0.0) / self.objective if self.objective > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class LazyClassifier:
-    """A fitted model and its classifier, which is made at the first prediction."""
+    """A fitted model and its classifier, which is built at the first prediction."""
 
     model: Model
     threads: int
@@ -71,7 +71,7 @@ class LazyClassifier:
 
     @cached_property
     def classifier(self) -> CompiledClassifier | TreeClassifier:
-        """The classifier: support vectors are compiled, other models are used directly."""
+        """Return the classifier: support vectors are compiled, other models are used directly."""
         if self.made is not None:
             return self.made
         if isinstance(self.model, TreeModel):
@@ -83,17 +83,16 @@ class LazyClassifier:
 
 
 class Learner(Reportable, Estimator):
-    """Base of all estimators. A room adds parameters, ``fit`` and, where models differ, ``_restore``.
-
-    After training, a room calls :meth:`_finish_fit` with the outcomes and a function that makes the model.
-    Predictions need nothing but the model: a loaded estimator has the model, its parameters and attributes.
+    """Base of all estimators. Subclasses add parameters, ``fit`` and, if their models differ, ``_restore``.
+    After training, they call :meth:`_finish_fit` with the outcomes and a function that makes the model.
+    Predictions only need the model, so a loaded estimator has the model, its parameters and its attributes.
     """
 
     _kind: ClassVar[str]  # the learner that a model's origin names; estimators for a cluster share it
-    _steps: str = "passes"  # what n_iter_ counts, in messages
+    _steps: str = "passes"  # unit of n_iter_, in messages
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")  # classes_ and the like are there before training ends
+        return hasattr(self, "model_")  # classes_ and similar attributes exist before training ends
 
     # --- Training -------------------------------------------------------------------------------------
 
@@ -111,8 +110,8 @@ class Learner(Reportable, Estimator):
     ) -> Self:
         """Set the fitted attributes, and warn if training did not converge.
 
-        ``make_model`` takes the description of the training that the model stores, to which a room adds
-        ``facts``. ``about`` begins the line that ``verbose`` prints.
+        ``make_model`` takes the description of the training to store in the model, including ``facts``.
+        ``about`` begins the line that ``verbose`` prints.
         """
         self.objective_ = float(sum(outcome.objective for outcome in outcomes))
         self.gap_ = float(max(outcome.gap for outcome in outcomes))
@@ -151,7 +150,9 @@ class Learner(Reportable, Estimator):
         self._lazy_classifier = LazyClassifier(model, thread_count(self.n_jobs), made)
 
     def _copy_with_each(self, Cs: Iterable[float], prepared: Self) -> Iterator[Self]:
-        """Yield one unfitted copy for each C, with checked parameters and the facts of prepared examples."""
+        """Yield one unfitted copy for each C, with checked parameters and the attributes of prepared
+        examples.
+        """
         for C in Cs:
             copy = clone(self).set_params(C=C)
             copy._validate_params()
@@ -159,7 +160,7 @@ class Learner(Reportable, Estimator):
                 vars(copy).setdefault(name, value)
             yield copy
 
-    # --- Answering ------------------------------------------------------------------------------------
+    # --- Predictions ----------------------------------------------------------------------------------
 
     def _get_classifier(self) -> CompiledClassifier | TreeClassifier:
         check_is_fitted(self)
@@ -268,7 +269,7 @@ class Learner(Reportable, Estimator):
         Returns
         -------
         estimator
-            A fitted estimator that gives the same predictions as the one that was saved.
+            A fitted estimator with the same predictions as the saved one.
 
         Raises
         ------
@@ -297,7 +298,7 @@ class Learner(Reportable, Estimator):
 
     @classmethod
     def _find_learner_name(cls, model: Model) -> str | None:
-        """Return the name of the learner that made a model, if the model stores it."""
+        """Return the name of the learner that made a model, if stored."""
         found = model.origin.get("learner")
         return found if isinstance(found, str) else None
 
@@ -308,7 +309,7 @@ class Learner(Reportable, Estimator):
         return {"C": C} if isinstance(C, float) else {}
 
     def _restore(self, model: Model) -> None:
-        """Set the attributes of ``fit`` from what the model stores."""
+        """Set the attributes of ``fit`` from the model."""
         for attribute, fact in (("objective_", "objective"), ("gap_", "gap"), ("n_iter_", "n_iter")):
             if isinstance(model.origin.get(fact), int | float):
                 setattr(self, attribute, model.origin[fact])
@@ -385,7 +386,7 @@ class RowLearner(LinearWeights, Learner):
 
 
 def read_only_view(array: Any) -> NDArray[Any]:
-    """Return a read-only view: classifiers are built from a model once and must not differ from it."""
+    """Return a read-only view: a classifier is built from the model only once and must stay equal to it."""
     view: NDArray[Any] = np.asarray(array).view()
     view.setflags(write=False)
     return view

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-# Of C and of weights. With a larger cost, the rounding error of a loss of 0 outweighs the whole model: no
-# solver could converge or certify its gap.
+# Upper limit of C and of weights. With a larger cost, the rounding error of a zero loss outweighs the whole
+# model: no solver could converge or certify its gap.
 LARGEST_COST = 1e20
 COST = Interval(Real, 0, LARGEST_COST, closed="right")
 
@@ -20,7 +20,7 @@ _ITEMS = "items"  # dicts are lists of items, because JSON turns keys into texts
 
 
 class Estimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator whose ``__init__`` does nothing but keep its arguments, as scikit-learn requires."""
+    """An estimator whose ``__init__`` only stores its arguments, as scikit-learn requires."""
 
     def _set_parameters(self, given: dict[str, Any]) -> None:
         """Set all parameters, given the local variables of ``__init__``."""
@@ -32,7 +32,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 def parameters_to_json(estimator: Any) -> dict[str, Any]:
     """Return all parameters that JSON can hold: numbers, texts, paths, None, and lists or dicts of these.
 
-    Parameters of one run are left out, so that the number of threads does not change the file.
+    Parameters of one run are omitted, so that the number of threads does not change the file.
     """
     stored: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=False).items():
@@ -48,7 +48,7 @@ def parameters_to_json(estimator: Any) -> dict[str, Any]:
 def parameters_from_json(stored: Any) -> dict[str, Any]:
     """Invert :func:`parameters_to_json`; return nothing if a file has no parameters.
 
-    Parameters of one run, which earlier versions stored, are left out.
+    Parameters of one run, which earlier versions stored, are ignored.
 
     Raises
     ------

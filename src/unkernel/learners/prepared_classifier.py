@@ -1,4 +1,4 @@
-"""Learners that prepare their examples once, and train on them with one C or several."""
+"""Base of learners that prepare their examples once, and train on them with one or several values of C."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PreparedLearner:
         The examples are prepared once. Each fit starts from the solution of the previous one, except for
         trees, and reaches the same certified gap as a separate ``fit``. :class:`~unkernel.CuttingPlaneSVC`
         always uses the solver ``"cutting_plane"``, whose cuts are valid for every C. On a cluster,
-        ``traffic_`` of a fitted copy counts what was sent until it was fitted.
+        ``traffic_`` of a fitted copy counts all traffic until it was fitted.
 
         Parameters
         ----------
@@ -94,11 +94,11 @@ class PreparedLearner:
     def _prepare(
         self, X: Any, y: Any, sample_weight: Any, *, on_reading: Any = None, zero_based: Any = "auto"
     ) -> Any:
-        """Return the examples in the solver's form, and set the attributes that follow from them."""
+        """Return the examples in the solver's form, and set the attributes derived from them."""
 
     @abstractmethod
     def _train_on(self, examples: Any, start: Any, on_progress: OnProgress | None) -> Any:
-        """Train and keep the model; return where the next training may start."""
+        """Train and keep the model; return the start of the next training."""
 
 
 class PreparedClassifier(ClassifierMixin, PreparedLearner):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""Labels and weights of training examples, checked."""
+"""Checks of labels and weights of training examples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.learners.parameters import LARGEST_COST
 
 
 def check_weights(sample_weight: ArrayLike, rows: Any) -> NDArray[np.float64]:
-    """Return one weight per row; a ``ValueError`` if one is negative, not finite or larger than any cost."""
+    """Return one weight per row; raise a ``ValueError`` for a negative, infinite, NaN or too large one."""
     check_inputs(sample_weight)
     weights: NDArray[np.float64] = _check_sample_weight(
         sample_weight, rows, dtype=np.float64, ensure_non_negative=True
@@ -48,7 +48,7 @@ def compute_class_weights(
     codes: NDArray[np.int32],
     weights: NDArray[np.float64] | None,
 ) -> list[float]:
-    """Return one factor of C per class: as given, all 1, or "balanced" to the same total weight."""
+    """Return one factor of C per class: as given, all 1, or "balanced" for equal total weights."""
     count = len(classes)
     if class_weight is None:
         return [1.0] * count

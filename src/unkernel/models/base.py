@@ -26,14 +26,14 @@ class Model(HtmlRepr, ABC):
     Attributes
     ----------
     intercept : (scores,) float64
-        What is added to the sum of each score.
+        Constant added to each score.
     decision : Decision
-        How scores become answers.
+        The rule that makes predictions from scores.
     origin : dict
-        What is good to know about where the model is from.
+        Information about the origin of the model.
     """
 
-    kind: ClassVar[str]  # as files call it
+    kind: ClassVar[str]  # name of the kind in files
 
     intercept: NDArray[np.float64]
     origin: dict[str, Any]
@@ -58,7 +58,7 @@ class Model(HtmlRepr, ABC):
 
     @abstractmethod
     def _arrays(self) -> list[Any]:
-        """Return the arrays that take memory: whatever has ``nbytes``."""
+        """Return the arrays that take memory: anything with ``nbytes``."""
 
     def __repr__(self) -> str:
         facts = [self._about(), f"{len(self.classes)} classes" if len(self.classes) else self.decision.scheme]
@@ -127,11 +127,11 @@ class Model(HtmlRepr, ABC):
     @classmethod
     @abstractmethod
     def _from_container(cls, name: str, arrays: Arrays, settings: Settings) -> Self:
-        """Make a model, as :meth:`from_container`; parts that do not fit may raise a ``ValueError``."""
+        """Make a model like :meth:`from_container`; inconsistent parts may raise a ``ValueError``."""
 
 
 class DecidedModel(Model):
-    """A model that holds its decision, and so its classes."""
+    """A model that contains its decision, and therefore its classes."""
 
     @abstractmethod
     def scores(self, X: Any) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from unkernel.models.decision import (
 from unkernel.models.model_rows import distinct
 from unkernel.models.numbering import numbers_of
 
-_SORT_RATIO = 64  # columns per used column, from which on sorting takes less memory than marking
+_SORT_RATIO = 64  # columns per used column beyond which sorting takes less memory than marking
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +115,7 @@ class ConjunctionModel(Model):
 
     @cached_property
     def decision(self) -> Decision:
-        """How scores become classes."""
+        """The rule that makes classes from scores."""
         if self.ranking is not None:
             return self.ranking
         scheme = "binary" if len(self.classes) == 2 else "one_vs_rest"
@@ -211,7 +211,7 @@ class ConjunctionModel(Model):
             calibrated=_is_calibrated(name, settings),
         )
         scores = len(model.intercept)
-        if scores != model.decision.n_scores:  # and there is a curve for each
+        if scores != model.decision.n_scores:  # with one curve for each
             raise FormatError(name, 0, 0, "the number of scores does not fit the number of classes")
         if model.weights.shape != (len(model.keys), scores):
             raise FormatError(name, 0, 0, "the number of weights does not fit the number of conjunctions")

@@ -1,11 +1,10 @@
 """The ``.uk`` container: a safetensors file with our own metadata.
 
-There is no code in such a file. It is read by mapping it into memory, after its header has been
-checked against the file's size; nothing is allocated that the header only claims. What the arrays
-mean is checked by the model that is made of them.
+There is no code in such a file. A file is mapped into memory after its header has been checked against the
+file's size; nothing is allocated because the header claims it. The model checks the meaning of the arrays.
 
-The metadata hold a digest of the header, one of each array (XXH64: they tell damage, not malice), and the
-SHA-256 of all arrays. Files of earlier versions have none.
+The metadata hold a digest of the header and of each array (XXH64, which detects damage but not malice), and
+the SHA-256 of all arrays. Files of earlier versions have no digests.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _MAX_HEADER_BYTES = 1 << 24
 _MAX_RANK = 3
 _HEADER_ALIGNMENT = 64
 _PREFIX_BYTES = 256
-_MAX_LAZY_BYTES = 1 << 26  # of arrays that are compared with their digests whenever a file is read
-_DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has all of them, or none
-_NO_DIGEST = "0" * 16  # stands for the header's digest while that is computed
+_MAX_LAZY_BYTES = 1 << 26  # limit for arrays that are compared with their digests whenever a file is read
+_DIGESTS = frozenset({"digest", "digests", "sha256"})  # a file has either all of them or none
+_NO_DIGEST = "0" * 16  # replaces the header's digest while that is computed
 _REMEDY = "copy or train it again"
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -55,7 +54,7 @@ Verify = Literal["lazy"] | bool
 
 
 def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> None:
-    """Write a model file whole or not at all; the same model gives the same bytes."""
+    """Write a model file completely or not at all; the same model gives the same bytes."""
     pieces = _encode(name_of(path), kind, arrays, settings)
     with replace_file(path) as file:
         for piece in pieces:
@@ -63,7 +62,7 @@ def write(path: str | os.PathLike[str], kind: str, arrays: Arrays, settings: Map
 
 
 def encode_nested(kind: str, arrays: Arrays, settings: Mapping[str, Any]) -> tuple[NDArray[np.uint64], int]:
-    """Return a file as an array to embed in another one, padded with zeros, and its size."""
+    """Return a file as an array to embed in another file, padded with zeros, and its size."""
     content = b"".join(_encode(kind, kind, arrays, settings))
     return np.frombuffer(content + bytes(-len(content) % 8), np.dtype("<u8")), len(content)
 
@@ -73,7 +72,7 @@ def _encode(
 ) -> list[bytes | memoryview[int]]:
     """Return the bytes of a file.
 
-    Arrays of wide numbers come first: so each begins at a multiple of its numbers' size, without gaps,
+    Arrays of wide numbers come first, so that each array begins at a multiple of its item size without gaps,
     which safetensors does not allow.
     """
     arrays = {
@@ -116,14 +115,14 @@ def _encode_header(header: Mapping[str, Any]) -> bytes:
 
 
 class MappedFile(NamedTuple):
-    """A file that is mapped into memory, and that other processes can map, too.
+    """A file mapped into memory, which other processes can map, too.
 
     Attributes
     ----------
     path : str
         Absolute.
     digest : str
-        That of the header, which has all other digests in it: it tells the file from all others.
+        Digest of the header, which contains all other digests, so it identifies the file.
     """
 
     path: str
@@ -131,20 +130,21 @@ class MappedFile(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """The content of a file.
 
     Attributes
     ----------
     kind : str
     arrays : dict
-        Read-only; those of a mapped file are not yet in memory.
+        Read-only; arrays of a mapped file are not yet in memory.
     settings : dict
     digests : dict or None
-        The digest of each array, as the file says it; None for files that have none.
+        The digest of each array according to the file; None for files without digests.
     sha256 : str or None
-        That of all arrays, as the file says it.
+        The SHA-256 of all arrays according to the file.
     file : MappedFile or None
-        Where the arrays lie; None for files that were read, that lie in others, or that have no digests.
+        The file that holds the arrays; None for files that were read, are embedded in others, or have no
+        digests.
     """
 
     kind: str
@@ -169,11 +169,11 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
     ----------
     path : path
     verify : "lazy" or bool, default="lazy"
-        Which arrays are compared with their digests: the smaller ones, up to 64 MB in sum; all, and with the
-        SHA-256; or none. The header always is. Files of earlier versions have no digests to compare with.
+        Which arrays to compare with their digests: smaller ones, up to 64 MB in total; all, also with the
+        SHA-256; or none. The header is always compared. Files of earlier versions have no digests.
     mmap : bool, default=True
-        Whether the file is mapped into memory, where processes share it. A mapped file must not be changed
-        in place while it is in use; otherwise it is read as a whole, and may be.
+        Whether to map the file into memory, where processes share it. A mapped file must not be changed in
+        place while it is in use. If False, the file is read completely and may be changed.
     """
     if isinstance(verify, np.bool_):
         verify = bool(verify)
@@ -194,7 +194,7 @@ def open_file(path: str | os.PathLike[str], *, verify: Verify = "lazy", mmap: bo
 def read_nested(
     name: str, content: NDArray[np.uint64], size: int
 ) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read a file of `size` bytes that :func:`encode_nested` made an array of, inside of the file `name`."""
+    """Read a file of `size` bytes that :func:`encode_nested` embedded in the file `name`."""
     if not 0 <= content.nbytes - size < content.itemsize:
         raise _error(name, f"a file inside of it is damaged: it has not its size; {_REMEDY}")
     inner = content.view(np.uint8)[:size]
@@ -207,7 +207,7 @@ def _decode(
 ) -> tuple[Contents, str | None]:
     """Read a file of `size` bytes; return its contents and the digest of its header.
 
-    `contents` gives the bytes after the header.
+    `contents` returns the bytes after the header.
     """
     header, start = _read_header(name, file.read(8), file, size)
     metadata = header.pop("__metadata__", None)
@@ -242,7 +242,7 @@ def _sha256(arrays: Iterable[NDArray[Any]]) -> str:
 
 
 def _verify(name: str, found: Contents, *, everything: bool) -> None:
-    """Compare arrays with their digests, either all arrays or the small ones."""
+    """Compare arrays with their digests: all arrays, or only the small ones."""
     if found.digests is None:
         return
     room = sum(array.nbytes for array in found.arrays.values()) if everything else _MAX_LAZY_BYTES
@@ -257,7 +257,9 @@ def _verify(name: str, found: Contents, *, everything: bool) -> None:
 
 
 def _check_canonical(name: str, text: bytes, header: dict[str, Any], digest: Any) -> None:
-    """Check that a file with a digest is, byte for byte, as `write` makes it: so it has one reading."""
+    """Check that a file with a digest has exactly the bytes that `write` makes, so that it has a single
+    reading.
+    """
     if not isinstance(digest, str) or len(digest) != len(_NO_DIGEST):
         raise _error(name, f"the header is damaged: its digest is none; {_REMEDY}")
     if _encode_header(header) != text:
@@ -289,7 +291,7 @@ def has_digests(path: str | os.PathLike[str]) -> bool | None:
 
 
 def begins_as_model(begin: bytes) -> bool:
-    """Return whether a file with this beginning is a model of unkernel, complete or not."""
+    """Return whether a file with these first bytes is a model of unkernel, complete or not."""
     metadata = begin[8:_PREFIX_BYTES]
     return metadata.startswith(b'{"__metadata__"') and f'"{MAGIC}"'.encode() in metadata
 
@@ -352,7 +354,7 @@ def _is_count(value: Any) -> bool:
 
 
 class _Place(NamedTuple):
-    """Where an array lies, counted from the end of the header, and what it is."""
+    """The place of an array, counted from the end of the header, and its type."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -387,7 +389,7 @@ def _locate_array(name: str, key: str, entry: Any, room: int) -> _Place:
 
 
 def _check_gaps(name: str, places: Iterable[_Place], room: int) -> None:
-    """Check that the arrays fill the file, one after the other."""
+    """Check that the arrays fill the file one after another."""
     position = 0
     for begin, end in sorted((place.begin, place.end) for place in places):
         if begin != position:
@@ -410,7 +412,7 @@ def read_setting(
     kind: type,
     valid: Callable[[Any], bool] = lambda _: True,
 ) -> Any:
-    """Return a setting of the file `name`, after a check that it is of that kind and valid."""
+    """Return a setting of the file `name`, after checking its type and value."""
     value = settings.get(key)
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not valid(value):
         raise _error(name, f"the model's setting {key!r} is missing or out of range")
@@ -430,7 +432,7 @@ def read_number(
 
 
 def read_array(name: str, arrays: Arrays, key: str, dtypes: Sequence[Any], rank: int) -> NDArray[Any]:
-    """Return an array of the file `name`, after a check of its type and rank."""
+    """Return an array of the file `name`, after checking its type and rank."""
     array = arrays.get(key)
     if array is None or array.dtype not in dtypes or array.ndim != rank:
         raise _error(name, f"the model has no proper array {key!r}")

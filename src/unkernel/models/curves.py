@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel._core import sigmoid as native_sigmoid
 
-_JUST_ABOVE_1 = 1.0 + 1e-5  # scikit-learn takes probabilities up to here for 1
+_JUST_ABOVE_1 = 1.0 + 1e-5  # scikit-learn treats probabilities up to this as 1
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sigmoid:
 
 @dataclass(frozen=True, eq=False)
 class Interpolated:
-    """Linear interpolation between points (x, y), constant outside of them; x ascends."""
+    """Linear interpolation between points (x, y), constant outside; x ascends."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -45,28 +45,27 @@ Curve = Sigmoid | Interpolated
 class Curves:
     """Probabilities by one curve per score.
 
-    With two classes each score speaks for the second one. With more, each class has a score, and the values
-    of the curves are divided by their sum; see `uniform` for where all are 0. Where there are
-    more scores than that, they are those of several members, one after the other, whose probabilities are
-    averaged.
+    With two classes, each score supports the second class. With more, each class has a score, and the values
+    of the curves are divided by their sum, or see `uniform` if all are 0. If there are more scores than that,
+    they belong to several members in turn, whose probabilities are averaged.
 
     Attributes
     ----------
     of_scores : sequence of Sigmoid or Interpolated
     uniform : bool
-        Whether all classes are equally probable where all curves are 0; otherwise all probabilities are 0, as
-        in scikit-learn's ``OneVsRestClassifier``.
+        Whether all classes are equally probable if all curves are 0; otherwise all probabilities are 0, as in
+        scikit-learn's ``OneVsRestClassifier``.
     """
 
     of_scores: Sequence[Curve]
     uniform: bool = True
 
     def members(self, n_classes: int) -> int:
-        """Return the number of classifiers that the scores come from."""
+        """Return the number of classifiers with scores."""
         return len(self.of_scores) // scores_per_member(n_classes)
 
     def check(self, n_classes: int, n_scores: int) -> None:
-        """Check that there is a valid curve for each score, and that all members have all scores."""
+        """Check that there is a valid curve for each score, and that all members are complete."""
         if len(self.of_scores) != n_scores or n_scores % scores_per_member(n_classes):
             raise ValueError(f"expected the curves of {n_scores} scores, got {len(self.of_scores)}")
         for curve in self.of_scores:
@@ -87,7 +86,7 @@ class Curves:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Curves:
-        """Return the inverse of :meth:`to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
+        """Invert :meth:`to_json`; raise a ``TypeError`` or ``KeyError`` if the table is damaged."""
         if not isinstance(stored["curves"], list) or not isinstance(stored["uniform"], bool):
             raise TypeError("not a list of curves")
         return cls([_curve_from_json(curve) for curve in stored["curves"]], stored["uniform"])

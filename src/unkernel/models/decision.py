@@ -19,7 +19,7 @@ Scores = NDArray[np.float64]
 SCHEMES = ("binary", "one_vs_rest", "one_vs_one", "one_class", "regression", "ordinal", "calibrated")
 # LIBSVM's bounds on the probability that one class of a pair wins.
 _MIN_PROBABILITY = 1e-7
-_MAX_COUPLED_NUMBERS = 1 << 20  # pairwise probabilities that are held in memory at a time
+_MAX_COUPLED_NUMBERS = 1 << 20  # pairwise probabilities in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +56,12 @@ class Platt:
 
 @dataclass(frozen=True)
 class Softmax:
-    """Probabilities are in proportion to exp(score); the one score f of two classes stands for 0 and f."""
+    """Probabilities in proportion to exp(score); the single score f of two classes stands for 0 and f."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """How the scores of a model become predictions.
+    """The rule that makes predictions from the scores of a model.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class Decision:
 
     @property
     def chooses_largest(self) -> bool:
-        """Whether the class with the largest score is chosen, or one of two by the sign of a single score."""
+        """Whether the largest score decides, or the sign of a single score."""
         return self.chooses_by_sign or self.scheme == "one_vs_rest"
 
     @property
@@ -343,7 +343,7 @@ class Decision:
         return np.asarray(sum_votes(np.ascontiguousarray(scores), len(self.classes)))
 
     def _compute_pairwise(self, scores: Scores, platt: Platt) -> NDArray[np.float64]:
-        """[row, i, j]: how probable class i is if only i and j are possible."""
+        """Return an array [row, i, j]: the probability of class i if only i and j are possible."""
         count = len(self.classes)
         sigmoids = sigmoid(scores * platt.a + platt.b)
         sigmoids = np.clip(sigmoids, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
@@ -441,7 +441,7 @@ def expand_pairs(coefficients: NDArray[np.float64], counts: list[int]) -> NDArra
     """Return coefficients of support vectors, one column per pair of classes.
 
     LIBSVM gives a support vector one coefficient for each other class, by class, and groups the vectors by
-    class; `counts` says how many each class has.
+    class; `counts` gives the size of each class.
     """
     classes = len(counts)
     result = np.zeros((len(coefficients), classes * (classes - 1) // 2))
@@ -522,7 +522,7 @@ def probability_to_json(probability: Platt | Softmax | Curves | None) -> Any:
 
 
 def probability_from_json(stored: Any) -> Platt | Softmax | Curves | None:
-    """The inverse of :func:`probability_to_json`; ``TypeError`` or ``KeyError`` if the table is damaged."""
+    """Invert :func:`probability_to_json`; raise a ``TypeError`` or ``KeyError`` if the table is damaged."""
     if stored is None:
         return None
     if stored == "softmax":
@@ -534,7 +534,7 @@ def probability_from_json(stored: Any) -> Platt | Softmax | Curves | None:
     return Platt(reals(stored["a"]), reals(stored["b"]), stored["coupled"])
 
 
-# The types of class labels that a file can hold, as numpy writes them, and what JSON makes of them.
+# The types of class labels that a file can hold, in numpy's notation, and their types in JSON.
 _CLASS_TYPE = re.compile(r"[<>|=]?(b1|i[1248]|u[1248]|f[248]|U[0-9]{0,10})|O", re.ASCII)
 _JSON_TYPES = {"b": (bool,), "i": (int,), "u": (int,), "f": (int, float), "U": (str,), "O": (str,)}
 
@@ -562,7 +562,7 @@ def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
     values, dtype = stored["values"], stored.get("dtype")
     if not isinstance(dtype, str) or not _CLASS_TYPE.fullmatch(dtype) or len(values) < 2:
         raise problem
-    # The width of a text dtype is not taken from the file: it could claim any size.
+    # The width of a text dtype is not read from the file, which could claim any size.
     kind = "U" if "U" in dtype else np.dtype(dtype).kind
     if not _are_json(values, kind) or len(set(values)) != len(values):
         raise problem
@@ -571,6 +571,6 @@ def classes_from_json(name: str, stored: Any) -> NDArray[Any]:
             classes = np.array(values, dtype="U" if kind == "U" else dtype)
     except (ValueError, OverflowError):
         raise problem from None
-    if classes.tolist() != values:  # labels that this type cannot hold
+    if classes.tolist() != values:  # labels that this type cannot represent
         raise problem
     return classes

@@ -1,4 +1,4 @@
-"""The course of a training."""
+"""The history of a training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from unkernel.data.frames import frame_of
 
-_MAX_PASSES = 100  # that a model keeps, most of them early ones
+_MAX_PASSES = 100  # kept in a model, most of them early passes
 _COLUMNS = ("pass", "objective", "bound")
 
 
@@ -19,17 +19,17 @@ _COLUMNS = ("pass", "objective", "bound")
 class History:
     """The objective of a training and its lower bound, pass by pass.
 
-    Of several problems, one for each class say, both are summed. The same data, parameters and seed give the
-    same history. Solvers that do not compute the objective at every pass estimate it until the last one; the
-    sampled solver of trees knows only the problem of its cuts so far.
+    For several problems, such as one per class, both are summed. The same data, parameters and seed give the
+    same history. Solvers that do not compute the objective at every pass estimate it until the last pass; the
+    sampled solver of trees only knows the problem of its cuts so far.
 
     Attributes
     ----------
     passes : ndarray of int of shape (n_passes,)
-        The passes, Newton steps or rounds after which the others were noted; at most 100 of them.
+        The passes, Newton steps or rounds after which the other values were recorded; at most 100.
     objective : ndarray of float of shape (n_passes,)
     bound : ndarray of float of shape (n_passes,)
-        No weights have an objective below it.
+        Lower bound of the objective for any weights.
     """
 
     passes: NDArray[np.int64]
@@ -55,7 +55,7 @@ class History:
         Parameters
         ----------
         problems : sequence of ndarray of shape (n_passes, 3)
-            The passes, objectives and bounds of each; a problem stays where it ended while others go on.
+            The passes, objectives and bounds of each; a problem keeps its last values while others continue.
         """
         first = max(problem[0, 0] for problem in problems)
         passes = np.unique(np.concatenate([problem[:, 0] for problem in problems]))
@@ -91,7 +91,7 @@ def _are_numbers(column: Any) -> bool:
 
 
 def _thin(passes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Select at most _MAX_PASSES passes, denser at the beginning, with the first and the last one."""
+    """Select at most _MAX_PASSES passes, denser at the beginning, including the first and the last."""
     if len(passes) <= _MAX_PASSES:
         return passes
     places = np.geomspace(1, len(passes), _MAX_PASSES).round().astype(np.int64) - 1

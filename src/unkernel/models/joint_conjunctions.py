@@ -21,18 +21,18 @@ _Weights = NDArray[np.float64]
 def join_conjunctions(
     members: Sequence[ConjunctionModel], probability: Curves, origin: dict[str, Any]
 ) -> ConjunctionModel:
-    """Return one calibrated model whose scores are those of all members, one member after the other.
+    """Return one calibrated model with the scores of all members in turn.
 
-    Where the members' maps differ (``gamma="scale"`` is another number for each training set), sets of
-    features become monomials, whose weights have the constants of the maps in them: so rows that are not
-    binary are scored as the members score them.
+    If the members' maps differ (``gamma="scale"`` depends on the training set), sets of features become
+    monomials, whose weights include the constants of the maps. So rows that are not binary get the scores of
+    the members.
     """
     first = members[0]
     if any((one.degree, one.feature_map) != (first.degree, first.feature_map) for one in members):
         raise ValueError("the classifiers have different degrees or feature maps, and cannot be one model")
     sets = all(one.sets and _get_kernel_constants(one) == _get_kernel_constants(first) for one in members)
     columns, place = np.unique(np.concatenate([one.columns for one in members]), return_index=True)
-    columns = columns[np.argsort(place)]  # the frequent ones of the first member stay in front
+    columns = columns[np.argsort(place)]  # frequent features of the first member stay in front
     parts = [_renumber(one, columns, sets=sets) for one in members]
     keys, where = np.unique(np.concatenate([keys for keys, _ in parts]), return_inverse=True)
     weights = np.zeros((len(keys), sum(len(one.intercept) for one in members)))
@@ -55,7 +55,7 @@ def join_conjunctions(
 
 
 def square_constant(model: ConjunctionModel, order: int, repeats: int) -> np.float64:
-    """Return the map's squared constant of a monomial of `order` factors, its exponents' factorials given.
+    """Return the map's squared constant of a monomial of `order` factors, given its exponents' factorials.
 
     Powers that overflow are infinite, as numpy's are.
     """
@@ -74,7 +74,7 @@ def _get_kernel_constants(model: ConjunctionModel) -> tuple[float, float] | None
 def _renumber(
     model: ConjunctionModel, columns: NDArray[np.int64], *, sets: bool
 ) -> tuple[NDArray[np.uint64], _Weights]:
-    """The numbers of a model's conjunctions where features have the order of `columns`, and their weights."""
+    """Return conjunction numbers for features in the order of `columns`, and their weights."""
     order = np.argsort(columns)
     rank_of = np.append(order[np.searchsorted(columns, model.columns, sorter=order)], -1)
     ranks = rank_of[decode(model.keys, model.degree, model.sets)]
@@ -86,7 +86,7 @@ def _renumber(
 
 
 def _split_into_monomials(model: ConjunctionModel, ranks: _Ranks) -> tuple[_Ranks, _Weights]:
-    """Turn sets into monomials; the weight of each set is divided among the monomials of its features."""
+    """Split sets into monomials; the weight of each set is divided among the monomials of its features."""
     sizes = (ranks >= 0).sum(axis=1)
     found = [ranks[sizes == 3]]
     weights = [model.weights[sizes == 3]]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 KERNELS = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _LARGEST_DEGREE = 2**31 - 1
-_GRAM_NUMBERS = 1 << 21  # kernel values that are held in memory at a time
+_GRAM_NUMBERS = 1 << 21  # kernel values in memory at a time
 _INDEX_TYPES = (np.dtype(np.int32), np.dtype(np.int64))
 
 
@@ -288,6 +288,6 @@ def _check_columns(name: str, offsets: NDArray[np.int64], columns: NDArray[Any],
         raise FormatError(name, 0, 0, "a support vector has a column outside of the model's features")
     ascending = columns[1:] > columns[:-1]
     starts = offsets[(offsets > 0) & (offsets < len(columns))]
-    ascending[starts - 1] = True  # the first entry of a support vector follows nothing
+    ascending[starts - 1] = True  # the first entry of a support vector has no predecessor
     if not ascending.all():
         raise FormatError(name, 0, 0, "the columns of a support vector do not ascend")

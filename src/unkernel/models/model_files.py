@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     Model: TypeAlias = ConjunctionModel | KernelModel | LinearModel | TreeModel
 
-# The kinds of models in files, with module and class: each is imported when such a model is read.
+# The kinds of models in files, with module and class, which is imported when such a model is read.
 KINDS = {
     "conjunctions": ("unkernel.models.conjunction", "ConjunctionModel"),
     "kernel": ("unkernel.models.kernel", "KernelModel"),
     "linear": ("unkernel.models.linear", "LinearModel"),
     "tree": ("unkernel.models.tree", "TreeModel"),
 }
-COMPILED = "compiled"  # a model with the tables of an engine beside it
+COMPILED = "compiled"  # a model with the tables of an engine
 _MODEL = "model."
 
 
@@ -71,7 +71,7 @@ def load_model(path: str | os.PathLike[str]) -> Model:
 
 
 def model_from(name: str, kind: Any, arrays: dict[str, NDArray[Any]], settings: dict[str, Any]) -> Model:
-    """Check what the file `name` holds and make a model of it; of a compiled one, the model inside."""
+    """Check the content of the file `name` and make a model of it; for a compiled model, the model inside."""
     if kind == COMPILED:
         kind, arrays, settings = _read_inner_model(name, arrays, settings)
     if not isinstance(kind, str) or kind not in KINDS:
@@ -95,14 +95,14 @@ def _read_inner_model(
 
 
 def model_part(model: Model) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Return the model's part of a compiled file: arrays, and the setting ``"model"``."""
+    """Return the model in a compiled file: its arrays, and the setting ``"model"``."""
     arrays, settings = model.to_container()
     named = {_MODEL + key: array for key, array in arrays.items()}
     return named, {"model": {"kind": model.kind, "settings": settings}}
 
 
 def is_compiled(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a ``.uk`` file with the tables of an engine in it."""
+    """Return whether a file is a ``.uk`` file with the tables of an engine."""
     try:
         return container.read(path)[0] == COMPILED
     except FormatError:

@@ -25,13 +25,14 @@ def check_model_rows(X: Any, n_features: int, fixed_width: bool) -> CsrRows:
 
 
 def check_width(rows: CsrRows, n_features: int, fixed_width: bool) -> None:
-    """Check that rows have the model's columns, if they must have them."""
+    """Check that rows have the model's columns, if required."""
     if fixed_width and rows.shape[1] != n_features:
         raise ValueError(f"X has {rows.shape[1]} features, but the model was trained on {n_features}")
 
 
 def distinct(columns: NDArray[Any]) -> NDArray[np.int64]:
-    """The columns in ascending order, each once: ``np.unique``, which would import ``numpy.ma`` (20 ms).
+    """Return the distinct columns in ascending order, without ``np.unique``, which imports ``numpy.ma`` (20
+    ms).
 
     >>> distinct(np.array([5, 1, 5])).tolist()
     [1, 5]
@@ -53,7 +54,7 @@ def inner_products(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
 def compute_squared_distances(X: CsrRows, Z: CsrRows) -> NDArray[np.float64]:
     """Return |x - z|^2 for all rows of X and Z, as sums of squares without subtraction.
 
-    |x|^2 + |z|^2 - 2 x'z would be faster, but inexact for rows that are far from 0 and close together.
+    |x|^2 + |z|^2 - 2 x'z is faster, but inexact for rows that are far from 0 and close together.
     """
     result = np.empty((X.shape[0], Z.shape[0]))
     row_of_entry = Z.row_of_entry()
@@ -75,10 +76,9 @@ def compute_squared_norms(X: CsrRows) -> NDArray[np.float64]:
 def read_for(
     model: Any, source: Any, zero_based: bool | None = None, n_jobs: int | None = None
 ) -> SvmlightData:
-    """Return rows of an svmlight file whose columns are the model's: numbered as told, else as in training.
-
-    Other programs take an index for a name. So where nothing is told, index 7 of the rows is index 7 of such
-    a program's model, and an index 0 that its model does not have is just one more unknown feature.
+    """Return rows of an svmlight file with the model's columns: numbered as requested, by default as in
+    training. For other programs, an index is a name. So by default, index 7 of the rows is index 7 of such a
+    program's model, and an index 0 that the model does not have is an unknown feature.
     """
     from unkernel.data.rows.svmlight import read_svmlight
 

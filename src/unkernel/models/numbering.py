@@ -1,8 +1,8 @@
-"""The numbers of conjunctions, from and to their features.
+"""Conversion between conjunctions of features and their numbers.
 
-The numbering is that of ``cpp/unkernel/kernels/conjunction_index.hpp``: all conjunctions a >= b >= c
-of ranks are listed by a, each a's block being a alone, then (a, b) by b, then (a, b, c) by b and c;
-number 0 is the constant.
+The numbering is that of ``cpp/unkernel/kernels/conjunction_index.hpp``: all conjunctions a >= b >= c of ranks
+are listed by a, where the block of a contains a alone, then (a, b) by b, then (a, b, c) by b and c; number 0
+is the constant.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 Ranks = NDArray[np.uint64]
 
-# The most features whose conjunctions have numbers of their own, by degree. Up to one rank more,
-# nothing below overflows.
+# The largest number of features whose conjunctions have distinct numbers, by degree. With one rank more, the
+# code below still does not overflow.
 _MOST_FEATURES = {1: 2**31 - 1, 2: 2_000_000_000, 3: 3_000_000}
 
 
@@ -103,12 +103,12 @@ def _block(a: Ranks, degree: int, sets: bool) -> Ranks:
 
 
 def _choose2(n: Ranks) -> Ranks:
-    # 0 * (0 - 1) is 0 in unsigned numbers, too.
+    # 0 * (0 - 1) is 0 for unsigned numbers, too.
     return n * (n - np.uint64(1)) // np.uint64(2)
 
 
 def _choose3(n: Ranks) -> Ranks:
-    """Return C(n, 3). C(n, 2) or n - 2 is a multiple of 3, and is divided first to avoid an overflow."""
+    """Return C(n, 3). C(n, 2) or n - 2 is a multiple of 3 and is divided first, to avoid an overflow."""
     pairs, rest = _choose2(n), n - np.uint64(2)
     three = np.uint64(3)
     return np.where(pairs % three == 0, pairs // three * rest, rest // three * pairs)

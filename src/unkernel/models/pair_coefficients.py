@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 from unkernel.data.rows.csr import CsrRows
 from unkernel.models.decision import condense_pairs, expand_pairs, pair_columns
 
-DENSE_BYTES = 1 << 26  # coefficients that take more than this with their zeros are kept without
+DENSE_BYTES = 1 << 26  # coefficients that take more than this with their zeros are stored without
 
 
 @dataclass(frozen=True, eq=False)
 class PairCoefficients:
     """``KernelModel.coefficients`` whose columns, one per pair of classes, would be mostly zeros.
 
-    A support vector of one of k classes has a part in k - 1 of the k (k - 1) / 2 pairs. As an array this is
-    the whole matrix, which may not fit into memory.
+    A support vector of one of k classes occurs in k - 1 of the k (k - 1) / 2 pairs. Conversion to an array
+    gives the whole matrix, which may not fit into memory.
 
     Attributes
     ----------
     values : (support vectors, classes - 1) float64
-        The coefficients of each vector against each other class, by class, as LIBSVM has them. Vectors are
-        grouped by their own class.
+        The coefficients of each vector against each other class, by class, as in LIBSVM. Vectors are grouped
+        by their own class.
     counts : list of int
-        How many vectors each class has.
+        Number of vectors of each class.
     """
 
     values: NDArray[np.float64]
@@ -43,17 +43,17 @@ class PairCoefficients:
 
     @property
     def n_classes(self) -> int:
-        """The number of classes."""
+        """Return the number of classes."""
         return len(self.counts)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """That of the whole matrix."""
+        """Return the shape of the whole matrix."""
         return len(self.values), self.n_classes * (self.n_classes - 1) // 2
 
     @property
     def nbytes(self) -> int:
-        """Bytes that are kept."""
+        """Return the bytes in memory."""
         return int(self.values.nbytes)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.float64]:
@@ -94,7 +94,7 @@ def pair_coefficients(values: NDArray[np.float64], counts: list[int]) -> Any:
 def find_pairs(
     coefficients: NDArray[np.float64], n_classes: int
 ) -> tuple[NDArray[np.intp], PairCoefficients] | None:
-    """Compress dense coefficients of pairs of classes: return an order of the vectors, and coefficients.
+    """Compress dense coefficients of pairs of classes; return an order of the vectors, and the coefficients.
 
     Return None if a vector takes part in pairs that share no class, so that it has no class.
 

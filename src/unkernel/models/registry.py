@@ -1,6 +1,6 @@
 """The kinds of ``.uk`` files and their loaders.
 
-A room that keeps something in a ``.uk`` file registers its kind; nothing here knows which rooms there are.
+Each room registers its kinds of ``.uk`` files; this module does not know the rooms.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Loader = Callable[[str, dict[str, Any], dict[str, Any]], Any]
 
 @dataclass(frozen=True)
 class FileKind:
-    """One kind of ``.uk`` files.
+    """A kind of ``.uk`` files.
 
     Attributes
     ----------
     name : str
-        As the file's metadata has it.
+        Name in the file's metadata.
     description : str
-        What such a file holds, for messages: ``"a parser of dependencies"``.
+        Content of such a file, for messages: ``"a parser of dependencies"``.
     loader : str or callable
-        A function of the file's name, its arrays and its settings; or where it is, as
-        ``"module:function"``, to be imported when the first such file is read.
+        A function of the file's name, its arrays and its settings; or its place, ``"module:function"``, which
+        is imported when the first such file is read.
     """
 
     name: str
@@ -35,7 +35,7 @@ class FileKind:
     loader: str | Loader
 
     def load(self, file: str, arrays: dict[str, Any], settings: dict[str, Any]) -> Any:
-        """Return the object in the file, ready to use."""
+        """Return the object in the file, ready for use."""
         return self._import_loader()(file, arrays, settings)
 
     def _import_loader(self) -> Loader:
@@ -49,7 +49,7 @@ _kinds: dict[str, FileKind] = {}
 
 
 def register(name: str, description: str, loader: str | Loader) -> None:
-    """Register a kind of files, replacing an earlier registration of the same kind."""
+    """Register a kind of file; replaces an earlier registration of the same kind."""
     _kinds[name] = FileKind(name, description, loader)
 
 

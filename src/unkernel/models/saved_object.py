@@ -14,7 +14,7 @@ class SavedObject:
     """Base class of objects that write ``.uk`` files."""
 
     def to_container(self) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-        """Return what a file holds.
+        """Return the content of a file.
 
         Returns
         -------

@@ -25,8 +25,8 @@ from unkernel.models.sklearn_ensembles import (
 )
 
 _KERNELS = {"linear": "linear", "poly": "polynomial", "rbf": "rbf", "sigmoid": "sigmoid"}
-# Estimators are known by the names of their classes: who has one has imported it, and others need not wait
-# until all of scikit-learn is imported.
+# Estimators are recognised by the names of their classes: the caller has imported them already, and other
+# callers need not wait until scikit-learn is imported.
 _SVM_TYPES = {
     "SVC": "c_svc",
     "NuSVC": "nu_svc",
@@ -104,7 +104,7 @@ def from_estimator(estimator: Any) -> KernelModel | LinearModel | ConjunctionMod
 
 
 def _list_kinds(estimator: Any) -> set[str]:
-    """Return the names of scikit-learn's classes that the estimator is of."""
+    """Return the names of the estimator's scikit-learn classes."""
     return {kind.__name__ for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")}
 
 
@@ -140,8 +140,8 @@ def _read_kernel(estimator: Any) -> Kernel:
             f"the estimator has a kernel {given}, which a model cannot hold; fit it with one of the kernels "
             + ", ".join(_KERNELS)
         )
-    # What it scores with is kept under a private name only: what 'scale' and 'auto' came to cannot be
-    # computed without the training rows, and the parameter may have been changed since.
+    # The value used in scores is stored under a private name only: the values of 'scale' and 'auto' cannot be
+    # computed without the training rows, and the parameter may have changed since.
     gamma = estimator._gamma
     name = _KERNELS[estimator.kernel]
     if name == "linear":
@@ -177,8 +177,8 @@ def _read_platt(estimator: Any) -> Platt | None:
     if a is None or b is None or not len(a):
         return None
     if len(estimator.classes_) == 2:
-        # The sigmoid is that of LIBSVM's score, which speaks for the first class: 1 - sigmoid(a f + b) with
-        # f = -score is sigmoid(a score - b).
+        # The sigmoid applies to LIBSVM's score, which supports the first class: 1 - sigmoid(a f + b) with f =
+        # -score is sigmoid(a score - b).
         b = -b
     return Platt(np.array(a, dtype=np.float64), np.array(b, dtype=np.float64), coupled=True)
 
@@ -205,7 +205,7 @@ def _make_linear_model(estimator: Any) -> LinearModel:
         )
     return LinearModel(
         weights=np.array(weights.T, dtype=np.float64, order="C"),
-        intercept=np.broadcast_to(intercepts, (len(weights),)).copy(),  # without an intercept it is one 0
+        intercept=np.broadcast_to(intercepts, (len(weights),)).copy(),  # a single 0 if there is none
         decision=decision,
         n_features=weights.shape[1],
         fixed_width=True,

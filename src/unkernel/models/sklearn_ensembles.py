@@ -25,7 +25,7 @@ _HUBER = Interpolated(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))  # SGDClassif
 
 
 def find_probability(kinds: set[str], estimator: Any) -> Softmax | Curves | None:
-    """Where the probabilities of a linear classifier come from; `kinds` are the names of its classes."""
+    """Return the source of a linear classifier's probabilities; `kinds` are the names of its classes."""
     count = len(estimator.classes_)
     if "LogisticRegression" in kinds:
         return _find_logistic(estimator, count)
@@ -39,8 +39,8 @@ def find_probability(kinds: set[str], estimator: Any) -> Softmax | Curves | None
 
 
 def _find_logistic(estimator: Any, count: int) -> Softmax | Curves:
-    # Up to scikit-learn 1.7 `multi_class` says how the classes are compared; since then liblinear, which
-    # compares each with the rest, takes two classes only.
+    # Up to scikit-learn 1.7, `multi_class` chooses how classes are compared; since then, liblinear, which
+    # compares each with the rest, takes only two classes.
     multi_class = getattr(estimator, "multi_class", "auto")
     if count == 2:
         return Curves([Sigmoid(-2.0, 0.0)]) if multi_class == "multinomial" else Softmax()
@@ -59,7 +59,7 @@ def from_one_vs_rest(estimator: Any, from_estimator: FromEstimator) -> LinearMod
 
 
 def _join_curves(members: Sequence[LinearModel]) -> Curves | None:
-    """Return the curves of the members, where all have probabilities."""
+    """Return the curves of the members, if all have probabilities."""
     curves: list[Curve] = []
     for member in members:
         probability = member.decision.probability
@@ -85,7 +85,7 @@ def from_one_vs_one(estimator: Any, from_estimator: FromEstimator) -> LinearMode
             "OneVsOneClassifier has another number of classifiers than there are pairs of classes"
         )
     model = _join_scores(members, Decision("one_vs_one", classes, "ovr", break_ties=True), estimator)
-    # Each member speaks for the second class of its pair, and scores of a model for the first one.
+    # Each member's score supports the second class of its pair, but a model's scores support the first.
     return replace(model, weights=-model.weights, intercept=-model.intercept)
 
 
@@ -182,7 +182,7 @@ def _join_scores(members: Sequence[LinearModel], decision: Decision, estimator: 
 def _stack_members(
     members: Sequence[KernelModel], count: int, decision: Decision, estimator: Any
 ) -> KernelModel:
-    """The support vectors of all members; each has coefficients in the scores of its own member only."""
+    """Return the support vectors of all members; each has coefficients in its own member's scores only."""
     first = members[0]
     if len(members) != count or any(member.kernel != first.kernel for member in members):
         raise ValueError(

@@ -165,7 +165,7 @@ class ExampleKernel:
         trees: list[Any] = []
         vectors: list[Any] = []
         if self.combination != "vectors":
-            # With "all", every tree is compared with every other, whatever their channels are called.
+            # With "all", every tree is compared with every other, whatever the names of their channels.
             every = self.tree_pairing == "all"
             roots = list(forest.trees.values()) if every else forest.roots_like(other)
             trees = _make_tree_channels(roots, len(forest), self.tree_pairing)

@@ -1,4 +1,4 @@
-"""Divides a plan by columns: each part makes the features that depend on its own columns alone."""
+"""Divides a plan by columns: each part makes the features that depend only on its own columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 
 Places = NDArray[np.int32]
-_EACH = ("scale", "impute", "binarize", "densify", "tfidf")  # each feature depends on the same one before
+_EACH = ("scale", "impute", "binarize", "densify", "tfidf")  # each feature depends on one input feature
 _WEIGHTS = ("subtract", "divide", "multiply", "add", "fill", "idf")  # one number per feature, or none
 
 
@@ -25,7 +25,7 @@ class Part:
     ----------
     plan : Plan
     places : ndarray of int32
-        For each feature that it makes: which feature of the whole plan it is.
+        For each of its features, the index in the whole plan.
     """
 
     plan: Plan
@@ -38,7 +38,7 @@ def split(plan: Plan, shared: Collection[str]) -> tuple[Part, Part] | None:
     Returns
     -------
     (Part, Part) or None
-        None if a step puts columns of both together, as norms of rows and products do, or if a part has no
+        None if a step combines columns of both, like norms of rows and products, or if a part has no
         features.
     """
     if plan.whole:
@@ -58,7 +58,7 @@ class _TogetherError(Exception):
 
 @dataclass
 class _Kept:
-    """A step of the part, and which features of the whole step it makes."""
+    """A step of the part, and the index of each of its features in the whole step."""
 
     step: int
     features: Places
@@ -70,7 +70,7 @@ class _Divided:
 
     plan: Plan
     shared: Collection[str]
-    side: bool  # that of the shared columns
+    side: bool  # True for the part of the shared columns
     steps: list[PlanStep] = field(default_factory=list)
     kept: list[_Kept | None] = field(default_factory=list)
 
@@ -147,7 +147,7 @@ class _Divided:
         return self._add(step, table | {"input": kept.step}, kept.features)
 
     def _whole(self, step: PlanStep, kept: _Kept | None, width: int) -> _Kept | None:
-        """Return a step of which each feature depends on all features before."""
+        """Return a step whose features all depend on all previous features."""
         if kept is None:
             return None
         if len(kept.features) != width or self._other_reads(int(step.table["input"])):

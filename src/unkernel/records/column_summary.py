@@ -1,4 +1,4 @@
-"""What the columns of records hold: found natively, in one pass, for those who choose their features."""
+"""Summaries of the columns of records, computed natively in one pass, for choosing features."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from unkernel.records.text_analysis import analyzer_of
 KINDS = ("category", "number", "binned", "date", "text", "strings", "drop")
 _NUMBERS = ("number", "binned")
 _LISTS = (list, tuple, set, frozenset)
-Kinds = Mapping[str, str | None]  # of the columns; None stands for one to find
-MOST_ARE_NUMBERS = 0.9  # a share of a column's values: the others are more often slips than categories
+Kinds = Mapping[str, str | None]  # of the columns; None stands for a kind to infer
+MOST_ARE_NUMBERS = 0.9  # a share of a column's values: the rest are more likely mistakes than categories
 _WORDS_IN_TEXT = 4.0  # strings with more words than this, on average, are texts
 
 
 class MixedColumnWarning(UserWarning):
-    """A column is taken for categories, and nearly all its values are numbers."""
+    """A column is treated as categories although nearly all its values are numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnFacts:
-    """What a column holds.
+    """The content of a column.
 
     Attributes
     ----------
     name : str
     place : int
-        Its number among the columns.
+        Its index among the columns.
     kind : str
         One of ``KINDS``.
     summary : ColumnSummary
-        Its values, counted; None where the column is dropped.
+        Its values, counted; None if the column is dropped.
     """
 
     name: str
@@ -49,11 +49,11 @@ class ColumnFacts:
 
     @property
     def _summary(self) -> ColumnSummary:
-        assert self.summary is not None  # columns that are dropped have no features
+        assert self.summary is not None  # dropped columns have no features
         return self.summary
 
     def categories(self, min_count: int) -> list[Any]:
-        """Return the categories that at least so many records have: numbers, then strings, in order."""
+        """Return the categories of at least `min_count` records: numbers, then strings, in order."""
         for kind in self._summary.types:
             if not issubclass(kind, (str, int, float, np.number, np.bool_)):
                 raise TypeError(
@@ -67,14 +67,16 @@ class ColumnFacts:
         return all(issubclass(kind, (bool, np.bool_)) for kind in self._summary.types)
 
     def words(self, table: dict[str, Any], min_count: int) -> list[str]:
-        """Return the words, as a step with this table finds them, that at least so many records have."""
+        """Return the words, in the sense of a step with this table, that occur in at least `min_count`
+        records.
+        """
         for kind in self._summary.types:
             if not issubclass(kind, str):
                 raise TypeError(f"column {self.name!r} is a text, and holds a value of type {kind.__name__}")
         return self._summary.frequent_words(table, analyzer_of(table), min_count)
 
     def items(self, min_count: int) -> list[str]:
-        """Return the strings that at least so many lists have."""
+        """Return the strings that occur in at least `min_count` lists."""
         for kind in self._summary.types:
             if not issubclass(kind, _LISTS):
                 raise TypeError(
@@ -93,7 +95,7 @@ class ColumnFacts:
         return np.asarray(self._summary.edges(n_bins))
 
     def date_part_differs(self, part: int) -> bool:
-        """Return whether a part of dates, by its number in ``steps.DATE_PARTS``, is not always the same."""
+        """Return whether a part of dates varies, given its index in ``steps.DATE_PARTS``."""
         self._check_dates()
         return self._summary.date_part_differs(part)
 
@@ -110,7 +112,9 @@ class ColumnFacts:
             )
 
     def usual_value(self, min_count: int) -> Any:
-        """The most frequent category or string, the median of numbers, or a date; None if there is none."""
+        """Return the most frequent category or string, the median of numbers, or a date; None if there is
+        none.
+        """
         if self.kind == "category":
             value = _find_most_frequent(self.categories, min_count)
             return bool(value) if self.is_truth() and value is not None else value
@@ -130,7 +134,7 @@ class ColumnFacts:
         return int(value) if self.is_whole() else float(f"{value:.4g}")
 
     def _find_date(self) -> str | None:
-        """Return a date in the middle of those that are texts; of others, one of middling parts."""
+        """Return the middle one of dates given as text, or else a date with middle values of its parts."""
         if texts := self._summary.frequent_texts(1):
             return texts[len(texts) // 2]
         years, months, days = (np.asarray(self._summary.date_edges(part, 2)) for part in range(3))
@@ -147,7 +151,7 @@ class ColumnFacts:
         """Return the standard deviation of the numbers."""
         self._check_numbers()
         lows, highs, counts, _ = self._summary.counted_numbers()
-        numbers = 0.5 * lows + 0.5 * highs  # the same, where each number is counted on its own
+        numbers = 0.5 * lows + 0.5 * highs  # the same, for numbers counted one by one
         mean = np.average(numbers, weights=counts) if len(counts) else 0.0
         return float(np.sqrt(np.average((numbers - mean) ** 2, weights=counts))) if len(counts) else 0.0
 
@@ -161,7 +165,7 @@ class ColumnFacts:
 
 
 def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: int) -> Any:
-    """Return the first of the values that most records have; None if none has `min_count` records."""
+    """Return the first of the most frequent values; None if none has `min_count` records."""
     low, high = min_count, 2 * min_count
     if not list_frequent(low):
         return None
@@ -175,7 +179,7 @@ def _find_most_frequent(list_frequent: Callable[[int], list[Any]], min_count: in
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Records to learn from: a table that was read, or one that Arrow reads in place."""
+    """Records to learn from: a table in memory, or a table that Arrow reads in place."""
 
     names: Sequence[str]
     n_rows: int
@@ -184,14 +188,14 @@ class Records:
 
     @classmethod
     def of(cls, X: Any, names: Sequence[str]) -> Records:
-        """Return all columns of X, which have these names."""
+        """Return all columns of X, under these names."""
         if is_arrow(X):
             return cls(names, len(X), None, X)
         table = table_of(X, names)
         return cls(names, table.n_rows, table, None)
 
     def summaries(self, kinds: Kinds) -> Iterable[ColumnSummary | None]:
-        """Summarise the columns; None for those that are dropped."""
+        """Summarise the columns; None for dropped columns."""
         if self.table is None:
             kept = [None if kinds[name] == "drop" else name for name in self.names]
             return summarize_stream(self.stream.__arrow_c_stream__(), kept)
@@ -201,7 +205,7 @@ class Records:
         )
 
     def encode(self, plan: Plan, threads: int, facts: Sequence[ColumnFacts]) -> Any:
-        """Return the rows of these records as a SciPy matrix; columns of texts were read before."""
+        """Return the rows of these records as a SciPy matrix; columns of texts have been read before."""
         if self.table is None:
             return plan.encode(self.stream, threads).to_scipy()
         columns = [
@@ -214,12 +218,12 @@ class Records:
 def facts_of(
     names: Sequence[str], kinds: Kinds, summaries: Iterable[ColumnSummary | None]
 ) -> list[ColumnFacts]:
-    """Summarise columns; kinds that are not given are inferred from the values."""
+    """Summarise columns; infer kinds that are not given from the values."""
     facts = []
     for place, (name, summary) in enumerate(zip(names, summaries, strict=True)):
         kind = kinds[name]
         if kind is None:
-            assert summary is not None  # as only columns are dropped whose kind was given
+            assert summary is not None  # only columns of a given kind can be dropped
             kind = kind_of(name, summary)
             if kind == "category":
                 _warn_of_numbers(name, summary)
@@ -251,7 +255,7 @@ def kind_of(name: str, summary: ColumnSummary) -> str:
 
 
 def _warn_of_numbers(name: str, summary: ColumnSummary) -> None:
-    """Warn of a column of categories most of which are numbers: a slip in one cell makes it so."""
+    """Warn about a column of categories that are mostly numbers: a mistake in one cell has this effect."""
     from unkernel.records.files.cells import MISSING_NUMBERS, is_number
 
     texts = [text for text in summary.frequent_texts(1) if text and text not in MISSING_NUMBERS]

@@ -23,7 +23,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.tables import column_names
 
-_SHARED = ("category", "number", "binned", "date")  # kinds of which one step encodes all columns
+_SHARED = ("category", "number", "binned", "date")  # kinds whose columns share one step
 
 
 class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,7 +53,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     plan_ : Plan
-        How records become rows.
+        The fitted encoding as plain data.
     kinds_ : dict
         The kind of each column.
     n_features_in_ : int
@@ -104,7 +104,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : DataFrame, Arrow table, list of dicts, dict of columns, or array of shape (n_records, n_columns)
-            Training records. Those of a Dask data frame or array are counted on the workers.
+            Training records. Records of a Dask data frame or array are counted on the workers.
         y : ignored, default=None
             Not used; present for compatibility with pipelines.
 
@@ -130,7 +130,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_records, n_features_out)
-            The encoded rows; a lazy Dask array of such blocks if X is of Dask.
+            The encoded rows; a lazy Dask array of such blocks if X is a Dask collection.
         """
         records, columns = self._fit(X)
         return records.encode(self.plan_, thread_count(self.n_jobs), columns)
@@ -163,7 +163,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         scipy.sparse.csr_matrix of shape (n_records, n_features_out)
-            The encoded rows; a lazy Dask array of such blocks if X is of Dask.
+            The encoded rows; a lazy Dask array of such blocks if X is a Dask collection.
         """
         check_is_fitted(self)
         if is_sparse(X):
@@ -244,7 +244,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return Plan(list(names), [*made, steps.concatenate(parts, labels)], example=example)
 
     def _steps_of(self, kind: str, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Return the steps of some columns of one kind, of which the first will have this number."""
+        """Return the steps of some columns of one kind, the first of which will have this number."""
         if kind == "category":
             return [self._categories(columns)]
         if kind in ("text", "strings"):
@@ -280,7 +280,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _dates(self, columns: list[ColumnFacts], first: int) -> list[PlanStep]:
-        """Make the steps of dates: their parts, by intervals or by value. Constant parts are left out."""
+        """Make the steps of dates: their parts, by intervals or by value. Drops constant parts."""
         parts: list[tuple[ColumnFacts, int]] = []
         edges: list[NDArray[np.float64]] = []
         missing: list[int] = []
@@ -301,7 +301,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _strings(self, kind: str, column: ColumnFacts) -> PlanStep:
-        """Return a step with one feature per frequent word or string, and one for a missing value."""
+        """Return a step with one feature per frequent word or string, and one for missing values."""
         table = {"columns": steps.int32([column.place]), "binary": True}
         if kind == "text":
             table = steps.text_table(column.place)
@@ -312,7 +312,7 @@ class RecordEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _part_intervals(column: ColumnFacts, part: int, n_bins: int) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the edges and labels of a part of dates: years and days by intervals, all others one by one."""
+    """Return the edges and labels of a part of dates: years and days by intervals, all others by value."""
     name = f"{column.name} {steps.DATE_PARTS[part]}"
     if steps.DATE_PARTS[part] in ("year", "day"):
         edges = column.date_edges(part, n_bins)

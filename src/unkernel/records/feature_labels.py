@@ -1,4 +1,4 @@
-"""Labels of features, for people."""
+"""Labels of features for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST = 2.0**53  # up to here every whole number is a float
+_LARGEST = 2.0**53  # up to this, every whole number is exact in a float
 _MONTHS = [
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
@@ -25,7 +25,7 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
     name : str
     edges : ndarray of float64
     whole : bool, default=False
-        Whether the numbers are whole: the labels then name the first and the last one of each interval.
+        Whether the numbers are whole; labels then name the first and the last number of each interval.
     """
     if not len(edges):
         return [f"{name} is a number"]
@@ -37,13 +37,13 @@ def interval_labels(name: str, edges: NDArray[np.float64], *, whole: bool = Fals
 
 
 def value_labels(name: str, part: str) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the edges between the values of a part of dates that has few, and a label for each value."""
+    """Return the edges between the values of a part of dates with few values, and a label for each value."""
     first, words = _PART_VALUES[part]
     return first + np.arange(1.0, len(words)), [f"{name} = {word}" for word in words]
 
 
 def _label_whole_intervals(name: str, firsts: list[int]) -> list[str]:
-    """A label for each interval of whole numbers; `firsts` are the first ones of all but the lowest."""
+    """Return a label for each interval of whole numbers; `firsts` begin all intervals but the lowest."""
     inner = [_label_interval(name, first, after - 1) for first, after in pairwise(firsts)]
     return [f"{name} <= {firsts[0] - 1}", *inner, f"{name} >= {firsts[-1]}"]
 

@@ -1,4 +1,4 @@
-"""Names of features that are made when they are asked for: there may be millions."""
+"""Names of features that are made on demand: there may be millions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeGuard, overload
 
 
 class _Names(Sequence[str]):
-    """Names that are equal to a list of the same."""
+    """Names that compare equal to a list of the same names."""
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -50,7 +50,7 @@ class NumberedNames(_Names):
 
 
 class JoinedNames(_Names):
-    """The names of several vectors, one after the other."""
+    """The names of several vectors, concatenated."""
 
     def __init__(self, parts: Sequence[Sequence[str]]) -> None:
         self.parts = parts
@@ -61,7 +61,7 @@ class JoinedNames(_Names):
 
     def _name(self, number: int) -> str:
         names: Sequence[str] = self
-        while isinstance(names, JoinedNames):  # parts may be joined ones, to any depth
+        while isinstance(names, JoinedNames):  # parts may be concatenations, to any depth
             part = bisect_right(names._ends, number)
             number -= names._ends[part - 1] if part else 0
             names = names.parts[part]
@@ -69,7 +69,9 @@ class JoinedNames(_Names):
 
 
 def same_names(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether the names are equal. Those that are made from the same parts are not made to be compared."""
+    """Return whether the names are equal; names made from the same parts are not generated for the
+    comparison.
+    """
     if one is other or (_is_joined(one) and _is_joined(other) and _are_same(one.parts, other.parts)):
         return True
     return len(one) == len(other) and all(mine == theirs for mine, theirs in zip(one, other, strict=True))
@@ -80,5 +82,5 @@ def _is_joined(names: Sequence[str]) -> TypeGuard[JoinedNames]:
 
 
 def _are_same(parts: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
-    """Return whether the parts are the very same objects."""
+    """Return whether the parts are identical objects."""
     return len(parts) == len(others) and all(map(is_, parts, others))

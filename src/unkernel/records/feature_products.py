@@ -1,4 +1,4 @@
-"""Plans that end with products of 0/1 features, which a model of conjunctions can take over."""
+"""Plans that end with products of 0/1 features, which a model of conjunctions can replace."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from unkernel.records.plan_step import PlanStep
 
 
 def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | None:
-    """Return the plan without a last step that multiplies 0/1 features, and the features it multiplies.
+    """Return the plan without its last step, if that multiplies 0/1 features, and the features of each
+    product.
 
     Parameters
     ----------
     plan : Plan
     most : int
-        How many features a product may have.
+        Largest number of features in a product.
 
     Returns
     -------
     (Plan, ndarray of shape (products, most)) or None
-        The different features of each product, the largest first, padded with -1: a 0/1 feature times itself
-        is the feature.
+        The distinct features of each product, the largest first, padded with -1. (A 0/1 feature times itself
+        is the feature.)
     """
     last = plan.steps[-1]
     if last.kind != "products" or "factors" not in last.table:
@@ -47,7 +48,7 @@ def without_products(plan: Plan, most: int) -> tuple[Plan, NDArray[np.int64]] | 
 
 
 def _is_binary(all_steps: Sequence[PlanStep], number: int) -> bool:
-    """Return whether all values that a step makes are 0 or 1."""
+    """Return whether all values of a step are 0 or 1."""
     step = all_steps[number]
     if step.kind in ("one_hot", "indicate", "binarize"):
         return True

@@ -1,7 +1,7 @@
-"""The memory that a plan claims of its file's limit: its tables, and the vectors of one record.
+"""Memory claims of plans against their file's limit: tables, and the vectors of one record.
 
 Steps may use the vector of an earlier step any number of times, so a few steps can describe vectors of
-billions of entries. What a record can take is added up, and claimed, before the plan is made ready.
+billions of entries. The largest memory for one record is added up and claimed before the plan is compiled.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import numpy as np
 from unkernel.data import file_memory_limit
 from unkernel.records.plan_step import PlanStep
 
-_ENTRY_BYTES = 16  # that an entry of a vector takes: its number, its value, and room
-_TABLE_FOLD = 8  # bytes that a step may take for each byte of its arrays: strings are put into hash tables
-_LARGEST_POWER = 64  # as cpp/unkernel/records/number_steps.cpp has it
-_HASHED_ENTRIES = 1 << 10  # of a record, that a step with hashed features is reckoned to have
-_REPEATED_ENTRIES = 1 << 16  # the same, for each time that a vector has them again
+_ENTRY_BYTES = 16  # for an entry of a vector: its number, its value, and spare room
+_TABLE_FOLD = 8  # bytes that a step may take per byte of its arrays: strings go into hash tables
+_LARGEST_POWER = 64  # the limit in cpp/unkernel/records/number_steps.cpp
+_HASHED_ENTRIES = 1 << 10  # assumed entries of a record for a step with hashed features
+_REPEATED_ENTRIES = 1 << 16  # the same, for each repetition of these entries in a vector
 _ENDLESS = 1 << 62
 _ALL_ENTRIES = ("densify", "products", "indicate")  # steps that may have an entry for every feature
 
 
 class Entries(NamedTuple):
-    """The most entries that the vector of a step can have.
+    """The largest number of entries in a step's vector.
 
     Attributes
     ----------
     fixed : int
-        Those that the plan bounds.
+        Entries bounded by the plan.
     hashed : int
-        How many times the vector has the hashed features of a column, which only the record bounds.
+        How many times the vector repeats the hashed features of a column, whose number depends on the record.
     """
 
     fixed: int
@@ -39,11 +39,11 @@ class Entries(NamedTuple):
 
 
 def claim_tables(steps: Sequence[PlanStep]) -> None:
-    """Claim the memory for the arrays of steps: files may use one array in many."""
+    """Claim the memory for the arrays of steps: a file may use one array in several steps."""
     nbytes = 0
     for step in steps:
         nbytes += _TABLE_FOLD * sum(array.nbytes for array in _list_arrays(step.table))
-        if "powers" in step.table:  # each becomes so many factors
+        if "powers" in step.table:  # each becomes this number of factors
             nbytes += 4 * int(np.clip(step.table["powers"], 0, _LARGEST_POWER).sum())
     file_memory_limit.claim(nbytes, "the tables of the plan")
 
@@ -58,8 +58,8 @@ def _list_arrays(value: Any) -> list[Any]:
 def claim_vectors(steps: Sequence[PlanStep]) -> None:
     """Claim the memory for the vectors of all steps while one record is encoded.
 
-    Hashed features take as much as the record has, however many there could be. A vector that has each of
-    them once is what pipelines make; one that repeats them makes a long record longer.
+    Hashed features take memory for the entries of the record, not for all possible features. Pipelines make
+    vectors that contain them once; a vector that repeats them multiplies a long record.
     """
     sources = sum(bool(step.table.get("hashed")) for step in steps)
     found: list[Entries] = []
@@ -74,13 +74,13 @@ def claim_vectors(steps: Sequence[PlanStep]) -> None:
             largest = most
             what = "a record with all its zeros" if step.kind == "densify" else "the vectors of a record"
         total += most
-        if total > _ENDLESS:  # refused whatever comes: the numbers themselves would become long
+        if total > _ENDLESS:  # refused in any case: the numbers themselves would become long
             break
     file_memory_limit.claim(_ENTRY_BYTES * total, what)
 
 
 def _count_entries(step: PlanStep, found: Sequence[Entries]) -> Entries:
-    """Return the largest number of entries of a step's vector, from those of earlier steps."""
+    """Return the largest number of entries of a step's vector, given those of earlier steps."""
     table = step.table
     if step.kind == "concatenate":
         inputs = [found[source] for source in table["inputs"].tolist()]

@@ -1,8 +1,8 @@
-"""Plans: how a raw record becomes a row of features, as plain data.
+"""Plans turn raw records into rows of features, as plain data.
 
 A plan is a list of steps. Each step reads columns of the record, or the vectors of earlier steps, and makes a
-vector; the last one is the row. What the kinds of steps do is written in ``cpp/unkernel/records``, which runs
-them; ``tests/reference/records.py`` does the same slowly.
+vector; the last one is the row. ``cpp/unkernel/records`` implements the kinds of steps;
+``tests/reference/records.py`` is its slow twin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from unkernel.records.text_analysis import analyzer_of
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How records become rows of features, as plain data.
+    """The encoding of records as rows of features, as plain data.
 
     A plan is a list of steps. Each step reads columns of the record or the output of earlier steps; the
     output of the last step is the row. :class:`~unkernel.RecordEncoder` makes plans, and
@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def feature_names(self) -> Sequence[str]:
-        """A label for each feature of the rows."""
+        """Return a label for each feature of the rows."""
         return self.steps[-1].names
 
     @property
@@ -88,7 +88,7 @@ class Plan:
 
     @cached_property
     def native(self) -> RecordPlan:
-        """The compiled plan of the C++ core."""
+        """Return the compiled plan of the C++ core."""
         repeated, analyzers, own = self._readings
         native = RecordPlan(
             columns=list(self.columns),
@@ -102,7 +102,7 @@ class Plan:
         )
         for number, step in enumerate(self.steps):
             table = step.table
-            if table.get("width", len(step.names)) != len(step.names):  # before memory is set aside for it
+            if table.get("width", len(step.names)) != len(step.names):  # before memory is allocated for it
                 raise ValueError(_describe_width(step, table["width"]))
             if number in own:
                 table = table | {"columns": np.array([own[number]], np.int32)}
@@ -145,7 +145,7 @@ class Plan:
 
     @cached_property
     def _tells_nan(self) -> bool:
-        """Whether None and NaN are different categories to a step."""
+        """Return whether None and NaN are different categories in some step."""
         tables = [table for step in self.steps for table in step.table.get("categories", ())]
         return any(table["none"] != table["nan"] for table in tables)
 
@@ -156,19 +156,18 @@ class Plan:
 
     @cached_property
     def _readings(self) -> tuple[list[int], list[Callable[[str], list[str]] | None], dict[int, int]]:
-        """How columns are read.
-
-        A text that is not ASCII is read as the n-grams that a step wants. Where other steps read the column,
-        too, each step of texts reads a copy of its own.
+        """Return how to read columns. A text that is not ASCII is read as the n-grams of a step. If other
+        steps read the column, too, each step of texts reads its own copy.
 
         Returns
         -------
         list of int
-            The columns that are read once more, behind all others.
+            The columns that are read again, after all others.
         list
-            For each column, and for each copy, what finds the n-grams of texts that are not ASCII, or None.
+            For each column and each copy, the function that finds the n-grams of texts that are not ASCII, or
+            None.
         dict
-            For steps that read a copy, by number: which.
+            The copy that a step reads, by the step's number.
         """
         readers = Counter(int(column) for step in self.steps for column in step.table.get("columns", ()))
         repeated: list[int] = []
@@ -210,7 +209,7 @@ class Plan:
         return self.encode_table(table, threads)
 
     def encode_table(self, table: Table, threads: int = 1) -> CsrRows:
-        """Encode the records of a table that was read before.
+        """Encode the records of a table.
 
         Parameters
         ----------
@@ -346,7 +345,7 @@ def _describe_width(step: PlanStep, width: int) -> str:
 
 
 def _check_example(plan: Plan) -> None:
-    """Refuse values that are neither texts, finite numbers nor lists of these, and unknown columns."""
+    """Refuse unknown columns, and values other than texts, finite numbers and lists of these."""
     for name, value in plan.example.items():
         values = value if isinstance(value, list) else [value]
         if name not in plan.columns or not all(_is_text_or_number(one) for one in values):

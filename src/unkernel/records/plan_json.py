@@ -1,4 +1,4 @@
-"""The JSON form of plans: names and tables of steps, with their arrays apart."""
+"""The JSON form of plans: names and tables of steps, with their arrays stored separately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from unkernel.records.feature_names import JoinedNames, NumberedNames, same_names
 from unkernel.records.plan_step import PlanStep
 
-_ARRAY = "array"  # the key that stands for an array in the JSON of a plan
+_ARRAY = "array"  # the key of an array in the JSON of a plan
 _DTYPES = (np.float64, np.int64, np.int32, np.uint8)
 
 
@@ -58,7 +58,7 @@ def check_type(value: Any, kind: type) -> Any:
 
 
 def extract_arrays(value: Any, path: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value for JSON; its arrays move to `arrays`, under their paths."""
+    """Return the value for JSON; move its arrays to `arrays`, under their paths."""
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return {_ARRAY: path}

@@ -1,6 +1,5 @@
-"""Records made from what a plan has learned: categories, edges of intervals, words, and other values.
-
-``compile`` asks a pipeline and the compiled one about them, so that no difference stays unseen.
+"""Records generated from the content of a plan: categories, edges of intervals, words, and other values.
+``compile`` compares the predictions of a pipeline and its compiled form for these records.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from unkernel.records.plan import Plan
 from unkernel.records.plan_step import PlanStep
 from unkernel.records.steps import FORBIDDEN
 
-_MOST = 200  # categories, edges or words of a column that are looked at
+_MOST = 200  # largest number of a column's categories, edges or words that are used
 _NUMBERS = (0.0, 1.0, -1.0, 2.5, -3.25, 17.0, 0.125)
 _WORDS = ("the", "cat", "sat", "on", "mat", "x1", "e-mail")
 _UNSEEN = ("unseen value", "Ünseen Wörd", "日本", "")
@@ -25,7 +24,7 @@ _UNSEEN_TEXTS = ("an unseen sentence, isn't it", "CAFÉ Straße İstanbul", "", 
 
 @dataclass
 class ColumnValues:
-    """What a column of generated records may hold."""
+    """The possible values of a column in generated records."""
 
     known: list[Any] = field(default_factory=list)
     unseen: list[Any] = field(default_factory=list)
@@ -50,7 +49,7 @@ def generate_records(
     plan : Plan
     count : int
     unseen, missing : bool, default=False
-        Whether some values are ones that were not seen in training, or are missing.
+        Whether some values are unseen in training, or missing.
     seed : int, default=0
     """
     generator = np.random.default_rng(seed)
@@ -61,9 +60,9 @@ def generate_records(
 
 
 def column_values(plan: Plan, generator: np.random.Generator) -> list[ColumnValues]:
-    """Collect the values that each column may have, from all steps that read it."""
+    """Collect the possible values of each column, from all steps that read it."""
     found = [ColumnValues() for _ in plan.columns]
-    sources: dict[int, list[int]] = {}  # for steps whose numbers are those of columns: which
+    sources: dict[int, list[int]] = {}  # for steps with numbers of columns: their columns
     for number, step in enumerate(plan.steps):
         table = step.table
         if step.kind in ("one_hot", "ordinal"):

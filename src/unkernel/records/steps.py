@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from unkernel.records.plan_step import PlanStep
 
-IGNORED = -1  # the code of a category that adds nothing
-FORBIDDEN = -2  # the code of a category that is an error
-DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # as cpp/unkernel/records/dates.hpp numbers them
+IGNORED = -1  # the code of a category without a feature
+FORBIDDEN = -2  # the code of a category that raises an error
+DATE_PARTS = ("year", "month", "day", "weekday", "hour")  # numbered as in cpp/unkernel/records/dates.hpp
 
 
 def int32(values: Iterable[int]) -> NDArray[np.int32]:
-    """Return an array as native steps take it."""
+    """Return an array in the form that native steps take."""
     return np.fromiter(values, np.int32)
 
 
@@ -41,9 +41,9 @@ def categories(
     codes : dict
         The code of each category: a string, a number, None or NaN.
     unknown : int
-        The code of all others.
+        The code of all other categories.
     absent : int, default=None
-        The code of a record without the column; None takes that of None.
+        The code of a record without the column; None uses the code of None.
     values : ndarray, default=None
         For steps of kind ``"ordinal"``: the value of each code.
     """
@@ -77,7 +77,7 @@ def one_hot(columns: Sequence[int], tables: list[dict[str, Any]], names: Sequenc
 
 
 def numbers(columns: Sequence[int], names: Sequence[str]) -> PlanStep:
-    """Make a step that passes numbers on."""
+    """Make a step that passes on numbers."""
     return PlanStep("numbers", {"columns": int32(columns)}, names)
 
 
@@ -95,7 +95,7 @@ def bins(
     columns: Sequence[str],
     one_hot: bool = True,
 ) -> PlanStep:
-    """Return the intervals that numbers lie in."""
+    """Return the intervals of numbers."""
     begins = np.cumsum([0, *(len(of_column) for of_column in edges)])
     table = {
         "input": source,
@@ -109,7 +109,7 @@ def bins(
 
 
 def scale(source: int, names: Sequence[str], **parts: Any) -> PlanStep:
-    """``((x - subtract) / divide) * multiply + add``, clipped to [least, most]."""
+    """Make a step ``((x - subtract) / divide) * multiply + add``, clipped to [least, most]."""
     table: dict[str, Any] = {"input": source}
     for part in ("subtract", "divide", "multiply", "add"):
         given = parts.get(part)
@@ -151,7 +151,7 @@ def products(source: int, factors: Sequence[Sequence[int]], names: Sequence[str]
 def vocabulary(
     words: Sequence[str], ids: Sequence[int] | None = None, width: int | None = None
 ) -> dict[str, Any]:
-    """Return the part of a step's table that says which feature a string has."""
+    """Return the part of a step's table that maps strings to features."""
     text, ends = make_string_table(words)
     return {
         "hashed": False,
@@ -164,7 +164,7 @@ def vocabulary(
 
 
 def text_table(column: int, **options: Any) -> dict[str, Any]:
-    """Return the part of a step's table that says how a text becomes n-grams."""
+    """Return the part of a step's table that describes how to split texts into n-grams."""
     stop_words, ends = make_string_table(options.pop("stop_words", ()))
     table = {
         "columns": int32([column]),

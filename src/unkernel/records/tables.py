@@ -1,4 +1,4 @@
-"""Tables of records from outside: frames, Arrow tables, lists of dicts, dicts of columns, arrays."""
+"""Input tables of records: frames, Arrow tables, lists of dicts, dicts of columns, arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length: each an array of float64, a stream of Arrow's, or a list of Python objects."""
+    """Columns of equal length: each is a float64 array, a stream of Arrow arrays, or a list of Python
+    objects.
+    """
 
     columns: list[Any]
     n_rows: int
@@ -30,7 +32,7 @@ def column_names(X: Any) -> list[str] | None:
         return list(X)
     names = getattr(X, "columns", None)
     if names is not None and not callable(names):
-        found = list(getattr(X, "column_names", names))  # a pyarrow table has its columns in `columns`
+        found = list(getattr(X, "column_names", names))  # a pyarrow table has its column arrays in `columns`
         _check_names(found)
         return found
     if isinstance(X, Sequence) and not isinstance(X, str) and len(X) and isinstance(X[0], Mapping):
@@ -63,7 +65,7 @@ def table_of(
     required: Sequence[str] = (),
     nan: bool = False,
 ) -> Table:
-    """Return the columns of these names; columns of arrays are taken by position.
+    """Return the columns with these names; columns of arrays are taken by position.
 
     Parameters
     ----------
@@ -72,9 +74,9 @@ def table_of(
     whole : bool, default=False
         Whether each record is one value.
     required : sequence of str
-        Columns that must be there; others are missing values where they are not.
+        Columns that must exist; other missing columns count as missing values.
     nan : bool, default=False
-        Whether missing strings of pandas, which are NaN there, must stay so; else they may become None.
+        Whether missing strings of pandas must stay NaN; otherwise they may become None.
     """
     if whole:
         values = X.tolist() if hasattr(X, "tolist") else list(X)
@@ -96,7 +98,7 @@ def table_of(
 
 
 def _check_columns(X: Mapping[str, Any], columns: Sequence[str]) -> None:
-    """Raise a ``TypeError`` if a dict holds a record instead of columns."""
+    """Raise a ``TypeError`` if a dict is a record instead of a dict of columns."""
     for name in columns:
         value = X.get(name)
         if value is not None and (isinstance(value, str) or not hasattr(value, "__len__")):
@@ -145,7 +147,7 @@ def _table_of_array(X: Any, columns: Sequence[str]) -> Table:
 def _make_table(
     found: list[Any], names: Sequence[str], *, n_rows: int, required: Sequence[str], nan: bool
 ) -> Table:
-    """Return a table; `n_rows` holds where none of its columns is there."""
+    """Return a table; `n_rows` applies if it has none of the columns."""
     lengths = {len(column) for column in found if column is not None}
     if len(lengths) > 1:
         raise ValueError(f"the columns have different lengths: {', '.join(map(str, sorted(lengths)))}")
@@ -158,12 +160,12 @@ def _make_table(
 
 
 def _convert_column(values: Any, *, nan: bool = False) -> Any:
-    """Return one column: numbers as a float64 array, Arrow strings unchanged, all else as a list."""
+    """Return one column: numbers as a float64 array, Arrow strings unchanged, all others as a list."""
     if isinstance(values, list):
-        return list(values)  # as others may change it while it is read
+        return list(values)  # a copy, since others may change it while it is read
     dtype = getattr(values, "dtype", None)
     kind = getattr(dtype, "kind", None)
-    if kind == "M":  # lists of pandas and numpy have other types for dates that Python does not have
+    if kind == "M":  # lists of pandas and numpy have types for dates that Python does not have
         return list(
             values.to_numpy("datetime64[s]") if hasattr(values, "to_numpy") else values.astype("M8[s]")
         )
@@ -197,6 +199,6 @@ def _convert_nullable(values: Any) -> NDArray[np.float64] | list[Any]:
     if getattr(values.dtype, "kind", None) in ("i", "u", "f"):
         numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.ascontiguousarray(numbers)
-    if isinstance(values.dtype.na_value, float):  # NaN, which is missing to us, too
+    if isinstance(values.dtype.na_value, float):  # NaN, which is a missing value here, too
         return list(values.to_numpy(dtype=object).tolist())
     return list(values.to_numpy(dtype=object, na_value=None).tolist())

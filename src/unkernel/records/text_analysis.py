@@ -1,7 +1,7 @@
-r"""From a text to its n-grams, as scikit-learn's vectorizers find them, with Python's own functions.
+r"""Splits texts into n-grams like scikit-learn's vectorizers, with Python's own functions.
 
-The native steps do this for ASCII texts. Lower case, ``\w`` and accents of other characters are what Python
-says they are, so these texts come here.
+The native steps do this for ASCII texts. For other texts, lower case, ``\w`` and accents are defined by
+Python, so they are analysed here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-# The patterns of words that the native steps know, too, and the shortest word of each. No other is taken: one
-# from a file could need endless time for a short text.
+# The patterns of words that the native steps support, and the shortest word of each. Other patterns are
+# refused: one from a file could take endless time for a short text.
 TOKEN_PATTERNS = {r"(?u)\b\w\w+\b": 2, r"(?u)\b\w+\b": 1}
 _DEFAULT_PATTERN = r"(?u)\b\w\w+\b"
 _SPACES = re.compile(r"\s\s+")
@@ -21,7 +21,8 @@ _SPACES = re.compile(r"\s\s+")
 def analyzer_of(table: dict[str, Any]) -> Callable[[str], list[str]]:
     """Return the function from a text to its n-grams that the options of a step of kind ``"text"`` describe.
 
-    A ``ValueError`` for a pattern of words that is not among ``TOKEN_PATTERNS``, or not what native steps do.
+    Raise a ``ValueError`` for a pattern of words that is not in ``TOKEN_PATTERNS``, or that native steps do
+    not support.
     """
     pattern = _check_pattern(table)
     shortest, longest = int(table["shortest"]), int(table["longest"])

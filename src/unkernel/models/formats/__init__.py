@@ -21,7 +21,7 @@ Model = KernelModel | LinearModel | ConjunctionModel | TreeModel
 
 
 def _read_svmlight(text: TextLines) -> KernelModel | TreeModel:
-    """Read a model of SVM-light-TK or SVMlight, as its version says."""
+    """Read a model of SVM-light-TK or SVMlight, depending on its version."""
     first = text.peek().partition(b"\n")[0]
     return svmlight_tk.read(text) if b"TK" in first else svmlight.read(text)
 
@@ -98,7 +98,7 @@ def _read_model(path: str | os.PathLike[str]) -> Model:
         for first, read in _READERS.items():
             if begin.startswith(first):
                 return read(text)
-    if begin[8:9] == b"{":  # the JSON of a .uk file's header, after its length
+    if begin[8:9] == b"{":  # the JSON header of a .uk file, after its length
         return load_model(path)
     if not begin:
         raise text.error("the file is empty", line=0)

@@ -1,4 +1,4 @@
-"""Headers of lines ``value # what it is`` in a fixed order, as SVMlight and TinySVM write them."""
+"""Headers of lines ``value # description`` in a fixed order, as in files of SVMlight and TinySVM."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _LARGEST_COUNT = 2**53
 
 
 class CommentedHeader:
-    """Reads one line after the other, each known by words of its comment."""
+    """Reads one line after another, each identified by words in its comment."""
 
     def __init__(self, text: TextLines) -> None:
         self._text = text
 
     def words(self, about: str) -> bytes:
-        """Return the value of the next line, which has to be about that."""
+        """Return the value of the next line, whose comment must match."""
         line = self._text.expect(f"line about the {about}")
         value, mark, comment = line.partition(b"#")
         if not mark or about.encode() not in comment:
@@ -38,7 +38,7 @@ class CommentedHeader:
         return self.reals(about)[0]
 
     def integer(self, about: str, least: int, *, most_numbers: int = 1) -> int:
-        """Return the integer of the next line, or the first one of some numbers."""
+        """Return the integer of the next line, or the first of several numbers."""
         value = self.reals(about, most=most_numbers)[0]
         if value != np.floor(value) or not least <= value <= _LARGEST_COUNT:
             raise self._text.error(f"the {about} is an integer of at least {least}, got {value!r}", column=1)

@@ -1,4 +1,4 @@
-"""Headers of lines ``key value ...``, as LIBSVM and LIBLINEAR write them."""
+"""Headers of lines ``key value ...``, as in files of LIBSVM and LIBLINEAR."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class _Entry(NamedTuple):
 
 
 class KeyedHeader:
-    """The lines before ``end``, each key at most once, and only keys that are known.
+    """The lines before ``end``, with known keys only, each at most once.
 
     Parameters
     ----------
     text : TextLines
     program : str
-        What wrote the file, for error messages.
+        The program that wrote the file, for error messages.
     known : the keys there may be
     end : the line that ends the header
     """
@@ -61,7 +61,7 @@ class KeyedHeader:
         return entry.line if entry else 0
 
     def choice(self, key: bytes, choices: Collection[str]) -> str:
-        """Return the value of a key that has to be one of these."""
+        """Return the value of a key, which must be one of these."""
         entry = self._entry(key)
         value = entry.value.strip()
         if value.decode("ascii", "replace") not in choices:
@@ -74,7 +74,7 @@ class KeyedHeader:
         return value.decode()
 
     def reals(self, key: bytes, count: int, why: str = "") -> NDArray[np.float64]:
-        """Return the numbers of a key, after a check that there are `count`."""
+        """Return the numbers of a key, after checking that there are `count`."""
         entry = self._entry(key)
         values, bad = read_numbers(self._text.name, entry.value)
         if bad is not None:
@@ -96,11 +96,11 @@ class KeyedHeader:
         return values.astype(np.int64)
 
     def real(self, key: bytes) -> float:
-        """Return the one number of a key."""
+        """Return the single number of a key."""
         return float(self.reals(key, 1)[0])
 
     def integer(self, key: bytes, least: int) -> int:
-        """Return the one integer of a key."""
+        """Return the single integer of a key."""
         return int(self.integers(key, 1, least)[0])
 
     def _entry(self, key: bytes) -> _Entry:

@@ -1,4 +1,4 @@
-"""Text files of models: a header that is read line by line, then very many lines of numbers."""
+"""Text files of models: a header, read line by line, and a large number of lines of numbers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from unkernel.data import file_memory_limit
 from unkernel.data.files import Source, name_of, read_blocks
 from unkernel.errors import FormatError
 
-# LIBSVM writes rho of k classes as k(k-1)/2 numbers in a line: this is enough for a thousand classes.
+# LIBSVM writes rho of k classes as k(k-1)/2 numbers in one line; this suffices for a thousand classes.
 _LONGEST_HEADER_LINE = 1 << 24
 LARGEST_INDEX = 2**62 - 2
 PIECE_BYTES = 1 << 17
-_FOLD = 8  # bytes of arrays per byte of text: '0' and the end of its line are a label and an offset
+_FOLD = 8  # bytes of arrays per byte of text: '0' and its line end become a label and an offset
 _SHOWN_CHARACTERS = 40
-_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments, byte-order marks: what the native reader skips
+_FOREIGN = re.compile(rb"[#\x80-\xff]")  # comments and byte order marks, which the native reader skips
 _BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
 
 
 class TextLines:
-    """A file, plain or compressed, that is read from the front, with its line numbers.
+    """A plain or compressed file that is read sequentially, with its line numbers.
 
     Attributes
     ----------
     name : str
-        What error messages call the file.
+        Name of the file in error messages.
     line : int
-        The number of the line that was read last.
+        The number of the last line read.
     """
 
     def __init__(self, source: Source) -> None:
@@ -54,25 +54,25 @@ class TextLines:
         self._closing.__exit__(kind, error, trace)
 
     def error(self, reason: str, *, line: int | None = None, column: int = 0) -> FormatError:
-        """Return an error in the given line, or in the one that was read last."""
+        """Return an error in the given line; by default, in the last line read."""
         return FormatError(self.name, self.line if line is None else line, column, reason)
 
     def word_error(
         self, text: bytes, number: int, reason: str, *, line: int | None = None, before: int = 0
     ) -> FormatError:
-        """Return an error at a word of `text`, counted from 0; `before` characters of its line precede it."""
+        """Return an error at a word of `text`, counted from 0; `before` characters of its line come first."""
         found = next(islice(re.finditer(rb"\S+", text), number, None), None)
         word, column = (b"", len(text) + 1) if found is None else (found[0], found.start() + 1)
         return self.error(f"{quote(word)} {reason}", line=line, column=before + column)
 
     def peek(self) -> bytes:
-        """Return the next bytes, at least 64 if there are as many."""
+        """Return the next bytes, at least 64 unless the file ends."""
         while len(self._text) - self._at < 64 and self._read_more():
             pass
         return self._text[self._at : self._at + 64]
 
     def next(self) -> bytes | None:
-        """Return the next line without its end and without blanks around it; None after the last one."""
+        """Return the next line without its end and surrounding blanks; None after the last line."""
         end = self._text.find(b"\n", self._at)
         while end < 0 and self._read_more():
             end = self._text.find(b"\n", self._at)
@@ -96,9 +96,8 @@ class TextLines:
         return line
 
     def rest(self) -> Iterator[bytes]:
-        """Yield all lines that were not read yet, in blocks of whole lines, each with its newline.
-
-        What they will take is claimed, since a compressed file may hold far more than its size tells.
+        """Yield all remaining lines, in blocks of whole lines, each with its newline. Their memory is
+        claimed, since a compressed file may hold far more than its size suggests.
         """
         unfinished = self._text[self._at :]
         self._text, self._at = b"", 0
@@ -125,9 +124,8 @@ class TextLines:
 
 
 def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | None]:
-    """Return the numbers of a text, separated by blanks, and the place of the first word that is not one.
-
-    They are finite; the native reader checks them.
+    """Return the numbers of a text, separated by blanks, and the place of the first word that is not a
+    number. The native reader checks that numbers are finite.
     """
     if (foreign := _FOREIGN.search(text)) is not None:
         return np.empty(0), len(text[: foreign.end()].split()) - 1
@@ -143,6 +141,6 @@ def read_numbers(name: str, text: bytes) -> tuple[NDArray[np.float64], int | Non
 
 
 def quote(text: bytes) -> str:
-    """Return bytes of a file as an error message shows them."""
+    """Quote bytes of a file for an error message."""
     short = text[:_SHOWN_CHARACTERS].decode("ascii", "backslashreplace")
     return ascii(short) + ("..." if len(text) > _SHOWN_CHARACTERS else "")

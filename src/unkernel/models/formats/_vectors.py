@@ -32,24 +32,23 @@ class Vectors(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What the header says about the lines that follow it."""
+    """The header's information about the lines that follow it."""
 
-    vectors: int | None  # None: it does not say how many
+    vectors: int | None  # None if the header gives no number
     coefficients: int  # per line
-    said_by: str  # what the header calls the number of vectors
+    said_by: str  # the header's name for the number of vectors
     comments: bool  # whether a line may have a comment
-    fewer: int = 0  # by how many it may be too large
+    fewer: int = 0  # by how much the number may be too large
 
 
 def read_vectors(text: TextLines, expected: Expected) -> Vectors:
-    """Read the rest of a file. Nothing is allocated because a header says so."""
+    """Read the rest of a file; nothing is allocated because the header claims it."""
     return _Reader(text, expected).read()
 
 
 class _Reader:
-    """Gives the lines to the native reader, blank lines in the place of the header.
-
-    So the numbers of lines and columns in its errors are the file's own.
+    """Passes the lines to the native reader, with blank lines in place of the header, so that its errors have
+    the file's line and column numbers.
     """
 
     def __init__(self, text: TextLines, expected: Expected) -> None:
@@ -57,7 +56,7 @@ class _Reader:
         self._expected = expected
         self._parser = SvmlightParser(text.name, 1, PIECE_BYTES, 0, LARGEST_INDEX)
         self._parser.feed(b"\n" * text.line)
-        self._line = text.line  # the last one of the blocks before
+        self._line = text.line  # the last line of the previous blocks
         self._first_coefficients: list[NDArray[np.float64]] = []
 
     def read(self) -> Vectors:
@@ -93,7 +92,7 @@ class _Reader:
             raise self._error_at(block, named.start(), f"{quote(named[0])} is no part of a support vector")
 
     def _take_first_coefficients(self, block: bytes) -> bytes:
-        """Keep all coefficients of a line but the last one, and give the lines with blanks in their place."""
+        """Keep all coefficients of a line but the last, and return the lines with blanks in their place."""
         extra = self._expected.coefficients - 1
         lines = block.split(b"\n")[:-1]
         words: list[bytes] = []
@@ -145,7 +144,7 @@ class _Reader:
             )
 
     def _check_descent(self, block: bytes) -> None:
-        """Check that the indices of a line ascend: other programs rely on it without a check."""
+        """Check that the indices of a line ascend: other programs rely on this without checking."""
         characters = np.frombuffer(block, dtype=np.uint8)
         colons = np.flatnonzero(characters == ord(":"))
         line_of_colon = np.searchsorted(np.flatnonzero(characters == ord("\n")), colons)
@@ -162,12 +161,12 @@ class _Reader:
         return self._error_in(number, reason, place - block.rfind(b"\n", 0, place))
 
     def _error_in(self, number: int, reason: str, column: int = 0) -> FormatError:
-        """Return an error in a line of the block at hand, counted from 0."""
+        """Return an error in a line of the current block, counted from 0."""
         return self._text.error(reason, line=self._line + number + 1, column=column)
 
 
 def _number_before(characters: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return the integers whose digits end before these places. The native reader has checked them."""
+    """Return the integers whose digits end before these places; the native reader has checked them."""
     result = np.zeros(len(ends), dtype=np.int64)
     alive = np.arange(len(ends))
     scale = 1

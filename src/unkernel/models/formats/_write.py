@@ -1,4 +1,4 @@
-"""What the writers of models share."""
+"""Shared parts of the writers of models."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def numbers(values: NDArray[np.float64]) -> str:
 
 
 def labels_as_integers(classes: NDArray[Any]) -> list[int]:
-    """Return class labels for a format that has only integers."""
+    """Return class labels as integers, for a format without other labels."""
     if classes.dtype.kind in "iuf" and (classes == np.floor(classes)).all():
         labels = [int(label) for label in classes.tolist()]
         if max(map(abs, labels)) <= _LARGEST_LABEL:
@@ -45,7 +45,7 @@ def vector_lines(matrix: CsrRows, coefficients: NDArray[np.float64], first_index
 
 
 def _with_first(coefficients: NDArray[np.float64], lines: bytes) -> bytes:
-    """Return the lines with further coefficients in front."""
+    """Return the lines with additional coefficients in front."""
     count = coefficients.size
     texts = format_svmlight(
         CsrRows.of(np.zeros(count + 1), [], [], 0),

@@ -1,4 +1,4 @@
-"""LIBLINEAR's models, read only: all solvers."""
+"""Reads LIBLINEAR's models, of all solvers."""
 
 from __future__ import annotations
 
@@ -56,19 +56,20 @@ def _read_decision(text: TextLines, header: KeyedHeader, solver: str) -> Decisio
     if len(np.unique(labels)) != count:
         raise text.error("two classes have the same label", line=header.line_of(b"label"))
     if count == 2:
-        return Decision("binary", labels[::-1].copy())  # a positive score speaks for the first label
+        return Decision("binary", labels[::-1].copy())  # a positive score supports the first label
     return Decision("one_vs_rest", labels)
 
 
 def _count_numbers_per_line(decision: Decision, solver: str) -> int:
-    """One for each score; Crammer and Singer's solver writes a second one for two classes, which LIBLINEAR
-    does not ask when it chooses.
+    """Return the number of weights per line: one for each score.
+
+    Crammer and Singer's solver writes a second one for two classes, which LIBLINEAR ignores in predictions.
     """
     return 2 if decision.scheme == "binary" and solver == "MCSVM_CS" else decision.n_scores
 
 
 def _read_weights(text: TextLines, lines: int, width: int) -> NDArray[np.float64]:
-    """Return the lines of weights, after a check that there are enough and each has `width` numbers."""
+    """Return the lines of weights, after checking that there are enough and each has `width` numbers."""
     read: list[NDArray[np.float64]] = []
     line = text.line
     for block in _split_blocks(text):
@@ -98,7 +99,7 @@ def _split_blocks(text: TextLines) -> Iterator[bytes]:
 
 
 def _are_even(block: bytes, width: int) -> bool:
-    """Return whether each line that is not blank has that many words."""
+    """Return whether each line that is not blank has this number of words."""
     characters = np.frombuffer(block, dtype=np.uint8)
     blank = (characters == ord(" ")) | ((characters >= 9) & (characters <= 13))
     begins = np.flatnonzero(~blank & np.append(True, blank[:-1]))

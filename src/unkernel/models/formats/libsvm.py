@@ -1,4 +1,4 @@
-"""LIBSVM's models: all types and kernels, read and written."""
+"""Reads and writes LIBSVM's models, of all types and kernels."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _read_kernel(text: TextLines, header: KeyedHeader) -> Kernel:
 def _read_classes(
     text: TextLines, header: KeyedHeader
 ) -> tuple[Decision, NDArray[np.float64], NDArray[np.int64]]:
-    """Return the decision of a classifier, its rho, and how many support vectors each class has."""
+    """Return the decision of a classifier, its rho, and the number of support vectors of each class."""
     count = header.integer(b"nr_class", 2)
     why = f" for {count} classes"
     rho = header.reals(b"rho", count * (count - 1) // 2, why)
@@ -102,7 +102,9 @@ def _read_platt(header: KeyedHeader, count: int, why: str) -> Platt | None:
 def _read_single(
     text: TextLines, header: KeyedHeader, svm_type: str
 ) -> tuple[Decision, NDArray[np.float64], NDArray[np.int64]]:
-    """Group vectors as for classifiers: regression and one class count as two classes, one of them empty."""
+    """Group vectors like those of classifiers: regression and one-class models count as two classes, one
+    empty.
+    """
     if header.integer(b"nr_class", 2) != 2:
         raise text.error(f"nr_class of {svm_type} is 2", line=header.line_of(b"nr_class"))
     decision = (
@@ -115,7 +117,7 @@ def _read_single(
 
 
 def _read_probability(header: KeyedHeader) -> dict[str, Any]:
-    """Read the probability lines that -b 1 adds to models that are not classifiers, to write them again."""
+    """Read the probability lines that -b 1 adds to models that are not classifiers, to write them back."""
     kept: dict[str, Any] = {}
     if b"probA" in header:
         kept["probA"] = header.real(b"probA")
@@ -139,7 +141,7 @@ class _Grouped(NamedTuple):
 
 
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
-    """Write a model, every number so that it reads back as itself."""
+    """Write a model; every number reads back exactly."""
     grouped = _group_vectors(model)
     write_bytes(_format_header(model, grouped.labels, grouped.counts))
     first_index = 0 if model.origin.get("zero_based") else 1
@@ -158,7 +160,7 @@ def _group_vectors(model: KernelModel) -> _Grouped:
         )
     labels = labels_as_integers(model.decision.classes)
     if scheme == "binary":
-        labels = labels[::-1]  # a positive score speaks for LIBSVM's first class
+        labels = labels[::-1]  # a positive score supports LIBSVM's first class
     if isinstance(model.coefficients, PairCoefficients):
         return _Grouped(labels, model.coefficients.counts, slice(None), model.coefficients.values)
     counts: Any = model.origin.get("nr_sv")
@@ -176,7 +178,7 @@ def _group_vectors(model: KernelModel) -> _Grouped:
 
 
 def _is_grouping(counts: Any, model: KernelModel, classes: int) -> bool:
-    """Whether these are numbers of vectors by class, for this model: vectors have no part in other pairs."""
+    """Return whether these are the numbers of vectors by class: vectors must not occur in other pairs."""
     if not isinstance(counts, list) or len(counts) != classes:
         return False
     if not all(type(count) is int and count >= 0 for count in counts) or sum(counts) != model.n_support:
@@ -208,7 +210,7 @@ def _format_header(model: KernelModel, labels: list[int], counts: list[int]) -> 
 
 
 def _format_probability(model: KernelModel) -> list[str]:
-    """Return the lines of probabilities that still fit the model."""
+    """Return the probability lines that still match the model."""
     lines = []
     scale, marks = model.origin.get("probA"), model.origin.get("prob_density_marks")
     if model.decision.scheme == "regression" and isinstance(scale, float):
@@ -219,7 +221,7 @@ def _format_probability(model: KernelModel) -> list[str]:
 
 
 def _choose_svm_type(model: KernelModel) -> str:
-    """Return the type that the model had, if it still is of that type, or the usual one."""
+    """Return the type of the original model, if it still applies, or the usual type."""
     fitting = {"one_class": ("one_class",), "regression": REGRESSIONS}
     possible = fitting.get(model.decision.scheme, CLASSIFIERS)
     given = model.origin.get("svm_type")

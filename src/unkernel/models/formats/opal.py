@@ -1,4 +1,4 @@
-"""opal's kernel models, read only: like TinySVM's, with one weight per class where there are many."""
+"""Reads opal's kernel models, which resemble TinySVM's but have one weight per class if there are many."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.models.formats._text import TextLines, quote
 from unkernel.models.formats._vectors import Expected, read_vectors
 from unkernel.models.kernel import Kernel, KernelModel
 
-_NO_SIGMOID = (-1.0, 0.0)  # what opal writes when it did not fit one
+_NO_SIGMOID = (-1.0, 0.0)  # written by opal without a sigmoid
 
 
 def read(text: TextLines) -> KernelModel:
@@ -43,7 +43,7 @@ def read(text: TextLines) -> KernelModel:
 
 
 def _read_labels(text: TextLines, header: CommentedHeader) -> list[bytes]:
-    """Return the labels of a model of many classes; none where it is one of two, -1 and 1."""
+    """Return the labels of a model of many classes; none for the two classes -1 and 1."""
     if b"# labels:" not in text.peek().partition(b"\n")[0]:
         return []
     line = text.expect("line of labels")

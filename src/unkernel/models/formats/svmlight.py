@@ -1,4 +1,4 @@
-"""SVMlight's models, read and written."""
+"""Reads and writes SVMlight's models."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Parameters(NamedTuple):
 
 
 def read_parameters(header: CommentedHeader) -> Parameters:
-    """Return the lines -d, -g, -s and -r; -u is for kernels that users make."""
+    """Return the lines -d, -g, -s and -r; -u is for user-defined kernels."""
     degree = header.integer("kernel parameter -d", 0)
     g, s, r = (header.real(f"kernel parameter -{letter}") for letter in "gsr")
     header.words("kernel parameter -u")
@@ -71,7 +71,7 @@ def read_parameters(header: CommentedHeader) -> Parameters:
 
 
 def make_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """Return the kernel; parameters that make no kernel are an error in the file."""
+    """Return the kernel; invalid parameters are an error in the file."""
     try:
         return kernel_of(name, parameters, gamma)
     except ValueError as error:
@@ -79,7 +79,7 @@ def make_kernel(text: TextLines, name: str, parameters: Parameters, gamma: float
 
 
 def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
-    """Return the kernel; parameters that are not its own, and may be anything, are left out."""
+    """Return the kernel; parameters that it does not use are dropped and may have any value."""
     if name == "polynomial":
         return Kernel(name, parameters.d, gamma, parameters.r)
     if name == "sigmoid":
@@ -90,7 +90,9 @@ def kernel_of(name: str, parameters: Parameters, gamma: float) -> Kernel:
 def make_signed_model(
     text: TextLines, kernel: Kernel, threshold: float, said: Expected, origin: dict[str, Any]
 ) -> KernelModel:
-    """A model whose support vectors follow: the classes are -1 and 1, and the threshold is subtracted."""
+    """Make a model of the support vectors that follow: the classes are -1 and 1, and the threshold is
+    subtracted.
+    """
     vectors = read_vectors(text, said)
     return KernelModel(
         kernel=kernel,
@@ -105,7 +107,7 @@ def make_signed_model(
 
 
 def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
-    """Write a model of the classes -1 and 1, every number so that it reads back as itself."""
+    """Write a model of the classes -1 and 1; every number reads back exactly."""
     if model.kernel.name not in _KERNELS:
         raise ValueError(f"SVMlight has no {model.kernel.name} kernel; save the model as a .uk file")
     if model.origin.get("zero_based"):
@@ -119,7 +121,7 @@ def write(model: KernelModel, write_bytes: Callable[[bytes], object]) -> None:
 
 
 def sign_of_one(decision: Decision, program: str, otherwise: str = "") -> float:
-    """Return the sign of scores that speak for class 1, for a format that has the classes -1 and 1 only."""
+    """Return the sign of scores that support class 1, for a format that only has the classes -1 and 1."""
     scheme, labels = decision.scheme, decision.classes.tolist()
     if scheme not in ("binary", "one_vs_one") or set(labels) != {-1, 1}:
         raise ValueError(
@@ -154,6 +156,6 @@ def _format_header(model: KernelModel, intercepts: NDArray[np.float64]) -> bytes
 
 
 def origin_number(model: KernelModel | TreeModel, key: str) -> int:
-    """Return a number of the file that the model was read from."""
+    """Return a number from the file of which the model was read."""
     value = model.origin.get(key)
     return value if type(value) is int else 0

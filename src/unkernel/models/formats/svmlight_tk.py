@@ -1,7 +1,7 @@
-"""SVM-light-TK 1.5's models of trees and vectors, read and written.
+"""Reads and writes SVM-light-TK 1.5's models of trees and vectors.
 
 The program computes with floats: kernel values, feature values and mu are rounded to 24 bits there. Here only
-mu is, which is a parameter of the model; scores agree with the program's to about 1e-6.
+mu is rounded, which is a parameter of the model; scores agree with the program's to about 1e-6.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from unkernel.models.kernel import Kernel
 from unkernel.models.tree import LEAST_DECAY, ExampleKernel, TreeModel
 
 _VERSION = "V5.01-TK-1.5"
-_COMBINED = 5  # the kernel type that -C, -W and -V say more about
+_COMBINED = 5  # the kernel type that -C, -W and -V specify further
 _COMBINATIONS = {"T": "trees", "V": "vectors", "+": "sum", "*": "product"}
 _PAIRINGS = {"S": "same", "A": "all"}
 _TREE_KERNELS = {0: "st", 1: "sst", 2: "sst_bow", 3: "ptk"}
@@ -36,7 +36,7 @@ _OPTIONS = "dgsruLTCFSMNVWU"  # in the order of the header's lines
 _WHOLE, _WORDS = "dFSNU", "uCVW"
 _LEAST_WHOLE = -(2**53)
 
-# The first word of a line, unless that is blank or a comment; the native reader has the same blanks.
+# The first word of a line, unless the line is blank or a comment; the native reader has the same blanks.
 _COEFFICIENT = re.compile(rb"^[ \t\r]*([^ \t\r\n#][^ \t\r\n]*)", re.MULTILINE)
 _SEVERAL_WORDS = re.compile(rb"[\v\f]")
 _QUERY = re.compile(rb"^[ \t\r]*[^ \t\r\n#][^ \t\r\n]*[ \t\r]+(qid:)", re.MULTILINE)
@@ -76,7 +76,7 @@ def read(text: TextLines) -> TreeModel:
 
 
 class _Options:
-    """The options of svm_learn that the header keeps. Those that have no effect may be anything."""
+    """The options of svm_learn in the header. Options without effect may have any value."""
 
     def __init__(self, text: TextLines, header: CommentedHeader) -> None:
         self._text = text
@@ -93,7 +93,7 @@ class _Options:
             self._lines[option] = text.line
 
     def kernel(self) -> ExampleKernel:
-        """Return the kernel that they make."""
+        """Return the kernel with these options."""
         if self._values["U"] != 0:
             raise self._make_error(
                 "U", "the parameters of each tree are in a file of their own, not in the model"
@@ -135,7 +135,7 @@ class _Options:
 
     def _choose(self, option: str, choices: Mapping[Any, Any]) -> Any:
         value = self._values[option]
-        first = value[:1] if option in _WORDS else value  # the program reads only this character
+        first = value[:1] if option in _WORDS else value  # the program reads only the first character
         if first not in choices:
             known = ", ".join(map(str, choices))
             raise self._make_error(option, f"{value!r} cannot be read: train with one of {known}")
@@ -159,22 +159,21 @@ def _read_option(header: CommentedHeader, option: str) -> Any:
 
 
 def _explain_wrong_rbf(normalize: bool, pairing: str) -> str | None:
-    """Return where the program reads memory that was never written, or takes the wrong vector's norm."""
+    """Explain where the program reads uninitialised memory, or uses the wrong vector's norm."""
     if normalize:
         return "with normalised vectors (-N 2 and 3); use -N 0 or 1"
     return "of all pairs of vectors (-V A); use -V S" if pairing == "all" else None
 
 
 class _SupportReader:
-    """Gives the lines to the native reader, blank lines in the place of the header.
-
-    So the numbers of lines and columns in its errors are the file's own.
+    """Passes the lines to the native reader, with blank lines in place of the header, so that its errors have
+    the file's line and column numbers.
     """
 
     def __init__(self, text: TextLines, expected: int) -> None:
         self._text = text
         self._expected = expected
-        self._line = text.line  # the last one of the blocks before
+        self._line = text.line  # the last line of the previous blocks
         self._count = 0
         self._coefficients: list[NDArray[np.float64]] = [np.empty(0)]
 
@@ -219,7 +218,7 @@ class _SupportReader:
         self._coefficients.append(values)
 
     def _error_at(self, block: bytes, number: int, reason: str) -> FormatError:
-        """Return an error at a coefficient of the block at hand, counted from 0."""
+        """Return an error at a coefficient of the current block, counted from 0."""
         begin = next(islice(_COEFFICIENT.finditer(block), number, None)).start(1)
         line = self._line + block.count(b"\n", 0, begin) + 1
         return self._text.error(reason, line=line, column=begin - block.rfind(b"\n", 0, begin))
@@ -229,7 +228,7 @@ class _SupportReader:
 
 
 def write(model: TreeModel, write_bytes: Callable[[bytes], object]) -> None:
-    """Write a model of the classes -1 and 1, every coefficient so that it reads back as itself."""
+    """Write a model of the classes -1 and 1; every coefficient reads back exactly."""
     sign = sign_of_one(model.decision, "SVM-light-TK")
     header = _format_header(model, float(-sign * model.intercept[0]))
     trees = _format_trees(model) if model.kernel.combination != "vectors" else _make_empty_texts(model)
@@ -268,7 +267,7 @@ def _format_header(model: TreeModel, threshold: float) -> bytes:
 
 
 def _format_options(kernel: ExampleKernel) -> dict[str, str]:
-    """Read the lines of the header; a -u line, which is a text, ends at its comment."""
+    """Return the lines of the header; the text of a -u line ends at its comment."""
     vector = kernel.vector if kernel.combination != "trees" else Kernel("linear")
     if vector.name == "rbf" and (why := _explain_wrong_rbf(kernel.normalize_vectors, kernel.vector_pairing)):
         raise ValueError(
@@ -299,7 +298,7 @@ def _find_key(choices: Mapping[Any, Any], value: Any) -> Any:
 
 
 def _check_names(channels: list[str], what: str) -> None:
-    """Check the names of channels: the format numbers them, but a single one may have any name."""
+    """Check the names of channels: the format numbers them, so only a single channel may have any name."""
     if len(channels) > 1 and channels != [str(place) for place in range(len(channels))]:
         raise ValueError(
             f"SVM-light-TK numbers the {what} of an example, and this model's have the names "
@@ -308,7 +307,7 @@ def _check_names(channels: list[str], what: str) -> None:
 
 
 def _format_trees(model: TreeModel) -> list[list[str]]:
-    """Return the trees of each support vector; one that is missing before others is an empty text."""
+    """Return the trees of each support vector; a missing tree before others is an empty text."""
     support = model.support.compact()
     _check_names(list(support.trees), "trees")
     _check_labels(support)

@@ -1,4 +1,4 @@
-"""TinySVM's models, read only: they look like SVMlight's, but the numbers of kernels differ."""
+"""Reads TinySVM's models, which look like SVMlight's but number the kernels differently."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def read(text: TextLines) -> KernelModel:
             f"kernel type {number} is not supported (4 is TinySVM's ANOVA kernel); train with types 0 to 3"
         )
     parameters = read_parameters(header)
-    # TinySVM takes -s also as the factor of its RBF kernel, and -g for nothing.
+    # TinySVM uses -s also as the factor of its RBF kernel, and does not use -g.
     kernel = make_kernel(text, _KERNELS[number], parameters, parameters.s)
     vectors = header.integer("number of SVs", 0, most_numbers=4)
     threshold = header.real("threshold b")
-    # TinySVM itself counts one too many; programs that write its format for others may not.
+    # TinySVM itself counts one too many; other programs that write its format may not.
     said = Expected(vectors, 1, "the number of SVs", comments=True, fewer=1)
     origin = {"format": "tinysvm", "version": version.decode("ascii", "backslashreplace")}
     return make_signed_model(text, kernel, threshold, said, origin)

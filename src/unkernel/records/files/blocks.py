@@ -1,4 +1,4 @@
-"""Some records of a file, one after the other: what readers give and plans encode."""
+"""Blocks of consecutive records of a file, which readers yield and plans encode."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from unkernel.data.rows.csr import CsrRows
 from unkernel.errors import FormatError
 from unkernel.records.plan import Plan
 
-_ROW = "row "  # how messages of plans begin
+_ROW = "row "  # prefix of messages of plans
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Records beside each other.
+    """A block of consecutive records.
 
     Attributes
     ----------
     file : str
-        Its name.
+        Name of the file.
     table : Arrow table, dict of columns, or list of dicts
-        What ``Plan.encode`` takes.
+        Input of ``Plan.encode``.
     n_rows : int
     line_of : callable
-        The line of the file on which the record with this number in the block begins; 0 where files have no
+        Returns the line of the file where a record of the block begins, by its number; 0 if the format has no
         lines.
     first : int
         The number of the first record in the file, counted from 0.
@@ -42,7 +42,7 @@ class Block:
     first: int = 0
 
     def encode(self, plan: Plan, threads: int = 1) -> CsrRows:
-        """Encode the records; one that cannot be encoded raises a ``FormatError`` with its place."""
+        """Encode the records; raise a ``FormatError`` with the place of a record that cannot be encoded."""
         try:
             return plan.encode(self.table, threads)
         except (ValueError, TypeError) as error:
@@ -54,7 +54,7 @@ class Block:
         return FormatError(self.file, line, 0, reason if line else f"record {self.first + row}: {reason}")
 
     def values(self, name: str) -> list[Any] | None:
-        """Return the values of a column, missing ones as None; None where there is no such column."""
+        """Return the values of a column, missing values as None; None if there is no such column."""
         table = self.table
         if isinstance(table, list):
             return [record.get(name) for record in table] if any(name in one for one in table) else None
@@ -77,12 +77,12 @@ class Block:
             return None
         try:
             place_of = {value: place for place, value in enumerate(dict.fromkeys(values))}
-        except TypeError:  # a list, say
+        except TypeError:  # such as a list
             return values, np.arange(len(values))
         return list(place_of), np.array([place_of[value] for value in values], dtype=np.intp)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the records, as dicts; a missing value is None."""
+        """Return the records as dicts; missing values are None."""
         if isinstance(self.table, list):
             return self.table
         names = list(self.table) if isinstance(self.table, Mapping) else self.table.column_names
@@ -118,7 +118,7 @@ class Block:
 
     def _find_first_bad(self, plan: Plan) -> int:
         """Return the first record that cannot be encoded, by bisection: few messages name the record."""
-        low, high = 0, self.n_rows  # the first `low` records are good, and the first `high` are not
+        low, high = 0, self.n_rows  # the first `low` records are valid, and some of the first `high` are not
         while high - low > 1:
             middle = (low + high) // 2
             try:
@@ -132,7 +132,7 @@ class Block:
 def places_in(indices: Any) -> NDArray[np.intp]:
     """Return the indices of an Arrow dictionary, none of them missing.
 
-    Their own ``to_numpy`` imports pandas where it is installed, which takes longer than many a file.
+    Arrow's ``to_numpy`` imports pandas if it is installed, which takes longer than reading a small file.
     """
     values = indices.buffers()[1]
     if values is None or not len(indices):
@@ -142,7 +142,7 @@ def places_in(indices: Any) -> NDArray[np.intp]:
 
 
 def to_objects(values: Any) -> list[Any]:
-    """Return a column as Python objects; NaN is a missing number, as None is."""
+    """Return a column as Python objects; both NaN and None are missing values."""
     if isinstance(values, np.ndarray):
         found: list[Any] = values.tolist()
     else:

@@ -1,7 +1,6 @@
-"""The types of columns in files that hold nothing but text, and what their cells stand for.
-
-An empty cell is a missing value. A column is of numbers if all its cells are, but for missing ones, which may
-also be written as ``NA`` or ``NaN``; numbers that begin with a zero, as postal codes do, are strings.
+"""The types of columns in text files, and the values of their cells. An empty cell is a missing value. A
+column has numbers if all cells are numbers or missing; in such columns, ``NA`` and ``NaN`` are missing, too.
+Numbers that begin with a zero, like postal codes, are strings.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-TOO_LARGE = "the number is larger than any float"  # as models say of whole numbers
+TOO_LARGE = "the number is larger than any float"  # the words of models about whole numbers
 TYPES = ("number", "boolean", "string")
 MISSING_NUMBERS = ("NA", "N/A", "NaN", "nan", "null", "NULL", "None", "#N/A")
 BOOLEANS = {"true": True, "false": False, "True": True, "False": False, "TRUE": True, "FALSE": False}
@@ -38,7 +37,7 @@ def is_number(cell: str) -> bool:
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value, or a cell in the place of a number, stands for none."""
+    """Return whether a value, or a cell in place of a number, is missing."""
     return value is None or (isinstance(value, str) and (not value or value in MISSING_NUMBERS))
 
 
@@ -63,7 +62,7 @@ def value_of(cell: str, kind: str) -> Any:
 
 
 def quote(cell: str) -> str:
-    """Return a cell for a message, which is short even where the cell is not."""
+    """Return a cell for a message, shortened if it is long."""
     return repr(cell if len(cell) <= _SHOWN else f"{cell[:_SHOWN]}…")
 
 

@@ -1,4 +1,4 @@
-"""What the columns of a plan are, for those who read files for it."""
+"""The columns of a plan, for reading files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unkernel.records.plan_step import PlanStep
 
 _NUMBERS = "numbers"
 _KINDS = {"one_hot": "category", "ordinal": "category", "dates": "date", "pairs": "dict"}
-_LABELS = re.compile(  # behind a column's name
+_LABELS = re.compile(  # after a column's name
     r" (((year|month|day|weekday|hour) )?(= |<= |>= |\d+–\d+$)|in \[|< |is missing|has |is a |-\d+ to -?\d+$)"
 )
 
@@ -22,7 +22,7 @@ def columns_read(plan: Plan) -> list[str]:
 
 
 def column_types(plan: Plan) -> dict[str, str]:
-    """Return the types to read text files with, from the tables of the plan."""
+    """Return the types for reading text files, from the tables of the plan."""
     found: dict[str, str] = {}
     for step in plan.steps:
         for place, column in enumerate(step.table.get("columns", ())):
@@ -41,7 +41,7 @@ def _find_type(step: PlanStep, place: int) -> str:
 
 
 def column_kinds(plan: Plan) -> dict[str, str]:
-    """Return the kind of each column that is read, in the words of ``RecordEncoder``."""
+    """Return the kind of each column that is read, in the terms of ``RecordEncoder``."""
     binned = {int(step.table["input"]) for step in plan.steps if step.kind == "bins"}
     found: dict[str, str] = {}
     for number, step in enumerate(plan.steps):
@@ -61,7 +61,7 @@ def features_of_columns(plan: Plan) -> dict[str, int]:
 
 
 def owners_of_features(plan: Plan) -> list[str | None]:
-    """Return the column of each feature by the features' labels; None if no column fits."""
+    """Return the column of each feature, by the features' labels; None if no column matches."""
     columns = columns_read(plan)
     return [
         max((name for name in columns if _is_of(label, name)), key=len, default=None)

@@ -1,8 +1,8 @@
-"""CSV and TSV: blocks of whole records, parsed by pyarrow or, where it cannot, by Python's csv.
+"""CSV and TSV: blocks of whole records, parsed by pyarrow or, as a fallback, by Python's csv.
 
-Python's csv is slow, is always there, and knows on which line a record is. It reads the header, the blocks
-that pyarrow does not take (to say what is wrong with them, or because pyarrow is strict), and all blocks
-where there is no pyarrow. Both give the same values.
+Python's csv is slow but always available, and knows the line of each record. It reads the header, the blocks
+that pyarrow refuses (to find the error, or because pyarrow is stricter), and all blocks if pyarrow is
+missing. Both parsers return the same values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from unkernel.errors import FormatError, describe_bad_byte
 from unkernel.records.files import cells
 from unkernel.records.files.blocks import Block
 
-_MAX_RECORD_BYTES = 1 << 26  # bytes: a quotation mark that is not closed must not take all memory
+_MAX_RECORD_BYTES = 1 << 26  # limit in bytes, so that an unclosed quotation mark cannot take all memory
 _ARROW_BLOCK_BYTES = 1 << 20  # bytes that one thread of pyarrow parses at a time
 _BOM = b"\xef\xbb\xbf"
 _LINE_BREAK = 10
@@ -100,8 +100,8 @@ def _without_bom(blocks: Iterable[bytes], file: str) -> Iterator[bytes]:
 def _end_of_records(data: bytes) -> int:
     """Return the end of the last line break outside of quoted fields; 0 if there is none.
 
-    Where the number of quotation marks before it is even, it is in none (unless marks stand inside of
-    fields that are not quoted, too, and then the parser fails); else fields are looked at one by one.
+    A line break after an even number of quotation marks is outside of quoted fields (unless unquoted fields
+    contain marks, for which the parser fails). Otherwise fields are examined one by one.
     """
     end = data.rfind(b"\n") + 1
     if not end or not (data.count(b'"', 0, end) & 1):
@@ -167,7 +167,7 @@ def parse(piece: Piece, header: Header, types: Mapping[str, str], first: int, th
 
 
 def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], threads: int) -> Any:
-    """Parse with pyarrow; None where it is missing, refuses records, or would drop a byte order mark."""
+    """Parse with pyarrow; None if it is missing, refuses records, or would drop a byte order mark."""
     arrow = arrow_csv()
     if arrow is None or not piece.data.strip() or piece.data.startswith(_BOM):
         return None
@@ -197,9 +197,8 @@ def _parse_by_arrow(piece: Piece, header: Header, types: Mapping[str, str], thre
 
 
 def _has_doubtful_numbers(table: Any, piece: Piece, types: Mapping[str, str]) -> bool:
-    """Return whether a cell may be a number for pyarrow alone.
-
-    It does not distinguish ``inf`` from 1e999, and takes more spellings of NaN.
+    """Return whether a cell may be a number only for pyarrow, which does not distinguish ``inf`` from 1e999
+    and accepts more spellings of NaN.
     """
     odd_nan = _ODD_NAN.search(piece.data) is not None
     for name in (name for name, kind in types.items() if kind == "number"):
@@ -268,7 +267,7 @@ def rows_of(piece: Piece, header: Header) -> tuple[list[list[str]], list[int]]:
 class _LineBreaks:
     """Iterates over lines and counts line breaks; a lone CR is not counted.
 
-    Python's csv ends a record at a lone CR, as pyarrow does, and would count a line there.
+    Python's csv ends a record at a lone CR, like pyarrow, and would count a line there.
     """
 
     def __init__(self, text: io.StringIO) -> None:
@@ -286,7 +285,7 @@ def _find_lines(piece: Piece, header: Header) -> list[int]:
 
 
 class _long_fields:  # noqa: N801 (used as a function)
-    """Lets Python's csv take fields of any length in a ``with`` block."""
+    """Lets Python's csv read fields of any length in a ``with`` block."""
 
     def __enter__(self) -> None:
         self._before = csv.field_size_limit(sys.maxsize)

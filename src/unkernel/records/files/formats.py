@@ -1,4 +1,4 @@
-"""The formats of files of records, told by the name or by the first bytes."""
+"""Detection of the formats of files of records, by name or by the first bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def format_of(name: str) -> str | None:
 
 
 def detect_format(begin: bytes) -> str:
-    """Return the format by a file's first bytes: JSON lines begin with a brace; all else has delimiters."""
+    """Return the format by a file's first bytes: JSON lines begin with a brace; others are delimited."""
     if begin.startswith(_PARQUET):
         return "parquet"
     text = begin.removeprefix(BOM).lstrip()

@@ -1,4 +1,4 @@
-"""JSON lines: one object per line. Python's json reads them; nothing else is needed."""
+"""JSON lines: one object per line, read by Python's json."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def record_of(text: bytes | str, file: str, line: int = 0) -> dict[str, Any]:
         raise FormatError(file, line, error.start + 1, describe_bad_byte(error.object[error.start])) from None
     except json.JSONDecodeError as error:
         raise FormatError(file, line, error.colno, f"not a JSON object: {error.msg}") from None
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, thousands of brackets
+    except (ValueError, RecursionError) as error:  # thousands of digits or of brackets
         raise FormatError(file, line, 0, f"not a JSON object that can be read: {error}") from None
     if not isinstance(record, dict):
         raise FormatError(

@@ -8,7 +8,7 @@ from typing import Any
 from unkernel.errors import FormatError
 from unkernel.records.files.blocks import Block
 
-_ROWS = 1 << 16  # of a block
+_ROWS = 1 << 16  # per block
 REMEDY = 'install it: pip install "unkernel[records]"'
 
 
@@ -28,7 +28,7 @@ class ParquetRecords:
                 raise FormatError(file, 0, 0, f"two columns have the name {name!r}")
 
     def types(self) -> dict[str, str]:
-        """Return the types of the columns, in the words of text files."""
+        """Return the types of the columns, in the terms of text files."""
         kinds = self._pa.types
         found = {}
         for field in self._opened.schema_arrow:

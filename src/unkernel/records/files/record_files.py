@@ -1,4 +1,4 @@
-"""Opening a file of records, of any format."""
+"""Opens files of records of any format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from unkernel.records.files.json_lines import json_blocks
 from unkernel.records.files.parquet import ParquetRecords
 
 _PARQUET = b"PAR1"
-_LONGEST_BEGIN = 1 << 20  # bytes that tell the format
+_LONGEST_BEGIN = 1 << 20  # bytes to detect the format
 
 
 class RecordFile:
@@ -25,11 +25,11 @@ class RecordFile:
     Attributes
     ----------
     file : str
-        What messages call it.
+        Name in messages.
     format : str
         ``"csv"``, ``"tsv"``, ``"jsonl"`` or ``"parquet"``.
     columns : list of str or None
-        The names of the columns; None for JSON lines, in which each record has its own.
+        The names of the columns; None for JSON lines, where each record has its own.
     """
 
     def __init__(self, source: Any, file: str, format: str, blocks: Iterator[bytes]) -> None:
@@ -48,7 +48,7 @@ class RecordFile:
 
     @property
     def stored_types(self) -> dict[str, str] | None:
-        """The types of the columns, where the file says them."""
+        """Return the types of the columns, if the file stores them."""
         return self._parquet.types() if self.format == "parquet" else None
 
     def blocks(self, types: Mapping[str, str], threads: int = 1) -> Iterator[Block]:
@@ -57,8 +57,8 @@ class RecordFile:
         Parameters
         ----------
         types : dict
-            The columns to read. Where the format has no types, their cells are read as these:
-            ``"number"``, ``"boolean"`` or ``"string"``. JSON lines are read whole.
+            The columns to read. If the format has no types, cells are read as these: ``"number"``,
+            ``"boolean"`` or ``"string"``. JSON lines are read completely.
         threads : int
         """
         if self.format == "jsonl":
@@ -83,16 +83,16 @@ def open_records(
     wait: bool = True,
     size: int = BLOCK_BYTES,
 ) -> RecordFile:
-    """Open a file of records; its format is told by its name, or by its first bytes.
+    """Open a file of records; detect its format by its name or its first bytes.
 
     Parameters
     ----------
     source : path or open file
         Compressed or not.
     name : str, default=None
-        What messages call it, and what tells the format.
+        Name in messages, which also determines the format.
     wait : bool, default=True
-        Whether blocks are filled; otherwise whatever has come through a pipe is a block.
+        Whether to fill blocks; otherwise the available content of a pipe is a block.
     size : int
         Bytes of a block.
     """
@@ -101,7 +101,7 @@ def open_records(
     format = format_of(file)
     if format == "parquet" and isinstance(source, str | os.PathLike):
         with open(source, "rb") as opened:  # noqa: PTH123 (any PathLike)
-            if opened.read(len(_PARQUET)) == _PARQUET:  # not compressed as a whole: read in place
+            if opened.read(len(_PARQUET)) == _PARQUET:  # not compressed as a whole, so read in place
                 return RecordFile(source, file, format, iter(()))
     if format is None:
         begin = _first_line(blocks)
@@ -110,7 +110,7 @@ def open_records(
 
 
 def _first_line(blocks: Iterator[bytes]) -> bytes:
-    """Return the first blocks, up to one with a line that is not empty: a pipe may bring it in parts."""
+    """Return the first blocks, up to one with a nonempty line: a pipe may deliver the line in parts."""
     begin = next(blocks, b"")
     while len(begin) < _LONGEST_BEGIN and b"\n" not in begin.removeprefix(BOM).lstrip():
         more = next(blocks, b"")
@@ -121,5 +121,5 @@ def _first_line(blocks: Iterator[bytes]) -> bytes:
 
 
 def _seekable(source: Any, blocks: Iterator[bytes]) -> Any:
-    """Return a file that pyarrow can seek in, as it reads the end first."""
+    """Return a file in which pyarrow can seek, as it reads the end first."""
     return io.BytesIO(b"".join(blocks)) if source is None else os.fspath(source)

@@ -1,4 +1,4 @@
-"""A whole file of records, to learn from: values, labels, and the types that were found."""
+"""Complete files of records for training: values, labels, and inferred types."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unkernel.records.files.blocks import Block, places_in, to_objects
 from unkernel.records.files.record_files import RecordFile
 
 _NUMBER_KINDS = ("number", "binned")
-_MOST_NAMES = 30  # of columns in a message
+_MOST_NAMES = 30  # largest number of columns in a message
 _LARGEST_FLOAT = sys.float_info.max
 _FIRST_INEXACT_FLOAT = 2**53
 _FIRST_LONG_INTEGER = 2**63
@@ -35,10 +35,10 @@ class TrainingTable:
     Attributes
     ----------
     columns : dict
-        Each an array of float64, in which NaN is a missing number, or a list.
+        Each is an array of float64, where NaN is a missing number, or a list.
     labels : ndarray
     types : dict
-        How cells of text files are read, column by column; see :mod:`unkernel.records.files.cells`.
+        How to read cells of text files, by column; see :mod:`unkernel.records.files.cells`.
     """
 
     columns: dict[str, Any]
@@ -67,19 +67,19 @@ def read_training(
     Parameters
     ----------
     files : iterable of RecordFile
-        The files; each is read before the next one is asked for.
+        The files; each is read before the next one is requested.
     target : str
         The column of the labels.
     kinds : dict
-        The kinds of columns that were chosen; numbers must then be numbers.
+        Chosen kinds of columns; values of columns of numbers must be numbers.
     drop : sequence of str
-        Columns that are not read.
+        Columns to skip.
     threads : int
 
     Returns
     -------
     TrainingTable
-        The records, those of the first file first.
+        The records, in the order of the files.
     """
     left_out = {*drop, *(name for name, kind in kinds.items() if kind == "drop")}
     if target in left_out:
@@ -104,7 +104,7 @@ def read_training(
 def _blocks_of(
     files: Iterable[RecordFile], asked: Sequence[str], left_out: Set[str], threads: int
 ) -> tuple[RecordFile, list[Block]]:
-    """Return the first file, and the records of all."""
+    """Return the first file, and the records of all files."""
     first: RecordFile | None = None
     blocks: list[Block] = []
     for file in files:
@@ -117,12 +117,12 @@ def _blocks_of(
         if not own:
             raise FormatError(file.file, 0, 0, "there is no record: nothing to learn from")
         blocks += own
-    assert first is not None  # as callers name a file
+    assert first is not None  # callers name at least one file
     return first, blocks
 
 
 def _check_alike(first: RecordFile, other: RecordFile) -> None:
-    """Check that several files have the same columns, of the same types."""
+    """Check that files have the same columns, of the same types."""
     if first.format != other.format:
         raise ValueError(
             f"{other.file}: is {other.format}, and {first.file} is {first.format}; files to learn from "
@@ -191,7 +191,7 @@ def _find_type(values: Sequence[Any]) -> str:
 
 
 def _infer_values(name: str, parts: list[Any], blocks: list[Block]) -> tuple[Any, str]:
-    """Convert cells to values of their common type; each distinct cell is examined once."""
+    """Convert cells to values of their common type; examine each distinct cell once."""
     words, codes = _encode_cells(parts)
     kind = cells.type_of(word for word in words if word is not None)
     values: list[Any] = []
@@ -207,7 +207,7 @@ def _infer_values(name: str, parts: list[Any], blocks: list[Block]) -> tuple[Any
 
 
 def _encode_cells(parts: list[Any]) -> tuple[list[str | None], NDArray[np.intp]]:
-    """Return the distinct cells and the index of each record's."""
+    """Return the distinct cells, and the index of each record's cell."""
     if not any(isinstance(part, list) for part in parts):
         import pyarrow as pa
 
@@ -255,7 +255,7 @@ def _check_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> Non
 
 
 def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> None:
-    """Warn of a column of categories nearly all of which are numbers, and say where the first other is."""
+    """Warn about categories that are nearly all numbers, and name the place of the first other."""
     counts = Counter(value for value in values if not isinstance(value, (list, dict)))
     there = {value: count for value, count in counts.items() if not cells.is_missing(value)}
     others = {value for value in there if isinstance(value, str) and not cells.is_number(value)}
@@ -273,7 +273,7 @@ def _warn_of_numbers(name: str, values: Sequence[Any], blocks: list[Block]) -> N
 
 
 def _format_percentage(part: int, whole: int) -> str:
-    """Return a percentage that is 100 only if all are meant."""
+    """Return a percentage that is 100 only if part equals whole."""
     return f"{min(100.0 * part / whole, 99.99):.4g}"
 
 
@@ -302,7 +302,7 @@ def _read_labels(target: str, values: Any, blocks: list[Block]) -> NDArray[Any]:
 
 
 def _find_label_fault(label: Any, *, among_floats: bool) -> str:
-    """Return why an array of labels could not hold a label as it is; an empty string if it can."""
+    """Return why an array of labels cannot hold a label unchanged; an empty string if it can."""
     if isinstance(label, str):
         if label.endswith("\0"):
             return "a label cannot end in a NUL character"

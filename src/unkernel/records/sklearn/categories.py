@@ -13,7 +13,7 @@ from unkernel.records.steps import FORBIDDEN, IGNORED
 
 
 def one_hot_encoder(builder: Builder, encoder: Any, source: Source, where: str) -> Vector:
-    """Return one feature per category, less what `drop` says."""
+    """Return one feature per category, except those that `drop` removes."""
     raw = _raw(source, where)
     tables, names, first = [], [], 0
     for place, column in enumerate(raw.columns):
@@ -47,7 +47,7 @@ def _key(category: Any) -> Any:
 
 
 def _groups(encoder: Any, place: int) -> list[int]:
-    """Return the group of each category: infrequent ones share one, others are alone."""
+    """Return the group of each category: infrequent ones share one, each other has its own."""
     count = len(encoder.categories_[place])
     if not getattr(encoder, "_infrequent_enabled", False):
         return list(range(count))
@@ -61,7 +61,7 @@ def _has_infrequent(encoder: Any, place: int) -> bool:
 
 
 def _features(encoder: Any, place: int, groups: list[int]) -> tuple[list[int], int]:
-    """Return the feature of each group, -1 for the one that is dropped, and how many features there are."""
+    """Return the feature of each group, -1 for a dropped one, and the number of features."""
     count = max(groups, default=-1) + 1
     dropped = None
     if getattr(encoder, "_drop_idx_after_grouping", None) is not None:
@@ -83,7 +83,7 @@ def _choose_unknown_code(encoder: Any, place: int, groups: list[int], features: 
 
 
 def _fill_code(codes: dict[Any, int], raw: Raw, column: int, unknown: int) -> dict[Any, int]:
-    """Return the codes, with that of the missing value that an imputer replaces."""
+    """Return the codes, including that of the missing value that an imputer replaces."""
     if column not in raw.fills:
         return codes
     missing, fill = raw.fills[column]
@@ -113,7 +113,7 @@ def ordinal_encoder(builder: Builder, encoder: Any, source: Source, where: str) 
     for place, column in enumerate(raw.columns):
         known = [_key(category) for category in encoder.categories_[place]]
         values = [float(group) for group in _groups(encoder, place)]
-        missing = encoder._missing_indices.get(place)  # of NaN; None is a category as any other
+        missing = encoder._missing_indices.get(place)  # of NaN; None is an ordinary category
         for code in range(len(known)):
             if missing is not None and (code == missing or values[code] == missing):
                 values[code] = float(encoder.encoded_missing_value)

@@ -1,6 +1,5 @@
-"""The estimators of scikit-learn that a compiled pipeline may end with, as ``supported`` has its steps.
-
-Only parameters that change how scores become answers are listed: all others have done their work in ``fit``.
+"""The estimators of scikit-learn that a compiled pipeline may end with; ``supported_steps`` lists its other
+steps. Only parameters that affect predictions are listed: all others only matter in ``fit``.
 """
 
 from __future__ import annotations

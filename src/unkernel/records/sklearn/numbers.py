@@ -73,7 +73,7 @@ def binarizer(builder: Builder, transformer: Any, source: Source, where: str) ->
 
 
 def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Vector:
-    """Return the intervals that numbers lie in."""
+    """Return the intervals of numbers."""
     vector = builder.dense(builder.numbers(source, where))
     edges = [np.asarray(of_column, dtype=np.float64)[1:-1] for of_column in discretizer.bin_edges_]
     one_hot = discretizer.encode != "ordinal"
@@ -92,7 +92,7 @@ def k_bins(builder: Builder, discretizer: Any, source: Source, where: str) -> Ve
 
 
 def simple_imputer(builder: Builder, imputer: Any, source: Source, where: str) -> Source:
-    """Fill in what is missing, and flags of it where they are asked for."""
+    """Fill in missing values, with flags for them if requested."""
     fills = np.asarray(imputer.statistics_)
     missing = imputer.missing_values
     holds_strings = fills.dtype.kind in "OUS" and any(isinstance(fill, str) for fill in fills)
@@ -146,7 +146,7 @@ def selector(builder: Builder, transformer: Any, source: Source, where: str) -> 
 
 
 def select_features(builder: Builder, vector: Vector, mask: Any) -> Vector:
-    """Return the features for which the mask is true."""
+    """Return the features where the mask is true."""
     places = np.where(mask, np.cumsum(mask) - 1, -1).astype(np.int32)
     names = [name for name, kept in zip(vector.names, mask, strict=True) if kept]
     table = {"input": vector.step, "places": places, "width": len(names)}

@@ -17,7 +17,7 @@ from unkernel.records.sklearn.supported_steps import TRANSFORMERS, check_paramet
 _Translator = Callable[[Builder, Any, Source, str], Source]
 
 _TEXTS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "DictVectorizer", "FeatureHasher")
-# Others, which select features, are all translated alike.
+# All others select features and share one translation.
 TRANSLATORS: dict[str, _Translator] = {
     "OneHotEncoder": categories.one_hot_encoder,
     "OrdinalEncoder": categories.ordinal_encoder,
@@ -40,14 +40,14 @@ TRANSLATORS: dict[str, _Translator] = {
 
 
 def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
-    """Return the plan of a pipeline's transformers, which are fitted.
+    """Return the plan of a pipeline's fitted transformers.
 
     Parameters
     ----------
     named : sequence of (str, transformer)
         The steps of a ``Pipeline`` without the last.
     last : estimator, default=None
-        The last one, which knows the columns if no transformer does.
+        The last step, which knows the columns if no transformer does.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def plan_of_steps(named: Sequence[tuple[str, Any]], last: Any = None) -> Plan:
 
 
 def _takes_values(named: Sequence[tuple[str, Any]]) -> bool:
-    """Return whether the pipeline takes texts or dicts themselves, not tables."""
+    """Return whether the pipeline takes texts or dicts themselves instead of tables."""
     if not named:
         return False
     names = class_names(named[0][1])

@@ -1,4 +1,4 @@
-"""What translators of scikit-learn's transformers share."""
+"""Shared parts of the translators of scikit-learn's transformers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from unkernel.records.plan_step import PlanStep
 
 @dataclass(frozen=True)
 class Raw:
-    """Columns of the record that no transformer has touched, except that missing values may be filled in."""
+    """Columns of the record that no transformer has changed, except for filling in missing values."""
 
     columns: Sequence[int]
-    # By column: the value that is missing (NaN, None, a number), and what stands for it.
+    # By column: the missing value (NaN, None, a number), and its replacement.
     fills: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
 
@@ -35,7 +35,7 @@ Source = Raw | Vector
 
 @dataclass
 class Builder:
-    """A plan that is being put together."""
+    """A plan under construction."""
 
     columns: list[str]
     steps: list[PlanStep] = field(default_factory=list)
@@ -85,7 +85,7 @@ class Builder:
 
 
 def refuse(where: str, what: str) -> NoReturn:
-    """Say which step of a pipeline cannot be compiled, and why."""
+    """Raise an error that names the step of a pipeline that cannot be compiled, and the reason."""
     raise ValueError(f"the pipeline's step {where} {what}; leave it out, or transform the records before")
 
 
@@ -100,5 +100,5 @@ def is_nan(value: Any) -> bool:
 
 
 def class_names(estimator: Any) -> set[str]:
-    """Return the names of scikit-learn's classes that the estimator is of."""
+    """Return the names of the estimator's scikit-learn classes."""
     return {kind.__name__ for kind in type(estimator).__mro__ if kind.__module__.startswith("sklearn.")}

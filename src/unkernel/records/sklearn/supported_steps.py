@@ -1,7 +1,6 @@
-"""Every step of a pipeline that can be compiled, with every parameter and its values.
-
-Translators refuse what is not listed here, ``docs/pipelines.md`` is written from it, and the tests try every
-value that it lists. scikit-learn's classes and functions appear by name only, so nothing of it is imported.
+"""All steps of pipelines that can be compiled, with all parameters and values. Translators refuse anything
+not listed here, ``docs/pipelines.md`` is generated from it, and the tests try every listed value.
+scikit-learn's classes and functions appear by name only, so nothing of it is imported.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ UNUSED = "any: it does not affect predictions"
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """What can be compiled of one parameter.
+    """The values of a parameter that can be compiled.
 
     Attributes
     ----------
     takes : str
         The values that are supported, in words.
     examples : sequence
-        Some of these values; the tests try each. Strings in angle brackets stand for objects that the tests
-        make: ``"<f_classif>"``.
+        Some of these values; the tests try each. Strings in angle brackets stand for objects made by the
+        tests: ``"<f_classif>"``.
     accepts : callable
         Whether a value is supported.
     refused : sequence
-        Values that are not; the tests try each, too.
+        Unsupported values; the tests try each, too.
     why : str
-        Why they are not, or what to do.
+        Why they are unsupported, or what to do.
     """
 
     takes: str
@@ -53,9 +52,9 @@ class Supported:
     Attributes
     ----------
     module : str
-        Where the class is.
+        Module of the class.
     does : str
-        What it becomes.
+        Its compiled form.
     parameters : dict of str to Parameter
     """
 
@@ -132,7 +131,7 @@ _TEXTS = {
     "token_pattern": Parameter(
         ", ".join(f"`{pattern!r}`" for pattern in TOKEN_PATTERNS) + "; any where `analyzer` is not `'word'`",
         list(TOKEN_PATTERNS),
-        lambda pattern: True,  # checked beside the analyzer
+        lambda pattern: True,  # checked together with the analyzer
         [r"\S+"],
         "words are found natively",
     ),
@@ -418,7 +417,7 @@ TRANSFORMERS: dict[str, Supported] = {
 
 
 def check_parameters(transformer: Any, where: str) -> None:
-    """Refuse a transformer with a parameter, or a value of one, that the table does not have."""
+    """Refuse a transformer with a parameter, or a value, that is not in the table."""
     name = type(transformer).__name__
     if name not in class_names(transformer) or name not in TRANSFORMERS:
         return
@@ -436,6 +435,6 @@ def _check(parameter: Parameter, name: str, value: Any, where: str) -> None:
 
 
 def _is_default(kind: type, parameter: str, value: Any) -> bool:
-    """Return whether a parameter of a later scikit-learn has the value that it has if nobody sets it."""
+    """Return whether a parameter of a later scikit-learn has its default value."""
     found = inspect.signature(kind).parameters.get(parameter)
     return found is not None and _is_same(value, found.default)

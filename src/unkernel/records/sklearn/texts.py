@@ -39,7 +39,7 @@ def tfidf_transformer(builder: Builder, transformer: Any, source: Source, where:
 
 
 def hashing_vectorizer(builder: Builder, vectorizer: Any, source: Source, where: str) -> Vector:
-    """Count n-grams, whose features are their hashes."""
+    """Count n-grams whose features are their hashes."""
     table = _text_table(vectorizer, source, where) | _hash_spec(vectorizer)
     names = NumberedNames("hash", int(vectorizer.n_features))
     return _normalize(builder, builder.add(PlanStep("text", table, names)), vectorizer.norm)
