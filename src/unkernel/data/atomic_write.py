@@ -34,13 +34,13 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 @contextlib.contextmanager
 def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Give a file that replaces the target when the ``with`` block ends without an error.
+    """Yield a file that replaces the target when the ``with`` block ends without an error.
 
     Write errors name the target, even if the system does not.
     """
     from pathlib import Path
 
-    path = Path(os.path.realpath(target))  # a link stays, and its target is replaced
+    path = Path(os.path.realpath(target))  # a symbolic link stays, and its target is replaced
     if path.exists() and not path.is_file():
         with _writer(os.open(path, os.O_WRONLY | _BINARY), path) as device:  # such as /dev/stdout
             yield device
@@ -69,7 +69,7 @@ def replace_file(target: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove the files that killed processes left in a folder; files that are being written stay."""
+    """Remove the files that killed processes left in a folder, except files that are being written."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith(_BEGIN) and entry.name.endswith(_END):
@@ -87,7 +87,7 @@ def _remove_unlocked(path: str) -> None:
 
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock a file and return True; False if another process has the lock, or there are no locks here."""
+    """Lock a file and return True; False if another process has the lock, or locks do not exist."""
     if not _HAS_LOCKS:
         return False
     try:
@@ -98,7 +98,7 @@ def _lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def _set_mode(descriptor: int, of: os.stat_result) -> None:
-    """Give a file the permissions of another, where the system has any."""
+    """Copy the permissions of another file, if the system has any."""
     if hasattr(os, "fchmod"):
         os.fchmod(descriptor, stat.S_IMODE(of.st_mode))
 
@@ -121,7 +121,7 @@ class _Temporary(NamedTuple):
     def _give_name(self) -> None:
         try:
             _link(self.descriptor, self.name)
-        except OSError:  # not allowed here; copy the file, which may hold hours of work
+        except OSError:  # not allowed here: copy the file, which may hold hours of work
             with open(self.descriptor, "rb", closefd=False) as source, self.name.open("xb") as copy:
                 _lock(copy.fileno(), wait=True)
                 source.seek(0)
@@ -147,13 +147,13 @@ def _open_temporary(path: Path) -> _Temporary:
 
 
 def _open_nameless(folder: Path) -> int | None:
-    """Open a file without a name; None if the system has none, or could not name it later."""
+    """Open a file without a name; return None if the system has none, or could not name it later."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or os.link not in os.supports_dir_fd:
         return None
     try:
         descriptor = os.open(folder, flag | os.O_RDWR, 0o666)
-    except OSError:  # opening a named file reports an error of the folder
+    except OSError:  # opening a named file reports the error of the folder
         return None
     if os.path.exists(_entry(descriptor)):  # noqa: PTH110 (not worth an import)
         return descriptor

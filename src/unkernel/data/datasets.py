@@ -50,7 +50,7 @@ class DatasetFile:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Description of a data set: what it is, where it was published, and its files.
+    """Description of a data set: its content, its publication and its files.
 
     Attributes
     ----------
@@ -59,9 +59,9 @@ class Dataset:
     format : str
         Format of its files, such as "svmlight".
     description : str
-        What the data set is.
+        Content of the data set.
     address : str
-        Where the original is published.
+        Address of the original.
     parts : dict of str to DatasetFile
         The files, by part: "train", "dev" or "test".
     n_features : int or None, default=None
@@ -182,7 +182,7 @@ def path(name: str, part: str = "train") -> Path:
     name : str
         Name of the data set.
     part : str, default="train"
-        Which part: "train", "dev" or "test".
+        The part: "train", "dev" or "test".
 
     Returns
     -------
@@ -226,7 +226,7 @@ def load(name: str, part: str = "train", *, n_jobs: int | None = None) -> Svmlig
     name : str
         Name of the data set.
     part : str, default="train"
-        Which part: "train", "dev" or "test".
+        The part: "train", "dev" or "test".
     n_jobs : int, default=None
         Number of threads; None means 1 and -1 means all processors.
 

@@ -3,8 +3,8 @@
 A number in a small file, such as a count of columns or classes, must not cause a large allocation. So readers
 claim memory before they allocate it. The claims of a file are limited to ``BASE_BYTES`` plus
 ``BYTES_PER_FILE_BYTE`` times its size; more raises a :class:`LimitError`, unless the caller (``limit=``) or
-the environment (``UNKERNEL_LIMIT``) allows more. The limit is that of the file that this thread is reading;
-if there is none, all claims are granted.
+the environment (``UNKERNEL_LIMIT``) allows more. The limit applies to the file that this thread is reading;
+without one, all claims are granted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Allowance:
         return max(self.limit - self._claimed, 0.0)
 
     def claim(self, nbytes: float, what: str) -> None:
-        """Take memory; raise an error if there is not enough left."""
+        """Take memory; raise an error if not enough is left."""
         if nbytes > self.left:
             raise self.refusal(f"{what} would take {format_bytes(nbytes)}", self._claimed + nbytes)
         self._claimed += nbytes
@@ -71,7 +71,7 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 
 def claim(nbytes: float, what: str) -> None:
-    """Claim memory for `what` before it is allocated; raise an error if it is not allowed."""
+    """Claim memory for `what` before it is allocated; raise an error if that exceeds the limit."""
     allowance = _current.get()
     if allowance is not None:
         allowance.claim(nbytes, what)
@@ -119,7 +119,7 @@ def _set_current(allowance: Allowance) -> Iterator[None]:
 
 
 def _compute_default_limit(size: int) -> float:
-    """Return the limit for a file of that size if the caller gives none."""
+    """Return the limit for a file of this size if the caller gives none."""
     if limit := os.environ.get(_ENVIRONMENT_VARIABLE):
         return parse_bytes(limit, _ENVIRONMENT_VARIABLE)
     return BASE_BYTES + BYTES_PER_FILE_BYTE * float(size)

@@ -15,8 +15,8 @@ Source = str | os.PathLike[str] | IO[bytes] | IO[str]
 
 BLOCK_BYTES = 1 << 22
 
-# Zstandard does not limit the output of a call. Four bytes stand for at most 128 KB of text, so that this
-# much input never becomes more than 64 MB.
+# Zstandard does not limit the output of a call. Four bytes expand to at most 128 KB of text, so this much
+# input never becomes more than 64 MB.
 _ZSTD_INPUT_BYTES = 1 << 11
 
 _SUFFIX_OF_MAGIC = {b"\x1f\x8b": ".gz", b"\xfd7zXZ\x00": ".xz", b"BZh": ".bz2", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -55,7 +55,7 @@ def read_text(source: Source) -> str:
 
 
 class _Stream:
-    """Reads bytes from any file object, and can look at its first bytes."""
+    """Reads bytes from any file object, and can peek at its first bytes."""
 
     def __init__(self, file: Any, wait: bool) -> None:
         self._file = file
@@ -100,7 +100,7 @@ def _decompress(stream: _Stream, compression: str, size: int) -> Iterator[bytes]
 
 
 def _find_decompressor(compression: str) -> Callable[[Any], Any]:
-    """Import and return the decompressor, as a function of a file."""
+    """Import a decompressor and return it as a function of a file."""
     if compression == ".gz":
         import gzip
 
@@ -178,10 +178,10 @@ def _join_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def open_writer(target: Source) -> Iterator[Callable[[bytes], object]]:
-    """Give a function that writes bytes to `target`.
+    """Yield a function that writes bytes to `target`.
 
     The suffix of a path chooses the compression (.gz, .xz, .bz2, .zst). The file is replaced in one step when
-    the ``with`` block ends without an error. An open file gets the bytes (or text) as they arrive.
+    the ``with`` block ends without an error. An open file receives the bytes (or text) immediately.
     """
     if isinstance(target, str | os.PathLike):
         with replace_file(target) as file, _open_compressor(file, _get_suffix(target)) as compressed:

@@ -1,4 +1,4 @@
-"""Sizes of memory: in words, and how much is available."""
+"""Sizes of memory as text, and the available memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def format_bytes(nbytes: float) -> str:
 
 
 def available_bytes() -> int:
-    """Return the bytes that this process can still take without swapping; 0 if unknown."""
+    """Return the bytes that this process can still allocate without swapping; 0 if unknown."""
     limits = [
         limit for limit in (_count_system_bytes(), _count_cgroup_bytes(), _count_process_bytes()) if limit > 0
     ]

@@ -1,7 +1,5 @@
-"""HTML for notebooks, and reports of models.
-
-Rooms above register the functions that do this by name: they need libraries that loading and asking a model
-does not.
+"""HTML for notebooks, and reports of models. Rooms above register functions for this by name, because they
+need libraries that loading a model and predicting do not need.
 """
 
 from __future__ import annotations
@@ -73,7 +71,7 @@ class Reportable:
         return page
 
     def _report_subject(self) -> Any:
-        """Return the subject of the report; a dict also gives its name there."""
+        """Return the subject of the report; a dict also gives its name."""
         return self
 
 
@@ -81,7 +79,7 @@ class HtmlRepr:
     """A mixin for objects that notebooks show as HTML."""
 
     def _repr_html_(self) -> str:
-        """Give notebooks a table."""
+        """Return a table for notebooks."""
         html: str = ask("html", self)
         return html
 

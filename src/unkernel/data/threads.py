@@ -1,4 +1,4 @@
-"""The number of threads that ``n_jobs`` asks for."""
+"""The number of threads for ``n_jobs``."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _CPU_QUOTA = "/sys/fs/cgroup/cpu.max"
 
 
 def thread_count(n_jobs: SupportsIndex | None) -> int:
-    """Return the number of threads that ``n_jobs`` means, as scikit-learn counts.
+    """Return the number of threads for ``n_jobs``, by scikit-learn's rules.
 
-    None is one thread, -1 all cores that this process may use, -2 all of them but one, and so on.
+    None is one thread, -1 all cores that this process may use, -2 all but one, and so on.
 
     Examples
     --------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from unkernel.engines.trees.classifier import TreeClassifier
     from unkernel.models import TreeModel
 
-_MAX_BYTES_CHECKED_AT_LOAD = 1 << 24  # of a model beside its tables; larger ones are checked later
+_MAX_BYTES_CHECKED_AT_LOAD = 1 << 24  # of a model, without tables; larger ones are checked later
 
 
 def load(path: str | os.PathLike[str]) -> CompiledClassifier | TreeClassifier:
@@ -107,7 +107,7 @@ def _make_compiled_classifier(
     compiled = CompiledClassifier(model, tables, [Candidate.from_json(stored) for stored in candidates])
     if compiled._engine.scores != model.decision.n_scores:
         raise FormatError(name, 0, 0, "the compiled tables do not fit the model")
-    # The engine of 16-bit weights reads the model itself, and thereby checks it.
+    # The engine of 16-bit weights reads the model itself, which checks it.
     return (
         compiled if tables.layout == INT16 else compiled.check_model(name, largest=_MAX_BYTES_CHECKED_AT_LOAD)
     )

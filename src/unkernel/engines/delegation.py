@@ -1,4 +1,4 @@
-"""Members of a class that are those of an object that it holds."""
+"""Members of a class that are delegated to an object in one of its attributes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def delegate(
 ) -> Callable[Concatenate[Any, _Arguments], _Result]:
     """Return a method with the name, signature and documentation of a method of the attribute `to`.
 
-    ``n_jobs=None`` stands for the number of threads of the estimator that holds it.
+    ``n_jobs=None`` means the estimator's own number of threads.
     """
     name = method.__name__
     has_jobs = "n_jobs" in inspect.signature(method).parameters
@@ -36,7 +36,7 @@ def delegate(
 
 
 def delegate_property(name: str, doc: str, to: str = "_fitted_model") -> Any:
-    """Return a property that is an attribute of the attribute `to`."""
+    """Return a property that reads an attribute of the attribute `to`."""
 
     def get_held(self: Any) -> Any:
         return getattr(getattr(self, to), name)

@@ -25,11 +25,11 @@ from unkernel.models import container, registry
 from unkernel.models.decision import Decision
 from unkernel.models.saved_object import SavedObject
 
-_TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # the other schemes are classifiers
+_TYPES = {"regression": "regressor", "one_class": "outlier_detector"}  # all other schemes are classifiers
 
 
 class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
-    """Immutable model that predicts."""
+    """An immutable model that predicts."""
 
     _parameter_names: ClassVar[tuple[str, ...]]  # of the constructor
     _takes_rows: ClassVar[bool] = True  # tables of numbers; otherwise lists of trees
@@ -39,7 +39,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
 
     @property
     def decision(self) -> Decision:
-        """How scores become predictions."""
+        """The rule that makes predictions from scores."""
         decision: Decision = self.model.decision
         return decision
 
@@ -229,7 +229,7 @@ class CompiledEstimator(SavedObject, Reportable, HtmlRepr):
         return True
 
     def __sklearn_clone__(self) -> Self:
-        return copy.copy(self)  # which shares model and tables: they do not change
+        return copy.copy(self)  # a copy shares model and tables, which do not change
 
 
 class _Conditional:
@@ -246,7 +246,7 @@ class _Conditional:
 
 
 def available_if(check: Callable[[Any], None]) -> Callable[[Callable[..., Any]], Any]:
-    """Hide a method from ``hasattr`` where `check` raises an ``AttributeError``, as scikit-learn's does."""
+    """Hide a method from ``hasattr`` if `check` raises an ``AttributeError``, like scikit-learn's."""
     return lambda method: _Conditional(method, check)
 
 
@@ -254,7 +254,7 @@ _Answering = TypeVar("_Answering", bound=Callable[..., Any])
 
 
 def lazy_for_collections(method: _Answering) -> _Answering:
-    """Make a method answer Dask collections lazily, where their examples are."""
+    """Make a method answer Dask collections lazily, on the workers that have the examples."""
 
     @functools.wraps(method)
     def answer(self: Any, X: Any, *, n_jobs: int | None = None) -> Any:

@@ -52,7 +52,7 @@ def _map_labels(names: Any, labels: Any) -> Any:
 
 
 def find_pipeline(source: Any) -> Any:
-    """Return the pipeline that `source` is, or that a search found; None if there is none."""
+    """Return the pipeline in `source`, or the best pipeline of a search; None if there is none."""
     names = {kind.__name__ for kind in type(source).__mro__ if kind.__module__.startswith("sklearn.")}
     if "BaseSearchCV" in names and hasattr(source, "best_estimator_"):
         return find_pipeline(source.best_estimator_)

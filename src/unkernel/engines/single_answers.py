@@ -1,4 +1,4 @@
-"""Answers for single rows and records: the scheme of a model decides which compiled call gives them."""
+"""Answers for single rows and records: the scheme of a model selects the compiled call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AnswerOne = Callable[..., Any]  # from one row or record to its answer
 class SingleCalls(Protocol):
     """The compiled calls of a scorer, each as a function of one row or record.
 
-    The functions have fixed parameters, because Python calls them much faster than those with ``*args``.
+    The functions have fixed parameters, because Python calls them much faster than functions with ``*args``.
     """
 
     @property

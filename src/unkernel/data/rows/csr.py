@@ -23,7 +23,7 @@ _LARGEST_INT32 = np.iinfo(np.int32).max
 
 @dataclass(frozen=True, eq=False)
 class CsrRows:
-    """Sparse rows as the core reads them, with the attributes of scipy's ``csr_matrix``.
+    """Sparse rows in the form that the core reads, with the attributes of scipy's ``csr_matrix``.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class CsrRows:
 
     @classmethod
     def of(cls, indptr: Any, indices: Any, data: Any, n_columns: int) -> CsrRows:
-        """Return rows made of valid arrays; indices become 32-bit if these suffice."""
+        """Return rows made of valid arrays; indices become 32-bit integers if these suffice."""
         narrow = len(indices) <= _LARGEST_INT32 and n_columns <= _LARGEST_INT32
         index_type = np.int32 if narrow else np.int64
         return cls(
@@ -63,12 +63,12 @@ class CsrRows:
 
     @property
     def nnz(self) -> int:
-        """The number of entries."""
+        """Return the number of entries."""
         return len(self.indices)
 
     @property
     def nbytes(self) -> int:
-        """The size of all arrays in bytes."""
+        """Return the size of all arrays in bytes."""
         return int(self.indptr.nbytes + self.indices.nbytes + self.data.nbytes)
 
     def row_of_entry(self) -> NDArray[np.intp]:
@@ -189,7 +189,7 @@ def _from_dense(X: NDArray[np.float64]) -> CsrRows:
         (columns,) = row.nonzero()
         return CsrRows.of(np.array([0, len(columns)]), columns, row[columns], len(row))
     present = X != 0
-    if present.all():  # a search for the columns would take longest
+    if present.all():  # searching for the columns takes the longest
         columns = np.tile(np.arange(X.shape[1], dtype=np.int32), len(X))
         return CsrRows.of(X.shape[1] * np.arange(len(X) + 1), columns, X.flatten(), X.shape[1])
     indptr = np.zeros(len(X) + 1, np.int64)
@@ -203,7 +203,7 @@ def _from_sparse(X: Any) -> CsrRows:
     if matrix.dtype != np.float64:
         matrix = matrix.astype(np.float64)
     if not matrix.has_canonical_format:
-        matrix = matrix.copy()  # the caller's stays as it is
+        matrix = matrix.copy()  # the caller's matrix must not change
         matrix.sum_duplicates()
     indptr, indices = matrix.indptr, matrix.indices
     if indptr.dtype != indices.dtype:

@@ -75,7 +75,7 @@ def _from_list(X: Any) -> NDArray[Any] | None:
 
 
 def check_inputs(*given: Any) -> None:
-    """Refuse what libraries accept unchecked: malformed sparse matrices and masked values."""
+    """Refuse input that libraries accept unchecked: malformed sparse matrices and masked values."""
     for X in given:
         check_sparse(X)
         if isinstance(X, np.ma.MaskedArray) and X.mask.any():

@@ -36,7 +36,7 @@ class RowFile:
     ----------
     store : BlockFile
         The rows. Its columns are the indices of the sources: if these start at 1, column 0 is empty and
-        ``store.features`` is ``n_features + 1``; learners leave out that weight.
+        ``store.features`` is ``n_features + 1``; learners drop its weight.
     y : ndarray of float64
         The labels.
     qid : ndarray of int64, or None
@@ -44,7 +44,7 @@ class RowFile:
     zero_based : bool
         Whether the first feature has the number 0.
     n_features : int
-        As ``read_svmlight(...).X.shape[1]`` would be.
+        The same as ``read_svmlight(...).X.shape[1]``.
     sources : tuple of Path
         The source files, in order.
     path : Path
@@ -141,14 +141,16 @@ def source_paths(sources: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def _make_stamp(path: Path, target: Path) -> SourceStamp:
-    """Return the state of a source. Its path is relative to the target's folder: both can move together."""
+    """Return the stamp of a source. Its path is relative to the target's folder, so that both can move
+    together.
+    """
     status = path.stat()
     relative = os.path.relpath(os.path.realpath(path), os.path.dirname(os.path.realpath(target)))  # noqa: PTH120
     return SourceStamp(relative, status.st_size, status.st_mtime_ns)
 
 
 def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
-    """Refuse to overwrite other people's data: only rows files and empty files are replaced."""
+    """Refuse to overwrite other files: only rows files and empty files are replaced."""
     if target.exists() and not target.is_file() and not target.is_dir():
         raise ValueError(f"cache={str(target)!r} is not an ordinary file; name another one")
     if target.is_dir():
@@ -168,7 +170,7 @@ def _check_to_overwrite(target: Path, paths: Sequence[Path]) -> None:
 def _find_reusable(
     target: Path, current: list[SourceStamp], paths: list[Path], options: _Options
 ) -> RowFile | None:
-    """Return the rows in `target`; None if they must be packed again."""
+    """Return the rows in `target`; None if the sources must be packed again."""
     if not target.exists() or target.stat().st_size == 0:
         return None
     with target.open("rb") as file:
@@ -213,7 +215,7 @@ def _make_row_file(opened: OpenRows, target: Path, paths: list[Path], options: _
 
 def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnProgress | None) -> None:
     with _open_rows_file(target) as file:
-        # Before reading, so that later changes are noticed.
+        # Stamps are taken before reading, so that later changes are noticed.
         stamps = [_make_stamp(path, target) for path in paths]
         writer = RowWriter(file)
         reader = _SourceReader(paths, options)
@@ -231,7 +233,7 @@ def _build(target: Path, paths: list[Path], options: _Options, on_progress: OnPr
 
 
 class _SourceReader:
-    """Reads several files one after the other, and keeps track of their largest index and their queries."""
+    """Reads several files one after another, and keeps track of their largest index and their queries."""
 
     def __init__(self, paths: Sequence[Path], options: _Options) -> None:
         self._paths = paths

@@ -23,10 +23,10 @@ from unkernel.data.files import name_of
 from unkernel.errors import FormatError
 
 VERSION = 1
-_KIND = b"unkernel rows "  # of every version
+_KIND = b"unkernel rows "  # common to all versions
 _MAGIC = _KIND + b"%d\n" % VERSION
 _BLOCKS_BEGIN = 64
-_TAIL_BYTES = 8 + 8 + len(_MAGIC)  # the footer's length and checksum come before
+_TAIL_BYTES = 8 + 8 + len(_MAGIC)  # preceded by the footer's length and checksum
 _MAX_FOOTER_BYTES = 1 << 26
 _INTEGERS_PER_BLOCK = 5
 _REMEDY = "; delete the file, and it is packed again from its sources"
@@ -37,7 +37,7 @@ Int64s = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SourceStamp:
-    """A source file as it was when its rows were packed. The path is relative to the folder of the rows."""
+    """The state of a source file at packing time. The path is relative to the folder of the rows."""
 
     path: str
     size: int
@@ -46,14 +46,14 @@ class SourceStamp:
 
 @dataclass(frozen=True)
 class Footer:
-    """The footer of a rows file: its statements about the rows."""
+    """The footer of a rows file, which describes the rows."""
 
     rows: int
     blocks: int
     entries: int
     has_queries: bool
     n_features: int  # the largest index + 1, whether indices start at 0 or at 1
-    largest_index_file: str  # the file that has it
+    largest_index_file: str  # the file that contains it
     largest_index_line: int
     has_zero_index: bool
     rounded: bool  # earlier versions rounded values to single precision
@@ -84,7 +84,9 @@ class RowWriter:
         return bool(self._queries)
 
     def finish(self, **others: Any) -> None:
-        """Write the arrays and the footer; `others` are its fields that do not follow from the rows."""
+        """Write the arrays and the footer; `others` are fields of the footer that do not follow from the
+        rows.
+        """
         self._packer.finish()
         self._file.write(self._packer.take().data)
         index = self._packer.index
@@ -151,7 +153,7 @@ class OpenRows:
         raise self.error("the footer is not one of this version")
 
     def _parse_footer(self, content: dict[str, Any]) -> Footer:
-        """Return the footer, after a check of all types and signs, those of `sources` included."""
+        """Return the footer, after checking all types and signs, including those of `sources`."""
         try:
             sources = tuple(SourceStamp(**source) for source in content["sources"])
             footer = Footer(**{name: content[name] for name in Footer.__annotations__} | {"sources": sources})

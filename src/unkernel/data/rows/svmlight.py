@@ -66,7 +66,7 @@ class SvmlightData:
     comments: int
 
     def __iter__(self) -> Iterator[Any]:
-        """Give X and y, always these two."""
+        """Yield X and y, always these two."""
         return iter((self.X, self.y))
 
 
@@ -280,7 +280,9 @@ def _require_rows(parser: SvmlightParser, name: str) -> None:
 
 
 def _compute_piece_bytes(threads: int) -> int:
-    """Return the bytes that a thread parses at a time: what its cache holds, or its share of a block."""
+    """Return the bytes that a thread parses at a time: as much as fits into its cache, or its share of a
+    block.
+    """
     return _CACHED_BYTES if threads == 1 else max(_CACHED_BYTES, BLOCK_BYTES // threads)
 
 
@@ -306,7 +308,7 @@ def index_range(n_features: int | None, zero_based: ZeroBased) -> tuple[int, int
 def _count_columns(parser: SvmlightParser, name: str, n_features: int | None, first_index: int) -> int:
     used = max(0, parser.largest_index - first_index + 1)
     if n_features is not None and used > n_features:
-        # Only the end of the file tells that its indices start at 0.
+        # Only at the end of the file is it known that its indices start at 0.
         reason = (
             f"index {parser.largest_index} is beyond {n_features - 1}, the last that n_features={n_features} "
             "allows in a file with an index 0; allow more features"

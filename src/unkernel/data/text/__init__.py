@@ -1,1 +1,1 @@
-"""Text with columns: treebanks, Japanese bunsetsu, chunks, and how sentences are drawn."""
+"""Text with columns: treebanks, Japanese bunsetsu, chunks, and drawings of sentences."""

@@ -1,4 +1,4 @@
-"""Japanese sentences cut into bunsetsu, in the style of KNP and CaboCha."""
+"""Japanese sentences segmented into bunsetsu, in the formats of KNP and CaboCha."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Morpheme(NamedTuple):
     Attributes
     ----------
     surface : str
-        The morpheme as it is written.
+        Written form of the morpheme.
     reading : str
         Its reading in kana.
     lemma : str
@@ -226,7 +226,7 @@ class BunsetsuCorpus(Corpus[BunsetsuSentence]):
 
     @property
     def skipped(self) -> list[SkippedSentence]:
-        """The sentences that ``on_error="skip"`` left out, each with its line and the reason."""
+        """The sentences that ``on_error="skip"`` skipped, each with its line and the reason."""
         return [SkippedSentence(*found) for found in self._text.skipped]
 
     def with_heads(self, heads: ArrayLike, types: bytes | None = None) -> BunsetsuCorpus:
@@ -350,7 +350,7 @@ def read_bunsetsu_parts(
 def split_parts(
     pieces: Iterable[bytes], name: str, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[BunsetsuCorpus]:
-    """Yield corpora of whole sentences from a file that comes in pieces of any length."""
+    """Yield corpora of whole sentences from a file that arrives in pieces of any length."""
     line, held, seen = 1, b"", 0
     for block in pieces:
         held += block

@@ -100,7 +100,7 @@ class ChunkSentence(ColumnSentence):
         return f"{draw_chunks(self.words, self.tags or ['O'] * len(self))}\n"
 
     def _repr_html_(self) -> str:
-        """Give notebooks the drawing."""
+        """Return the drawing for notebooks."""
         import html
 
         return f"<p>{html.escape(self.draw())}</p>"
@@ -206,7 +206,7 @@ class ChunkCorpus(ColumnCorpus[ChunkSentence]):
         return self._with_tags(*number_names(flatten_values(tags, np.diff(self.offsets), "tags")))
 
     def _with_tags(self, numbers: NDArray[np.int32], names: list[str]) -> Self:
-        """Return a copy with other tags, from an array of all words; a tag is an index of `names`."""
+        """Return a copy with other tags, given as an array over all words; a tag is an index of `names`."""
         return self._of(parse_again(self._text, self._write_tags(numbers, names)), True)
 
     def _write_tags(self, numbers: NDArray[np.int32], names: list[str]) -> bytes:

@@ -38,12 +38,12 @@ def read_columns(
 
 
 def parse_text(data: bytes, format: Format, *, name: str = _MEMORY_NAME) -> ColumnText:
-    """Parse text that was made in memory."""
+    """Parse a text made in memory."""
     return ColumnText(data, name, format, 0, "none", False, 1)
 
 
 def parse_again(text: ColumnText, data: bytes) -> ColumnText:
-    """Parse `data`, a text whose columns were replaced, as it was before: bad sentences are skipped again."""
+    """Parse `data`, a text with replaced columns, with the same options: bad sentences are skipped again."""
     skip, trees = text.skip_bad_sentences, text.trees if text.skip_bad_sentences else "none"
     again = ColumnText(data, text.file, text.format, 0, trees, skip, text.first_line)
     if again.sentences != text.sentences:
@@ -55,7 +55,7 @@ def parse_again(text: ColumnText, data: bytes) -> ColumnText:
 
 
 def check_on_error(on_error: str) -> bool:
-    """Check the option, and return whether bad sentences are skipped."""
+    """Check the option; return whether bad sentences are skipped."""
     if on_error not in ("raise", "skip"):
         raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
     return on_error == "skip"
@@ -106,7 +106,7 @@ def read_column_blocks(
 def split_blocks(
     pieces: Iterable[bytes], name: str, format: Format, *, skip: bool, longest: int = LONGEST_SENTENCE
 ) -> Iterator[ColumnText]:
-    """Yield blocks of whole sentences from a file that comes in pieces of any length."""
+    """Yield blocks of whole sentences from a file that arrives in pieces of any length."""
     held, line, columns = b"", 1, 0
     for read in pieces:
         held += read
@@ -138,7 +138,7 @@ class DrawnSentence:
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
-        """Give notebooks the picture."""
+        """Return the picture for notebooks."""
         return f'<div style="overflow-x: auto">{self.to_svg()}</div>'
 
 
@@ -146,7 +146,7 @@ _Sentence = TypeVar("_Sentence")
 
 
 class Corpus(Sequence[_Sentence], Generic[_Sentence]):
-    """An immutable sequence of sentences that files hold."""
+    """An immutable sequence of sentences from a file."""
 
     def to_bytes(self) -> bytes:
         """Return the text of the corpus.
@@ -171,7 +171,7 @@ class Corpus(Sequence[_Sentence], Generic[_Sentence]):
             write(self.to_bytes())
 
     def _repr_html_(self) -> str:
-        """Give notebooks the first sentences."""
+        """Return the first sentences for notebooks."""
         return corpus_html(self)
 
 
@@ -185,7 +185,7 @@ class ColumnSentence:
         self._number = number
 
     def _tokens(self) -> tuple[int, int]:
-        """Return the range of the sentence in the tokens of the text: the first one, and the end."""
+        """Return the range of the sentence's tokens in the text: the first, and the end."""
         return self._source.first_token(self._number), self._source.first_token(self._number + 1)
 
     def _column(self, number: int) -> list[str]:
@@ -201,12 +201,12 @@ class ColumnSentence:
         return end - begin
 
     def __str__(self) -> str:
-        """Give the lines of the file, comments included."""
+        """Return the lines of the file, including comments."""
         return self._source.sentence_text(self._number).decode()
 
     @property
     def _content(self) -> tuple[Any, ...]:
-        """The content by which sentences are compared and hashed."""
+        """Return the content by which sentences are compared and hashed."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -295,12 +295,12 @@ class ColumnCorpus(Corpus[_Sentence]):
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """Where sentences begin: sentence i has the words ``offsets[i]`` to ``offsets[i + 1]`` (excluded)."""
+        """Begins of sentences: sentence i has the words ``offsets[i]`` to ``offsets[i + 1]`` (excluded)."""
         return np.asarray(self._text.first_tokens)
 
     @property
     def skipped(self) -> list[FormatError]:
-        """The errors of the sentences that ``on_error="skip"`` left out."""
+        """The errors of the sentences that ``on_error="skip"`` skipped."""
         return list(self._text.skipped())
 
     # --- Writing --------------------------------------------------------------------------------------
@@ -348,7 +348,7 @@ def number_names(names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
-    """Check heads, and return them as the array that the core takes."""
+    """Check heads, and return them as an array for the core."""
     array = np.asarray(heads)
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise ValueError(f"heads must be integers, got {array.dtype}")
@@ -358,7 +358,7 @@ def head_numbers(heads: ArrayLike) -> NDArray[np.int32]:
 
 
 def check_field(value: Any, sentence: int, forbidden: re.Pattern[str]) -> str:
-    """Check a field of a text that is made in memory, and return it."""
+    """Check a field of a text made in memory, and return it."""
     if not isinstance(value, str):
         raise TypeError(f"sentence {sentence}: {value!r} is not a string")
     if not value or forbidden.search(value):

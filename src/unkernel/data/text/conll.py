@@ -131,7 +131,7 @@ class Treebank(ColumnCorpus[Sentence]):
         return self._with_trees(head_numbers(flatten_values(heads, lengths, "heads")), relations, names)
 
     def _with_trees(self, heads: NDArray[np.int32], relations: NDArray[np.int32], names: list[str]) -> Self:
-        """Return a copy with other trees, from arrays of all words; relations index `names`."""
+        """Return a copy with other trees, given as arrays over all words; relations index `names`."""
         return self._of(parse_again(self._text, self._text.write_trees(heads, relations, names)))
 
     @classmethod

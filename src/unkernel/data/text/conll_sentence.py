@@ -29,7 +29,7 @@ class Word(NamedTuple):
     Attributes
     ----------
     form : str
-        The word as it is written.
+        Written form of the word.
     lemma : str
         Its dictionary form.
     upos : str

@@ -41,25 +41,25 @@ def from_ast(node: ast.AST) -> Preorder:
           (body: (Assign (targets: (Attribute (Name (id: self)) (attr: a) Store))
                          (BinOp (Name (id: PI)) Mult (Name (id: r))))))
 
-    - A node is labelled by its class. A class that has no fields is a leaf (``Mult``, ``Pass``); one that
+    - A node is labelled by its class. A class without fields is a leaf (``Mult``, ``Pass``); a class with
       only empty fields has the single leaf ``-``: ``return`` is ``(Return -)``. So no class is sometimes a
-      leaf and sometimes a node with children, which productions could not tell apart.
-    - Names, and whatever else is text or a number, become ``(field: value)``. The colon keeps the field
-      ``arg:`` from the class ``arg``. The name itself can be left out of a fragment: ``(Attribute (Name id:)
-      attr:)`` is any attribute of any variable.
-    - A list becomes a node ``(field: item ...)``, unless it is empty. Two functions then have a production
-      in common however many statements they have, and an ``else`` is not a longer ``if``. A missing item is
-      ``-``, such as the key in ``{**more}``.
-    - Any other child stands directly below its node. Children whose role would be ambiguous get a node of
+      leaf and sometimes a node with children, which productions could not distinguish.
+    - Names, and all other text and numbers, become ``(field: value)``. The colon distinguishes the field
+      ``arg:`` from the class ``arg``. A fragment can omit the name itself: ``(Attribute (Name id:) attr:)``
+      is any attribute of any variable.
+    - A list becomes a node ``(field: item ...)``, unless it is empty. So two functions share a production
+      whatever their number of statements, and an ``else`` is not a longer ``if``. A missing item is ``-``,
+      such as the key in ``{**more}``.
+    - Any other child is directly below its node. Children whose role would be ambiguous get a node of
     their
       own: the ``lower:``, ``upper:`` and ``step:`` of a slice, the ``vararg:`` and ``kwarg:`` of a function,
       the ``bound:`` and ``default_value:`` of a type parameter.
     - A constant is ``(Constant (type: text))``, with the text that ``repr`` gives, or ``...`` if that is
       long (more than 24 characters, quotes included): docstrings are rarely repeated. In a
       pattern, ``case None`` is ``(MatchSingleton (NoneType: None))``.
-    - Of the contexts, ``Store`` and ``Del`` are kept, as the last child: they tell in a fragment of a single
-      node whether a variable is set or read. ``Load``, a quarter of all nodes, is left out.
-    - Flags and numbers with their usual value are left out (``level`` 0, ``is_async`` 0, ``simple`` 1,
+    - The contexts ``Store`` and ``Del`` are kept, as the last child: they show in a fragment of a single node
+      whether a variable is set or read. ``Load``, a quarter of all nodes, is omitted.
+    - Flags and numbers with their usual value are omitted (``level`` 0, ``is_async`` 0, ``simple`` 1,
       ``conversion`` -1), and so are type comments, the ``u`` of ``u"text"``, and all positions in the file.
 
     The same code gives the same tree in every version of Python that parses it alike.
@@ -76,15 +76,15 @@ def from_ast(node: ast.AST) -> Preorder:
     Raises
     ------
     ValueError
-        A field of a node that was made by hand holds something other than nodes, text or numbers, or the tree
-        contains itself.
+        A field of a handmade node contains something other than nodes, text or numbers, or the tree contains
+        itself.
     TypeError
         It is not a node.
 
     Notes
     -----
     A name that is spelt like a class (``Tuple``) has the label of that class. This does not affect kernels
-    that compare productions, as classes never stand in the place of names (such as below ``id:``); the
+    that compare productions, as classes never occur in the place of names (such as below ``id:``). The
     partial tree kernel, which compares single labels, sees a small similarity.
 
     Examples

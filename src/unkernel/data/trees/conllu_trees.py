@@ -36,13 +36,13 @@ def from_sentence(
 
     - ``"loct"``, of words only: ``(=bark =dog =loudly)``
 
-    The first character tells the kinds of labels apart, whatever they are: a word has ``=``, a part of
-    speech ``/``, a relation ``@``. The word "root" is not the relation, nor "NOUN" the part of speech.
+    The first character distinguishes the kinds of labels: a word has ``=``, a part of speech ``/``, a
+    relation ``@``. The word "root" is not the relation, nor "NOUN" the part of speech.
 
     Parameters
     ----------
     words : Sentence, or sequence of Word
-        With exactly one root.
+        The sentence; it must have exactly one root.
     shape : {"grct", "lct", "loct"}, default="grct"
         Partial tree kernels suit all three, subset tree kernels only the first.
     lexical : {"lemma", "form", "lower"}, default="lemma"

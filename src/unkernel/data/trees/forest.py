@@ -22,8 +22,8 @@ from unkernel.data.trees.preorder import Preorder
 Roots = NDArray[np.int32]
 _NO_TREE = -1
 _EXTENDING = threading.Lock()
-_FREE_TEXT_BYTES = 1 << 12  # of each tree's text, not counted in the limit
-_ONLY_CHANNEL = "0"  # its name if the caller gives none
+_FREE_TEXT_BYTES = 1 << 12  # of each tree's text, not subject to the limit
+_ONLY_CHANNEL = "0"  # name of the channel if the caller gives none
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,7 +314,7 @@ class Forest:
     def _with_columns_of(self, other: Forest, vectors: Vectors) -> Vectors:
         """Return vectors with named features in the columns that these names have in another forest.
 
-        Unknown names get further columns: they match nothing, but count for norms.
+        Unknown names get additional columns: they match nothing, but count for norms.
         """
         if self is other or self.features == other.features:
             return vectors
@@ -358,10 +358,10 @@ class Forest:
 
 
 def bracket_texts(table: SubtreeTable, roots: Iterable[int], *, bracket_leaves: bool) -> list[str]:
-    """Return the trees with these roots as text; no tree is the empty string.
+    """Return the trees with these roots as text; a missing tree is the empty string.
 
-    Texts that are too long for their table raise a ``ValueError``: repeated subtrees are stored once, so that
-    a few nodes can stand for a tree that fits into no memory.
+    Texts that are too long for their table raise a ``ValueError``: repeated subtrees are stored once, so a
+    few nodes can stand for a tree that exceeds any memory.
     """
     texts: list[str] = []
     left = int(table.longest_text)
@@ -463,7 +463,7 @@ def has_trees(forest: Forest) -> bool:
 
 
 def _check_other_names(what: str, own: list[str], others: list[str]) -> None:
-    """Check names of channels: some may be missing, but if others are also new, a name is wrong."""
+    """Check names of channels: some may be missing, but if there are also new ones, a name is wrong."""
     if set(own) - set(others) and set(others) - set(own):
         raise ValueError(
             f"the {what} are called {', '.join(own)} on one side and {', '.join(others)} on the other: give "

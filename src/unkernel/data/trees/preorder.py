@@ -12,7 +12,7 @@ class Preorder(NamedTuple):
     Attributes
     ----------
     labels : list of str
-        The label of each node: any text, even the empty one. Nothing is escaped.
+        The label of each node: any text, even an empty one, without escapes.
     arities : list of int
         The number of children of each node; leaves have 0.
 

@@ -57,7 +57,7 @@ class TreeData:
     qid: NDArray[np.int64] | None
 
     def __iter__(self) -> Iterator[Any]:
-        """Give X and y, always these two."""
+        """Yield X and y, always these two."""
         return iter((self.X, self.y))
 
 
@@ -203,7 +203,7 @@ def _collect_vectors(name: str, found: dict[str, Any], channel: int) -> Vectors:
 def _sum_repeats(
     owner: NDArray[Any], columns: NDArray[Any], values: NDArray[np.float64], examples: int, width: int
 ) -> CsrRows:
-    """Return rows made of entries in any order; values of the same row and column are added."""
+    """Return rows made of entries in any order; add up values of the same row and column."""
     order = np.lexsort((columns, owner))
     owner, columns, values = owner[order], columns[order], values[order]
     first = np.ones(len(order), bool)

@@ -32,7 +32,7 @@ class RowContributions:
     values : (conjunctions, scores) float64
         Contribution of each conjunction to each score.
     intercept : (scores,) float64
-        Contribution that every row gets.
+        Constant contribution to every row.
     """
 
     columns: NDArray[np.int64]
@@ -89,7 +89,7 @@ def _split_kernel_scores(
     size = len(columns) + (0 if ones and narrow.binary else model.kernel.degree)
     if sum(math.comb(size, k) for k in range(1, model.kernel.degree + 1)) > _MAX_CONJUNCTIONS:
         raise ValueError(f"a row of {len(columns):,} features has too many conjunctions to be explained")
-    if not ones:  # sets count with several powers of a value: monomials have one each
+    if not ones:  # sets count with several powers of a value, monomials with only one
         narrow = _move_values(narrow, values)
     tables = builders.build_expanded(Machine(narrow), head=Head(0.0), sets=ones and narrow.binary)
     listed = tables.heaviest_conjunctions(top=_MAX_CONJUNCTIONS)
@@ -102,7 +102,7 @@ def _split_kernel_scores(
 
 
 def _keep_columns(model: KernelModel, columns: NDArray[np.int64]) -> KernelModel:
-    """Return the model with the given columns only, numbered from 0."""
+    """Return the model restricted to these columns, numbered from 0."""
     return _replace_vectors(model, model.vectors.select_columns(columns))
 
 

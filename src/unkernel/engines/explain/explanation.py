@@ -26,7 +26,7 @@ AND = " and "  # between the names of the features of a conjunction
 
 # --- Results ------------------------------------------------------------------------------------------
 
-_MAX_WEIGHTS_AT_ONCE = 1 << 24  # of a model with very many scores
+_MAX_WEIGHTS_AT_ONCE = 1 << 24  # limit for models with very many scores
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,12 @@ class Comparison:
     sign: float = 1.0
 
     def numbers(self, value: float | list[float]) -> tuple[float, ...]:
-        """Return those of one value per score that are shown."""
+        """Return the values that are shown, from one value per score."""
         values = value if isinstance(value, list) else [value]
         return tuple(self.sign * values[column] for column in self.columns)
 
     def sizes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return by how much each row of values, (rows, scores), changes the comparison."""
+        """Return how much each row of values, (rows, scores), changes the comparison."""
         shown = values[:, list(self.columns)]
         difference: NDArray[np.float64] = shown[:, 0] - (shown[:, 1] if len(self.columns) > 1 else 0.0)
         return np.abs(difference)
@@ -151,7 +151,7 @@ class Explanation(HtmlRepr):
     score : float or list of float
         Scores of the model; for models of pairs of classes, the scores of the pairs.
     intercept : float or list of float
-        Contribution that every row gets.
+        Constant contribution to every row.
     contributions : list of Contribution
         The contributions, those with the largest effect on the comparison first.
     rest : float or list of float
@@ -159,7 +159,7 @@ class Explanation(HtmlRepr):
     n_conjunctions : int
         Number of contributions, listed or not.
     comparison : Comparison
-        Which class the scores support, against which other, and which of the scores are shown.
+        The class that the scores support, the class it is compared with, and the scores that are shown.
 
     See Also
     --------
@@ -309,7 +309,7 @@ def find_class(classes: list[Any], label: Any) -> int:
 
 
 def get_feature_names(model: Any) -> Any:
-    """Return the column names that a model holds, or None."""
+    """Return the column names in a model, or None."""
     names = model.origin.get("feature_names")
     return names if isinstance(names, Sequence) and not isinstance(names, str) else None
 
@@ -415,7 +415,7 @@ def find_supported_class(decision: Decision, score: int, weight: float) -> tuple
     if decision.scheme in ("regression", "ordinal"):
         return None, None, weight
     if decision.scheme == "calibrated" and len(classes) > 2:
-        score %= len(classes)  # the scores of several classifiers, one after the other
+        score %= len(classes)  # the scores of several classifiers in turn
     if decision.scheme == "one_vs_rest" or (decision.scheme == "calibrated" and len(classes) > 2):
         return classes[score], None, weight
     first, second = (1, 0)
@@ -427,7 +427,7 @@ def find_supported_class(decision: Decision, score: int, weight: float) -> tuple
 
 
 def check_top(top: Any) -> int:
-    """Return the number of entries to list; a ``ValueError`` if it is not a positive integer."""
+    """Return the number of entries to list; raise a ``ValueError`` if it is not a positive integer."""
     if isinstance(top, bool) or not isinstance(top, int | np.integer) or top < 1:
         raise ValueError(f"top must be a whole number from 1 on, got {top!r}")
     return int(top)
@@ -460,7 +460,7 @@ def _find_heavy_rows(
 
 
 def _find_heavy_columns(model: KernelModel, top: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Find the largest weights of a linear model of many pairs of classes, some columns at a time."""
+    """Find the largest weights of a linear model of many pairs of classes, in batches of columns."""
     columns, weights = np.empty(0, np.int64), np.empty((0, model.n_scores))
     step = max(1, _MAX_WEIGHTS_AT_ONCE // model.n_scores)
     used = np.unique(model.vectors.indices).astype(np.int64)

@@ -63,7 +63,7 @@ class TreeExplanation(HtmlRepr):
     against : label or None
         The class that it is compared with: the other one of two, or the runner-up.
     intercept : float
-        Contribution that every tree gets.
+        Constant contribution to every tree.
     fragments : list of Fragment
         The fragments, largest absolute value first.
     rest : float
@@ -117,11 +117,11 @@ class TreeExplanation(HtmlRepr):
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Searches the fragments of a model's trees."""
+    """A search of the fragments of a model's trees."""
 
     machine: ExampleMachine
     channels: list[str]
-    factor: float  # of the trees in a sum with vectors
+    factor: float  # weight of the trees in a sum with vectors
 
     def heaviest(self, top: int, score: int) -> tuple[list[Fragment], bool]:
         """Return the fragments with the largest weights, and whether that is certain."""

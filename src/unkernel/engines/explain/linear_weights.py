@@ -1,4 +1,4 @@
-"""Weights of linear models as attributes, as estimators of scikit-learn have them."""
+"""Weights of linear models as attributes, like those of scikit-learn's estimators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class LinearWeights:
     """Attributes of estimators whose model may be linear."""
 
     def _get_linear_model(self) -> Any:
-        """Return the model; an ``AttributeError`` if there is none."""
+        """Return the model; raise an ``AttributeError`` if there is none."""
         raise NotImplementedError
 
     @property

@@ -1,1 +1,1 @@
-"""Compiled classifiers of records, and the pipelines they are made of."""
+"""Compiled classifiers of records, and the pipelines from which they are made."""

@@ -1,4 +1,4 @@
-"""Records that share most of their columns: what these contribute is summed once."""
+"""Records that share most of their columns: the contribution of these columns is summed once."""
 
 from __future__ import annotations
 
@@ -43,17 +43,16 @@ class PlannedClassifier(Protocol):
 
     @property
     def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
-        """The function from shared columns to the plans of these and of the others.
+        """Return the function from shared columns to the plans of these and of all other columns.
 
         It returns None if a step needs both together.
         """
 
 
 class BoundRecord(RecordAnswers):
-    """Some columns of a record that many records share, as ``RecordClassifier.bind`` returns it.
-
-    Its methods take the other columns, and return what the classifier returns for all columns together,
-    within rounding. Do not use it from two threads at a time.
+    """Shared columns of many records, as ``RecordClassifier.bind`` returns them. Its methods take the other
+    columns, and return the classifier's results for all columns together, up to rounding. Do not use it from
+    two threads at a time.
 
     All parameters are attributes, too.
 
@@ -62,15 +61,15 @@ class BoundRecord(RecordAnswers):
     classifier : RecordClassifier
         The classifier.
     shared : dict
-        The columns that are shared.
+        The shared columns.
 
     Attributes
     ----------
     sums_once : {"linear", "pairs", "nothing", "record"}
-        What is computed only once: the scores of the shared features ("linear"); also those of all their
-        pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as for other kernels
-        ("nothing"); or nothing at all, because a step of the plan needs shared and other columns together
-        ("record").
+        The part that is computed only once: the scores of the shared features ("linear"); also those of all
+        their pairs, for models of degree 2 ("pairs"); the encoding of the shared columns, as for other
+        kernels ("nothing"); or nothing at all, because a step of the plan needs shared and other columns
+        together ("record").
 
     See Also
     --------

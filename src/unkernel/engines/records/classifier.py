@@ -25,7 +25,7 @@ from unkernel.records.plan import Plan
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Explanation
 
-KIND = "records"  # in the metadata of files
+KIND = "records"  # kind in the metadata of files
 _PLAN = "plan."  # prefix of the plan's arrays in files
 _ROWS = "rows."  # prefix of the classifier's arrays
 _MAX_KEPT_SPLITS = 16
@@ -41,7 +41,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
     Parameters
     ----------
     plan : Plan
-        How a record becomes a row.
+        The encoding of records as rows.
     classifier : CompiledClassifier
         The classifier of the rows.
 
@@ -73,7 +73,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
     def _row_classifier(self) -> CompiledClassifier:
         return self.classifier
 
-    # --- What it is -----------------------------------------------------------------------------------
+    # --- Properties -----------------------------------------------------------------------------------
 
     decision: Decision = delegate_property("decision", "How scores become predictions.", to="classifier")
 
@@ -158,7 +158,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
         -------
         BoundRecord
             Its ``score_one``, ``predict_one``, ``predict_proba_one`` and ``predict`` take the other columns.
-            Its attribute ``sums_once`` tells what is computed only once.
+            Its attribute ``sums_once`` names the part that is computed only once.
 
         Examples
         --------
@@ -195,10 +195,12 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
 
     @cached_property
     def _split_plan(self) -> Callable[[frozenset[str]], tuple[Part, Part] | None]:
-        """The function that splits the plan by columns, with a cache: most requests bind the same ones."""
+        """Return the function that splits the plan by columns, with a cache: most requests bind the same
+        columns.
+        """
         return lru_cache(maxsize=_MAX_KEPT_SPLITS)(partial(split, self.plan))
 
-    # --- Why ------------------------------------------------------------------------------------------
+    # --- Explanations ---------------------------------------------------------------------------------
 
     def explain_one(self, record: Any, top: int | None = 10, *, of: Any = None) -> Explanation:
         """Explain the score of one record by its columns and their conjunctions.
@@ -305,7 +307,7 @@ class RecordClassifier(RecordAnswers, CompiledEstimator):
 
 
 def _is_wide_enough(plan: Plan, model: Model) -> bool:
-    """Whether the plan's rows have the width of the training rows, as far as the model knows it."""
+    """Return whether the plan's rows have the width of the training rows, if the model knows it."""
     known = model.n_features
     return plan.n_features == known if model.fixed_width else plan.n_features >= known
 

@@ -27,7 +27,7 @@ def fold_products(plan: Plan, model: Any) -> tuple[Plan, Any]:
 
 
 def _can_fold(model: LinearModel) -> bool:
-    """Whether a model of conjunctions can give the same answers."""
+    """Return whether a model of conjunctions can give the same answers."""
     decision = model.decision
     return (
         decision.scheme in ("binary", "one_vs_rest")

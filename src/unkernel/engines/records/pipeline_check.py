@@ -13,9 +13,9 @@ from unkernel.records.plan import Plan
 from unkernel.records.record_generator import generate_records
 
 _TOLERANCE = 1e-9  # of scores, relative to their size
-_GENERATED_RECORDS = 24  # with known values, and as many with others
+_GENERATED_RECORDS = 24  # with known values, and as many with other values
 _MIN_COMPARED_RECORDS = 4
-_MAX_CPU_SECONDS = 1.0  # then only the fewest records are compared
+_MAX_CPU_SECONDS = 1.0  # after this, only a minimum of records is compared
 _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 
 
@@ -69,7 +69,7 @@ def _compute_scores(found: RecordClassifier, pipeline: Any, sample: Any) -> tupl
 
 
 def _have_no_tied_pair(found: RecordClassifier, sample: Any, limit: float) -> Any:
-    """Whether rounding cannot give the vote of a pair of classes to the other: scores that sum votes jump."""
+    """Return whether rounding cannot change the vote of any pair of classes, and thus sums of votes."""
     rows = found._rows(sample, None)
     decision = found.decision
     if decision.scheme != "one_vs_one" or decision.decides_by_scores:
@@ -83,7 +83,7 @@ def _copy(sample: Any) -> Any:
 
 
 def _is_sure(scores: Any, limit: float, *, by_pairs: bool) -> Any:
-    """Whether rounding cannot change the label, because the scores are not nearly tied.
+    """Return whether rounding cannot change the label, because the scores are not nearly tied.
 
     `by_pairs`: each score is a vote for one of two classes, by its sign.
     """
@@ -95,7 +95,7 @@ def _is_sure(scores: Any, limit: float, *, by_pairs: bool) -> Any:
     return two[:, 1] - two[:, 0] > limit
 
 
-# --- Without a sample --------------------------------------------------------------------------------------
+# --- Generated records ----------------------------------------------------------------------------------
 
 
 def check_generated(found: RecordClassifier, pipeline: Any) -> int:
@@ -133,7 +133,7 @@ def check_generated(found: RecordClassifier, pipeline: Any) -> int:
 
 
 def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> list[list[Any]]:
-    """Generate records that the pipeline accepts: with all kinds of values together, else with one kind."""
+    """Generate records that the pipeline accepts: with all kinds of values, else with a single kind."""
     for chosen in [kinds, *({name: True} for name in kinds)]:
         records = generate_records(plan, _GENERATED_RECORDS, **chosen)
         if _can_read(pipeline, plan, records[:_MIN_COMPARED_RECORDS]) and _can_read(pipeline, plan, records):
@@ -148,7 +148,7 @@ def _generate_accepted(plan: Plan, pipeline: Any, kinds: dict[str, bool]) -> lis
 
 
 def _can_read(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
-    """Whether the transformers accept the records; the last step is not run, because it may be slow."""
+    """Return whether the transformers accept the records; the last step does not run, as it may be slow."""
     try:
         rows = _make_table(plan, pipeline, records)
         for _, step in pipeline.steps[:-1]:
@@ -159,7 +159,7 @@ def _can_read(pipeline: Any, plan: Plan, records: list[list[Any]]) -> bool:
 
 
 def _check_single_records(found: RecordClassifier, pipeline: Any, records: list[list[Any]]) -> None:
-    """Compare the answers to single records with those to many."""
+    """Compare the answers to single records with those to many records at once."""
     if found.decision.scheme == "calibrated":
         return
     scores = np.asarray(found.decision_function(_make_table(found.plan, pipeline, records)))

@@ -19,7 +19,7 @@ from unkernel.models import Decision
 
 
 class PartialRecordScorer:
-    """Scorer of records whose shared columns are given: puts both parts together.
+    """Scorer of records with given shared columns: combines both parts.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class RecordCalls(SingleCalls):
 
 
 def has_probabilities(answers: RecordAnswers) -> None:
-    """Raise the error that says why there are no probabilities, if there are none."""
+    """Raise the error that explains why there are no probabilities, if there are none."""
     _ = answers._row_classifier.predict_proba
 
 
@@ -144,7 +144,7 @@ class RecordAnswers:
 
 
 def check_not_shared(names: Any, shared: dict[str, Any]) -> None:
-    """Raise a ``ValueError`` if one of the names is that of a shared column."""
+    """Raise a ``ValueError`` if one of the names is a shared column."""
     for name in names:
         if name in shared:
             raise ValueError(f"the column {name!r} is bound already: records must not have it")

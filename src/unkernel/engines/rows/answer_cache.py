@@ -47,7 +47,7 @@ class CacheInfo(NamedTuple):
 
 
 def check_cache(rows: int | None) -> None:
-    """Raise a ``ValueError`` unless this is a number of rows to cache, or None."""
+    """Raise a ``ValueError`` unless this is a valid number of rows to cache, or None."""
     whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
     if rows is not None and not (whole and 1 <= rows <= _MAX_CACHED_ROWS):
         raise ValueError(f"cache must be a whole number of rows from 1 to {_MAX_CACHED_ROWS:,}, got {rows!r}")

@@ -89,7 +89,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     model: Model
     _parameter_names = ("model", "tables", "candidates", "cache")
-    _unchecked_file: str | None = None  # the file of a model that is not fully checked yet
+    _unchecked_file: str | None = None  # the file of a model that is not completely checked yet
 
     def __init__(
         self,
@@ -103,11 +103,11 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         self.candidates = candidates
         self.cache = cache
 
-    # --- What it is -----------------------------------------------------------------------------------
+    # --- Properties -----------------------------------------------------------------------------------
 
     @property
     def n_features_in_(self) -> int:
-        """Number of features of the training rows, as far as the model knows it."""
+        """Number of features of the training rows, if the model knows it."""
         return self.model.n_features
 
     @property
@@ -139,7 +139,9 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
 
     @cached_property
     def _tables(self) -> Tables:
-        """Tables that can list conjunctions; made at first use: a fit that is only saved needs none."""
+        """Return tables that can list conjunctions, made at first use: an estimator that is only saved needs
+        none.
+        """
         if self.tables is not None and self.tables.layout != INT16:
             return self.tables
         from unkernel.engines.tables import builders
@@ -174,13 +176,13 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return PrefixTrie(self._engine, limit, self._check_rows) if limit else None
 
     def _make_once(self, name: str, make: Callable[[], _Made]) -> _Made:
-        """Make a value at its first use. Threads that ask at the same time get the same value."""
+        """Make a value at its first use. Threads that request it at the same time get the same value."""
         made: dict[str, _Made] = self.__dict__
         return made[name] if name in made else made.setdefault(name, make())
 
     @property
     def _sound_model(self) -> Model:
-        """The model, fully checked; may raise a ``FormatError`` if loading left that for later."""
+        """Return the model, fully checked; may raise a ``FormatError`` if loading postponed the check."""
         if self._unchecked_file is not None and isinstance(self.model, ConjunctionModel):
             self.model.check(self._unchecked_file)
             self._unchecked_file = None
@@ -261,7 +263,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return self.decision.choose(self._raw_scores(X, n_jobs, until_decided=self.decision.chooses_largest))
 
     def _predict_in_batches(self, rows: CsrRows, n_jobs: int | None) -> NDArray[Any]:
-        """Predict rows whose scores would not fit into memory together."""
+        """Predict rows whose scores do not fit into memory together."""
         step = max(1, _MAX_SCORES_PER_BATCH // self.model.n_scores)
         parts = [
             self.decision.choose(self.score_csr(rows[begin : begin + step], thread_count(n_jobs)))
@@ -378,7 +380,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         """
         return OneRowScorer(self._engine, self.decision)
 
-    # --- Why --------------------------------------------------------------------------------------
+    # --- Explanations ---------------------------------------------------------------------------------
 
     def _get_linear_model(self) -> Any:
         return self._sound_model
@@ -513,7 +515,7 @@ class CompiledClassifier(LinearWeights, CompiledEstimator):
         return self._sound_model
 
     def _add_trie(self, tables: Tables) -> Tables:
-        """Return the tables with the present state of the trie."""
+        """Return the tables with the current state of the trie."""
         if self.trie is None:
             return tables
         return replace(tables, arrays=remove_trie(tables.arrays) | export_trie(self._engine, self.trie.limit))

@@ -47,7 +47,7 @@ class OneRowScorer:
     engine : Engine
         The compiled engine.
     decision : Decision
-        How scores become predictions.
+        The rule that makes predictions from scores.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Check that the compiled tables and the model in a file belong together.
 
 Some rows are scored by the engine and by the sum of the model, with numpy alone. The rows are drawn anew each
-time, so that a forged file cannot be right on just these rows.
+time, so that a forged file cannot be correct only for these rows.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ class Row(NamedTuple):
 
 
 class Sum(NamedTuple):
-    """Scores of a row, and the sums of their absolute summands, which bound the rounding errors."""
+    """Scores of a row, and the sums of the absolute values of their summands, which bound the rounding
+    errors.
+    """
 
     scores: NDArray[np.float64]
     sizes: NDArray[np.float64]
 
 
 def check_answers(model: Model, engine: Any, file: str, generator: np.random.Generator) -> None:
-    """Compare an exact engine with the model on some rows; a ``FormatError`` of `file` if they differ."""
+    """Compare an exact engine with the model on some rows; raise a ``FormatError`` for differences."""
     for row in _draw_rows(model, generator):
         with np.errstate(over="ignore", invalid="ignore"):
             expected = _sum_model(model, row)
@@ -52,7 +54,7 @@ def check_answers(model: Model, engine: Any, file: str, generator: np.random.Gen
 
 
 def _answers_alike(engine: Any, row: Row, expected: Sum, n_features: int) -> bool:
-    """Whether the engine scores a row as the model does, in a batch and alone."""
+    """Return whether the engine scores a row like the model, in a batch and alone."""
     rows = CsrRows.of([0, len(row.columns)], row.columns, row.values, n_features)
     try:
         many: Any = np.asarray(engine.score(rows, 1))[0]

@@ -1,4 +1,4 @@
-"""The candidates of ``compile``: which engines are built and measured for a model, and in which order."""
+"""The candidates of ``compile``: the engines to build and measure for a model, and their order."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 Weights = LinearModel | ConjunctionModel
 
-_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # of the dense table if only one is tried
+_SMALL_TABLE_BYTES, _LARGE_TABLE_BYTES = 4e6, 32e6  # of the dense table, if only one is tried
 _MAX_BYTES_BELOW_TRIE = 64e6  # of the dense table
-_MANY_WEIGHTS = 1_000_000  # for trained models of more weights, groups are tried first
+_MANY_WEIGHTS = 1_000_000  # for trained models with more weights, groups are tried first
 # With more conjunctions per row and support vector, engines of support vectors are faster.
 _MAX_CONJUNCTIONS_PER_VECTOR = 10
 _TRIE_SIZES = (3_000_000, 1_000_000, 300_000, 100_000, 30_000, 10_000)
@@ -60,7 +60,7 @@ def try_candidates(model: KernelModel | Weights, bench: Bench, trie_rows: Any) -
 
 
 def _try_engines(subject: Machine | Weights, bench: Bench) -> Iterable[Trial]:
-    """Try the engines that the options ask for."""
+    """Try the engines requested by the options."""
     if isinstance(subject, Machine):
         return _try_vector_engines(subject, bench)
     return _try_weight_engines(subject, bench)
@@ -93,7 +93,7 @@ def _try_bitsliced(machine: Machine, bench: Bench) -> Trial:
 
 
 def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Try the most promising engine first; without measuring, the first that fits is taken."""
+    """Try the most promising engine first; without measuring, the first one that fits is chosen."""
     is_hopeless = (
         machine.count_conjunctions(bench.sample) > _MAX_CONJUNCTIONS_PER_VECTOR * machine.model.n_support
     )
@@ -109,7 +109,7 @@ def _try_engines_by_rule(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _measure_engines(machine: Machine, bench: Bench) -> Iterator[Trial]:
-    """Measure engines in the order in which one time helps to choose the next."""
+    """Measure engines in an order in which earlier times guide later choices."""
     yield _try_inverted(machine, bench)
     if machine.binary:
         yield _try_bitsliced(machine, bench)
@@ -154,7 +154,7 @@ def _try_expansions(machine: Machine, bench: Bench) -> Iterator[Trial]:
 
 
 def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterator[Trial]:
-    """Try groups for a large model: features are rare unless they are grouped or next to those."""
+    """Try groups for a large model: features are rare unless they are grouped or follow the grouped ones."""
     ordered = np.sort(machine.frequencies)[::-1]
     for ranks in GROUPED_RANKS:
         if ranks < len(ordered) and not search.is_late():
@@ -163,7 +163,7 @@ def _try_groups(machine: Machine, bench: Bench, search: LayoutSearch) -> Iterato
 
 
 def _try_expansion(machine: Machine, bench: Bench) -> Trial:
-    """Try the one expansion that was asked for by name."""
+    """Try the one expansion that was requested by name."""
     engine, options = bench.options.engine, bench.options
     _check_expansion(machine, engine)
     below = machine.rare_below(options.rare) if engine == "split" else 0
@@ -204,7 +204,7 @@ def _check_expansion(machine: Machine, engine: str) -> None:
 
 
 def _note_agreement(trial: Trial, machine: Machine, sample: Any) -> Trial:
-    """Note the cost of the approximation: how many labels of the sample agree with the exact model."""
+    """Note the cost of the approximation: the share of labels that agree with the exact model."""
     if trial.tables is None:
         return trial
     if sample.shape[0] == 0:
@@ -281,7 +281,7 @@ def _try_weight_layouts(model: ConjunctionModel, bench: Bench) -> Iterator[Trial
 def _try_tries(
     subject: Machine | Weights, fastest: Candidate | None, rows: Any, bench: Bench
 ) -> Iterator[Trial]:
-    """Try prefix tries around the fastest engine, or around an expansion if that engine can have none."""
+    """Try prefix tries around the fastest engine, or around an expansion if that engine cannot have one."""
     best = _choose_trie_base(subject, fastest, bench)
     size = min(max(best.head_bytes, _SMALL_TABLE_BYTES), _MAX_BYTES_BELOW_TRIE, bench.memory)
     base = replace(best, head_bytes=size, fused=0, grouped=0, nbytes=-1, microseconds=-1.0, chosen=False)
@@ -299,7 +299,7 @@ def _try_tries(
 
 
 def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, bench: Bench) -> Candidate:
-    """Return the fastest candidate, or the candidate of the same model that can have a trie."""
+    """Return the fastest candidate, or a candidate of the same model that can have a trie."""
     if fastest is None:
         return Candidate("expanded")
     if fastest.engine in _WITH_TRIE:
@@ -310,7 +310,7 @@ def _choose_trie_base(subject: Machine | Weights, fastest: Candidate | None, ben
 
 
 def _build_by_frequency(subject: Machine | Weights, head: Head, base: Candidate, bench: Bench) -> Tables:
-    """Build tables with ranks ordered by frequency, as a prefix trie needs them."""
+    """Build tables with ranks ordered by frequency, as required by a prefix trie."""
     threads = bench.options.threads
     if isinstance(subject, ConjunctionModel) and subject.sets:
         return builders.build_conjunctions(subject, head=head, threads=threads)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SECONDS_PER_REPETITION = 0.02
 _REPETITIONS = 5
-_MAX_BUILD_RATIO = 2.5  # of the memory while tables are built to that of the tables
+_MAX_BUILD_RATIO = 2.5  # ratio of memory during the build to memory of the tables
 _NEGLIGIBLE_BYTES = float(1 << 20)
 _ADDED_FIELDS = ("grouped", "trie_nodes")  # missing in the first files
 
@@ -33,7 +33,7 @@ class Candidate:
     head_bytes : float, default=0.0
         Requested size of the dense table in bytes.
     fused : int, default=0
-        Number of features that were merged into one.
+        Number of features merged into one.
     grouped : int, default=0
         Number of frequent features that were grouped; sums over the states of a group replace their
         conjunctions.
@@ -48,7 +48,7 @@ class Candidate:
     chosen : bool, default=False
         Whether this engine was chosen.
     note : str, default=""
-        Why it was not built.
+        Reason why it was not built.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""Layouts of conjunction tables: which sizes of their parts are worth trying, and in which order."""
+"""Layouts of conjunction tables: the sizes of their parts that are worth trying, and their order."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from unkernel.engines.tables import builders
 from unkernel.engines.tables.builders import Head, Machine
 from unkernel.engines.tables.compiled_tables import Tables
 
-MakeTables = Callable[[int, Head], Tables]  # from the border of rare features, and the dense part
+MakeTables = Callable[[int, Head], Tables]  # takes the border of rare features, and the dense part
 
 _DENSE_BYTES = (1e6, 10e6, 100e6)  # sizes of the dense table
 _RARE_BORDERS = (8, 32, 128)  # features of fewer support vectors are rare
 _FUSED_COUNTS = (4, 6)
 # By degree: the number of features to group and the bytes of their sums, the most promising first.
 _GROUPED = {2: ((256, 8e6), (512, 32e6)), 3: ((128, 60e6), (96, 16e6)), 4: ((48, 32e6), (64, 60e6))}
-# How many ranks have weights of their own beside groups; the others are left to the support vectors.
+# The number of ranks with their own weights beside groups; the others are left to the support vectors.
 GROUPED_RANKS = (384, 256)
-# With more conjunctions than this, repeats counted, only splits are tried: they were never slower.
+# With more conjunctions than this, counting repeats, only splits are tried: they were never slower.
 _MOST_OCCURRENCES = 2e7
 _PATIENCE_SECONDS = 2.0  # CPU time after which only the most promising layouts are tried
 
@@ -34,8 +34,8 @@ class LayoutSearch:
         self._bench = bench
         self._make = make
         self._seconds: dict[tuple[int, Head], float] = {}
-        self._all_dense: dict[int, float] = {}  # by border: from this size on, all conjunctions are dense
-        self._began = time.process_time()  # CPU time: other processes on the machine do not count
+        self._all_dense: dict[int, float] = {}  # by border: the size from which on all conjunctions are dense
+        self._began = time.process_time()  # CPU time, so that other processes on the machine do not count
 
     def is_late(self) -> bool:
         """Whether the remaining gain is not worth more time."""
@@ -107,7 +107,7 @@ def list_heads_beside_groups(machine: Machine, border: int, memory: float) -> li
 
 
 def dense_bytes(ranks: int, degree: int, scores: int) -> float:
-    """Return the size of a dense table of these ranks, at most of those that are used beside groups."""
+    """Return the size of a dense table of these ranks, limited to the number used beside groups."""
     return 8.0 * scores * builders.count_dense_entries(min(ranks, GROUPED_RANKS[0]), degree)
 
 

@@ -1,4 +1,4 @@
-"""The rows that ``compile`` measures on, and those that prefix tries grow from."""
+"""The rows that ``compile`` measures on, and the rows from which prefix tries grow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel, model_ro
 
 Model = KernelModel | LinearModel | ConjunctionModel
 
-_HELD_OUT_STEP = 10  # one row in this many is measured instead of put into the trie
+_HELD_OUT_STEP = 10  # one row in this many is used for measuring instead of growing the trie
 _MOST_SAMPLE_ROWS = 20_000
 
 
@@ -67,7 +67,7 @@ def _hold_out(given: Any) -> tuple[Any, Any]:
 
 
 def _thin_out(given: Any) -> Any:
-    """Return as many rows as are worth measuring, evenly spaced."""
+    """Return as many evenly spaced rows as are worth measuring."""
     if given.shape[0] <= _MOST_SAMPLE_ROWS:
         return given
     chosen = np.linspace(0, given.shape[0] - 1, _MOST_SAMPLE_ROWS).astype(np.int64)

@@ -1,4 +1,4 @@
-"""From models to tables, one function per engine."""
+"""Functions that build tables from models, one per engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from unkernel.models.pair_coefficients import PairCoefficients, find_pairs
 Model = KernelModel | LinearModel | ConjunctionModel
 
 LARGEST_EXPANDED_DEGREE = 4
-# A feature that more than 1/32 of the support vectors have takes less memory as bits than as a list.
+# A feature in more than 1/32 of the support vectors takes less memory as bits than as a list.
 _BITS_FROM_SHARE = 32
 # Above this value of gamma s^2, rounding errors of the squares are visible in kernel values.
 _FAR_FROM_ZERO = 1e3
@@ -61,7 +61,7 @@ def simplify(model: Model) -> Model:
         gamma, coef0 = (kernel.gamma, kernel.coef0) if kernel.degree else (0.0, 1.0)
     else:
         return model
-    if isinstance(model.coefficients, PairCoefficients):  # one weight per feature and pair is too many
+    if isinstance(model.coefficients, PairCoefficients):  # one weight per feature and pair is too much
         return replace(model, kernel=Kernel("linear")) if (gamma, coef0) == (1.0, 0.0) else model
     if model.n_features > max(1 << 20, 8 * model.vectors.nnz):  # a file may use index 10^18
         return replace(model, kernel=Kernel("polynomial", 1, gamma, coef0))
@@ -90,14 +90,14 @@ class Head:
     Attributes
     ----------
     nbytes : float
-        Of the dense table.
+        Size of the dense table.
     fused : int
-        Features that are fused into one.
+        Number of features fused into one.
     grouped : int
-        Features that are grouped, so that sums over the states of groups stand for their conjunctions; these
-        take ``sum_bytes``. Not together with fused ones.
+        Number of grouped features, whose conjunctions are replaced by sums over the states of groups; these
+        take ``sum_bytes``. Excludes fused features.
     by_frequency : bool
-        Ranks go by frequency, as a prefix trie wants it; nothing is fused or grouped then.
+        Whether ranks are ordered by frequency, as a prefix trie requires; then nothing is fused or grouped.
     """
 
     nbytes: float = _SMALL_TABLE_BYTES
@@ -115,18 +115,18 @@ class Machine:
 
     @cached_property
     def used(self) -> NDArray[np.int64]:
-        """The columns that occur in support vectors."""
+        """Return the columns that occur in support vectors."""
         return distinct(self.model.vectors.indices)
 
     @cached_property
     def columns(self) -> NDArray[np.int32]:
-        """The columns of the support vectors, as positions in ``used``."""
+        """Return the columns of the support vectors, as positions in ``used``."""
         places: NDArray[Any] = np.searchsorted(self.used, self.model.vectors.indices)
         return places.astype(np.int32)
 
     @cached_property
     def offsets(self) -> NDArray[np.int32]:
-        """Where each support vector begins."""
+        """Return the begin of each support vector."""
         offsets = self.model.vectors.indptr
         if offsets[-1] >= np.iinfo(np.int32).max:
             raise ValueError("the support vectors have more than 2^31 entries; no engine can hold them")
@@ -135,7 +135,7 @@ class Machine:
 
     @cached_property
     def frequencies(self) -> NDArray[np.int64]:
-        """How many support vectors have each of the used columns."""
+        """Return the number of support vectors with each used column."""
         return np.bincount(self.columns, minlength=len(self.used))
 
     @cached_property
@@ -145,7 +145,9 @@ class Machine:
 
     @cached_property
     def by_class(self) -> Machine:
-        """The machine with its vectors grouped by class, if it is one against one and that saves zeros."""
+        """Return the machine with its vectors grouped by class, if it is one against one and that saves
+        zeros.
+        """
         model = self.model
         if model.decision.scheme != "one_vs_one" or isinstance(model.coefficients, PairCoefficients):
             return self
@@ -157,14 +159,14 @@ class Machine:
     def sets(self) -> bool:
         """Whether conjunctions can be sets of features.
 
-        Over binary support vectors all monomials of the same features have weights in fixed proportions,
-        and a set stands for them all, whatever the values of a row are: unless they cancel out.
+        Over binary support vectors, the weights of all monomials of the same features have fixed proportions,
+        so one set represents them for any values of a row, unless they cancel out.
         """
         return self.binary and self.model.kernel.gamma >= 0 and self.model.kernel.coef0 >= 0
 
     @property
     def expandable(self) -> bool:
-        """Whether the kernel is a sum over few conjunctions."""
+        """Return whether the kernel is a sum over few conjunctions."""
         kernel = self.model.kernel
         return kernel.name == "polynomial" and 1 <= kernel.degree <= LARGEST_EXPANDED_DEGREE
 
@@ -178,7 +180,7 @@ class Machine:
 
     def _count_conjunctions(self, sizes: NDArray[Any]) -> NDArray[np.float64]:
         degree = self.model.kernel.degree
-        if degree > LARGEST_EXPANDED_DEGREE:  # a file may ask for billions
+        if degree > LARGEST_EXPANDED_DEGREE:  # a file may request billions
             return np.full(len(sizes), np.inf)
         total, product = np.zeros(len(sizes)), np.ones(len(sizes))
         for k in range(degree):
@@ -237,7 +239,7 @@ def build_expanded(
 
 
 def build_inverted(machine: Machine) -> Tables:
-    """Build, for each feature, the list of support vectors that have it."""
+    """Build the list of support vectors of each feature."""
     machine = machine.by_class
     vectors = machine.model.n_support
     whole = _choose_whole_columns(machine)
@@ -284,7 +286,7 @@ def build_bitsliced(machine: Machine) -> Tables:
 
 
 def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
-    """Whether a model is linear, of so many classes one against one that it needs :func:`build_pairs`."""
+    """Return whether a model is linear, with so many one-vs-one classes that it needs :func:`build_pairs`."""
     return (
         isinstance(model, KernelModel)
         and isinstance(model.coefficients, PairCoefficients)
@@ -293,7 +295,7 @@ def is_linear_of_pairs(model: Any) -> TypeGuard[KernelModel]:
 
 
 def build_pairs(model: KernelModel) -> Tables:
-    """Build, per feature and class, the weights in the pairs of that class; some features list all pairs."""
+    """Build the weights per feature and class in the pairs of that class; some features store all pairs."""
     coefficients = model.coefficients
     assert isinstance(coefficients, PairCoefficients)
     columns, classes, blocks = _compute_pair_blocks(model.vectors, coefficients)
@@ -342,7 +344,7 @@ def _order_first(chosen: NDArray[np.bool_], machine: Machine) -> tuple[NDArray[n
 
 
 def _choose_whole_columns(machine: Machine) -> NDArray[np.bool_]:
-    """Choose columns that take less memory, or give more accurate distances, when zeros are stored."""
+    """Choose columns that take less memory, or give more accurate distances, if zeros are stored."""
     vectors = machine.model.vectors
     if machine.binary:
         return np.zeros(len(machine.used), bool)
@@ -382,7 +384,7 @@ def _pack_bits(ranks: NDArray[Any], holders: NDArray[Any], frequent: int, vector
 
 
 def build_linear(model: LinearModel) -> Tables:
-    """Build the weights of single features; those that are all zero are left out."""
+    """Build the weights of single features, without those that are all zero."""
     used = np.flatnonzero(model.weights.any(axis=1))
     # At degree 1 a feature counts with its value: the same tables serve binary and real rows.
     return _arrange(
@@ -401,7 +403,7 @@ def build_linear(model: LinearModel) -> Tables:
 def build_conjunctions(
     model: ConjunctionModel, *, head: Head, sample: Any = None, threads: int = 1
 ) -> Tables:
-    """Build tables of a trained model's weights; features are grouped by the rows of the sample."""
+    """Build tables of a trained model's weights; rows of the sample determine the groups of features."""
     return _arrange(
         describe_map(model.sets, model.degree, model.feature_map, model.gamma, model.coef0),
         ConjunctionWeights.of(model.columns, model.keys, model.weights, model.intercept, model.n_features),
@@ -414,7 +416,7 @@ def build_conjunctions(
 def default_head(model: ConjunctionModel) -> Head:
     """Return a head for all conjunctions if it is not much larger than a sparse table, else a small one.
 
-    A small model gets a small one: parsers have dozens of them.
+    A small model gets a small head: parsers have dozens of models.
     """
     sparse = float(len(model.keys)) * (12 + 8 * len(model.intercept))
     return Head(nbytes=max(sparse, min(_SMALL_TABLE_BYTES, _MAX_DENSE_RATIO * sparse)))
@@ -427,7 +429,7 @@ def count_dense_entries(ranks: int, degree: int) -> int:
 
 @dataclass(frozen=True)
 class HeadLayout:
-    """The head as the core reads it: how many ranks it has, and which of them are fused or grouped."""
+    """The head in the form that the core reads: its number of ranks, and the fused or grouped ones."""
 
     fused: int
     ranks: int
@@ -438,7 +440,7 @@ class HeadLayout:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of an expansion: rare features, light conjunctions and too large tables are left out."""
+    """Limits of an expansion: excludes rare features and small weights, and limits the size of tables."""
 
     rare_below: int
     threshold: float
@@ -479,7 +481,7 @@ def _arrange(
 
 
 def _estimate_bytes(weights: ConjunctionWeights, head: Head, layout: HeadLayout, degree: int) -> float:
-    """Estimate the memory of :func:`arrange`: the dense table, and twice the rest while it is built."""
+    """Estimate the memory of :func:`arrange`: the dense table, and twice the rest during the build."""
     scores, used = len(weights.intercept), len(weights.columns)
     dense = min(head.nbytes, 8.0 * scores * math.comb(used + degree, degree))
     return dense + 2.0 * (8 * scores * max(used - layout.ranks, 0) + len(weights.keys) * (24 + 8 * scores))

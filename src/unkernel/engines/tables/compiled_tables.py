@@ -46,7 +46,7 @@ _NUMBERS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, eq=False)
 class ConjunctionWeights:
-    """Weights of conjunctions as the core reads them, with the names of a ``ConjunctionModel``."""
+    """Weights of conjunctions in the form that the core reads, with the names of a ``ConjunctionModel``."""
 
     columns: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -62,7 +62,7 @@ class ConjunctionWeights:
 
 
 def describe_map(sets: bool, degree: int, name: str, gamma: float, coef0: float) -> dict[str, Any]:
-    """Return the parameters of conjunction engines, as files hold them."""
+    """Return the parameters of conjunction engines, in the form of files."""
     return {"sets": sets, "degree": degree, "map": name, "gamma": float(gamma), "coef0": float(coef0)}
 
 
@@ -129,7 +129,7 @@ class Tables:
     parameters : dict
         Parameters of the kernel and of conjunctions.
     numbers : dict
-        Where zones of the arrays begin.
+        The begins of zones in the arrays.
     arrays : dict of arrays
         In memory or mapped from a file.
     """
@@ -148,38 +148,38 @@ class Tables:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Return the bytes of all arrays."""
         return sum(int(array.nbytes) for array in self.arrays.values())
 
     @property
     def has_trie(self) -> bool:
-        """Whether a prefix trie, which may be empty, is among the arrays."""
+        """Return whether a prefix trie, which may be empty, is among the arrays."""
         return read_limit(self.arrays) > 0
 
     def engine(self) -> Engine:
-        """Make an engine that reads these arrays without a copy; a ``ValueError`` if they are not valid."""
+        """Make an engine that reads these arrays in place; raise a ``ValueError`` if they are invalid."""
         engine = _MAKERS[self.layout]({**self.arrays, **self.numbers}, **self.parameters)
         restore_trie(engine, self.arrays)
         return engine
 
     @property
     def file_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that a file holds besides the model: none for ``int16``, which reads the model's own."""
+        """Return the arrays in a file besides the model: none for ``int16``, which reads the model's."""
         return {} if self.layout == INT16 else self.arrays
 
     def heaviest_conjunctions(self, top: int) -> dict[str, Any]:
-        """Return the heaviest conjunctions in the tables, and how many there are of each size."""
+        """Return the heaviest conjunctions in the tables, and the number of conjunctions of each size."""
         return dict(
             list_heaviest({**self.arrays, **self.numbers}, **make_map_arguments(self.parameters), top=top)
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything but the arrays."""
+        """Return everything except the arrays."""
         return {"layout": self.layout, "parameters": self.parameters, "numbers": self.numbers}
 
     @classmethod
     def from_json(cls, stored: Any, arrays: dict[str, NDArray[Any]]) -> Tables:
-        """Check the settings in a file; a ``ValueError`` if :meth:`to_json` did not write them."""
+        """Check the settings in a file; raise a ``ValueError`` if :meth:`to_json` did not write them."""
         problem = ValueError("the settings of the compiled tables are missing or damaged")
         layout = stored.get("layout") if isinstance(stored, dict) else None
         if not isinstance(layout, str) or layout not in _PARAMETERS:

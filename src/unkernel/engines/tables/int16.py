@@ -1,6 +1,5 @@
-"""The ``int16`` engine: weights of pairs in 16 bits each, which is what online learners train.
-
-It is built from the model alone, in memory: its tables are the model's own arrays, and a file stores none.
+"""The ``int16`` engine: weights of pairs in 16 bits each, as trained by online learners. It is built in
+memory from the model alone: its tables are the model's arrays, and a file stores none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from unkernel.models import ConjunctionModel, KernelModel, LinearModel
 
 
 def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> str | None:
-    """Return why the ``int16`` engine cannot hold a model, as the end of a sentence; None if it can."""
+    """Return why the ``int16`` engine cannot represent a model, as the end of a sentence; None if it can."""
     if isinstance(model, KernelModel):
         return "weights of pairs, and this model has support vectors"
     if isinstance(model, LinearModel):
@@ -30,9 +29,9 @@ def find_int16_obstacle(model: KernelModel | LinearModel | ConjunctionModel) -> 
 
 
 def build_int16(model: KernelModel | LinearModel | ConjunctionModel, *, fits: bool = False) -> Tables:
-    """Build the tables of the ``int16`` engine; a ``ValueError`` if it cannot hold the model.
+    """Build the tables of the ``int16`` engine; raise a ``ValueError`` if it cannot represent the model.
 
-    ``fits=True`` skips :func:`find_int16_obstacle`, which looks at all weights.
+    ``fits=True`` skips :func:`find_int16_obstacle`, which examines all weights.
     """
     obstacle = None if fits else find_int16_obstacle(model)
     if obstacle is not None:

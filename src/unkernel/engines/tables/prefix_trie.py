@@ -1,4 +1,4 @@
-"""The prefix trie of a compiled classifier: stored sums of frequent prefixes of rows, which may grow."""
+"""The prefix trie of a compiled classifier: stored sums of frequent prefixes of rows, which can grow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Check = Callable[[ArrayLike], Any]  # converts rows of any kind to CSR, or raise
 
 
 def export_trie(engine: Engine, limit: int) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an engine's trie, as tables hold them; empty if it has no trie."""
+    """Return the arrays of an engine's trie, in the form of tables; empty if it has no trie."""
     trie: Any = engine.trie()
     if trie is None:
         return {}
@@ -40,7 +40,7 @@ def remove_trie(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 
 def restore_trie(engine: Engine, arrays: dict[str, NDArray[Any]]) -> None:
-    """Give an engine the trie in its tables, if there is one; a ``ValueError`` if it is not valid."""
+    """Give an engine the trie in its tables, if there is one; raise a ``ValueError`` if it is invalid."""
     if any(name.startswith(_PREFIX) for name in arrays):
         engine.set_trie({name: arrays[_PREFIX + name] for name in _ARRAYS if _PREFIX + name in arrays})
         read_limit(arrays)
@@ -57,7 +57,7 @@ def read_limit(arrays: dict[str, NDArray[Any]]) -> int:
 
 
 def check_limit(nodes: Any, name: str) -> int:
-    """Return the number of nodes as an int; a ``ValueError`` if a trie cannot have it."""
+    """Return the number of nodes as an int; raise a ``ValueError`` if a trie cannot have this number."""
     whole = isinstance(nodes, int | np.integer) and not isinstance(nodes, bool)
     if not whole or not 1 <= nodes <= _MAX_NODES:
         raise ValueError(f"{name} must be a whole number from 1 to {_MAX_NODES:,}, got {nodes!r}")
@@ -73,7 +73,7 @@ _TRIES: weakref.WeakSet[PrefixTrie] = weakref.WeakSet()
 
 
 def _make_locks_anew() -> None:
-    """Replace all locks in the child of a fork: the threads that held them do not exist there."""
+    """Replace all locks in the child of a fork, where the threads that held them do not exist."""
     for trie in list(_TRIES):
         trie.make_locks()
 
@@ -92,7 +92,7 @@ class PrefixTrie:
     ----------
     nodes : int
     limit : int
-        The largest number of nodes; :meth:`grow` removes those that save least.
+        The largest number of nodes; :meth:`grow` removes the nodes that save least.
     """
 
     def __init__(self, engine: Engine, limit: int, check: Check) -> None:
@@ -123,15 +123,15 @@ class PrefixTrie:
         return sum(int(array.nbytes) for array in export_trie(self._engine, self.limit).values())
 
     def grow(self, rows: ArrayLike, *, saving: str = "counted", n_jobs: int | None = None) -> PrefixTrie:
-        """Add the prefixes of more rows, within the limit. Rows that are scored meanwhile use the old trie.
+        """Add the prefixes of more rows, within the limit. Rows scored during the growth use the old trie.
 
         Parameters
         ----------
         rows : {array-like, sparse matrix}
             Typical rows; labels are not needed.
         saving : {"counted", "entries"}, default="counted"
-            How the saving of a node is estimated: by the conjunctions of its last feature with those before
-            it, or by the table entries read for them; in both cases times the rows that pass the node.
+            Estimate of a node's saving: the conjunctions of its last feature with earlier ones, or the table
+            entries read for them; in both cases times the number of rows that pass the node.
         n_jobs : int or None, default=None
             Threads; None means one, -1 all cores.
         """
@@ -143,7 +143,7 @@ class PrefixTrie:
         return self
 
     def sample(self, share: float, *, batch: int = 10_000) -> PrefixTrie:
-        """Grow from a share of the rows that are predicted from now on; 0 stops that.
+        """Grow from a share of all rows predicted from now on; 0 stops this.
 
         A thread grows the trie in the background each time ``batch`` rows have arrived. Predictions never
         wait.
@@ -161,7 +161,7 @@ class PrefixTrie:
             self._sampler.offer(rows)
 
     def make_locks(self) -> None:
-        """Make new locks, and forget the rows that were waiting."""
+        """Make new locks, and discard the waiting rows."""
         self._growing = threading.Lock()
         self._engine.release_after_fork()
         if self._sampler is not None:
@@ -199,8 +199,8 @@ class _Sampler:
             idle = self._thread is None or not self._thread.is_alive()
             if idle and sum(part.shape[0] for part in self._waiting) >= self._batch:
                 together, self._waiting = stack_rows(self._waiting), []
-                # One thread: predictions need the other cores. Python waits for it at exit: a daemon that is
-                # in the core then would be ended in the middle of it, and the process with it.
+                # One thread: predictions need the other cores. Python waits for it at exit: a daemon thread
+                # would be ended inside the core, and would crash the process.
                 options = {"n_jobs": 1}
                 self._thread = threading.Thread(target=self._trie.grow, args=(together,), kwargs=options)
                 self._thread.start()

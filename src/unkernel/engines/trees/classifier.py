@@ -21,7 +21,7 @@ from unkernel.models.tree import TreeModel
 if TYPE_CHECKING:
     from unkernel.engines.explain.explanation import Comparison, Heavy
 
-_MAX_KEPT_DIFFERENCES = 4  # machines of the difference of two classes
+_MAX_KEPT_DIFFERENCES = 4  # cached machines of the difference of two classes
 _NOT_FINITE = "a score is not finite: a tree is too large for the kernel's decay"
 
 
@@ -60,7 +60,7 @@ class TreeClassifier(CompiledEstimator):
     def __init__(self, model: TreeModel) -> None:
         self.model = model
 
-    # --- What it is -----------------------------------------------------------------------------------
+    # --- Properties -----------------------------------------------------------------------------------
 
     @property
     def engine(self) -> str:
@@ -88,7 +88,8 @@ class TreeClassifier(CompiledEstimator):
         support = self.model.support
         entries = 0.0
         for roots in support.trees.values():
-            # A tree has no more different subtrees than nodes, and none that comes after it in the table.
+            # A tree has at most as many distinct subtrees as nodes, and none that comes after it in the
+            # table.
             sizes = np.asarray(support.table.tree_sizes(roots))
             entries += float(np.minimum(sizes, roots + 1.0).sum())
         return 24.0 * entries + 16.0 * support.nodes * self.model.n_scores
@@ -149,7 +150,7 @@ class TreeClassifier(CompiledEstimator):
         Returns
         -------
         float or list of float
-            What :meth:`decision_function` returns for the tree.
+            The result of :meth:`decision_function` for the tree.
         """
         return self._one.score_one(tree)
 
@@ -167,7 +168,7 @@ class TreeClassifier(CompiledEstimator):
         """
         return OneTreeWorker(self)
 
-    # --- Why ------------------------------------------------------------------------------------------
+    # --- Explanations ---------------------------------------------------------------------------------
 
     def explain(self, tree: Any, top: int = 10, *, of: Any = None) -> TreeExplanation:
         """Explain the score of one tree by its fragments.
@@ -244,7 +245,7 @@ class TreeClassifier(CompiledEstimator):
         return self._make_search(self._get_difference_machine(shown)).decisive(examples, top, 0)
 
     def _get_difference_machine(self, shown: Comparison) -> ExampleMachine:
-        """Return a machine whose one score is the difference of two; the last few are kept."""
+        """Return a machine whose single score is the difference of two; the last few machines are cached."""
         kept: dict[tuple[int, ...], ExampleMachine] = self.__dict__.setdefault("_differences", {})
         if shown.columns not in kept:
             while len(kept) >= _MAX_KEPT_DIFFERENCES:
@@ -294,7 +295,7 @@ class _ScoreFormat:
     intercept: list[float]
 
     def __call__(self, scores: list[float]) -> float | list[float]:
-        if len(scores) == 1:  # without lists, which take longer to make
+        if len(scores) == 1:  # avoids lists, which take longer to make
             score = scores[0] + self.intercept[0]
             if not math.isfinite(score):
                 raise ValueError(_NOT_FINITE)

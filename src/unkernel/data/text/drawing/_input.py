@@ -9,13 +9,13 @@ from typing import Any
 
 ROOT, NO_HEAD = -1, -2
 
-# These change the direction of the text that follows, which would move other words of a drawing.
+# Characters that change the direction of the following text, which would move other words of a drawing.
 _DIRECTIONS = {*range(0x200E, 0x2010), *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
 @dataclass(frozen=True)
 class Dependencies:
-    """A sentence to draw; heads are positions from 0 on, ROOT or NO_HEAD."""
+    """A sentence to draw; heads are positions from 0, ROOT or NO_HEAD."""
 
     words: list[str]
     heads: list[int]

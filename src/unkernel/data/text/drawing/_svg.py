@@ -1,9 +1,8 @@
 """Arcs over the words, as SVG.
 
 An arc goes from the head up, across and down to the dependent, where it has its arrow. Shorter arcs are drawn
-first, and each arc is above all arcs that it spans. Labels interrupt their own arc, and words stand far
-enough apart for them. So labels never overlap, and arcs meet only where dependencies cross; there labels move
-aside.
+first, and each arc is above all arcs that it spans. Labels interrupt their own arc, and words are far enough
+apart for them. So labels never overlap. Arcs meet only where dependencies cross, and labels move aside there.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def draw_svg(
     Parameters
     ----------
     words, heads, labels, tags, base
-        As in :func:`draw_text`.
+        See :func:`draw_text`.
 
     Returns
     -------
@@ -86,7 +85,7 @@ class _Picture:
         self._base = _MARGIN + _LABEL_SIZE / 2 + self._levels * _LEVEL_HEIGHT
         self._offsets: dict[tuple[_Arc, int], float] = {}
         self._root_offsets: dict[int, float] = {}
-        self._standing: list[list[tuple[int, float]]] = []  # on each word: legs as (level, offset)
+        self._standing: list[list[tuple[int, float]]] = []  # for each word: legs as (level, offset)
         self._set_legs()
         self._tops = np.array([max((level for level, _ in legs), default=0) for legs in self._standing])
         reach = [len(legs) / 2 * _LEG_SPACING for legs in self._standing]
@@ -175,7 +174,7 @@ class _Picture:
         return min(places, key=lambda place: abs(place - middle), default=middle)
 
     def _legs_through(self, arc: _Arc) -> list[float]:
-        """Return the places where legs of higher arcs and of roots cross the arc."""
+        """Return the places where legs of higher arcs, and of roots, cross the arc."""
         first, last = arc.ends
         crossing = np.flatnonzero(self._tops[first + 1 : last] > arc.level) + first + 1
         if not arc.label or len(crossing) > _MAX_CROSSINGS:

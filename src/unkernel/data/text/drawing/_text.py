@@ -1,8 +1,8 @@
 """Trees for the terminal.
 
-Words stand below each other. A word with dependents has a vertical bar, which spans the word and all its
-dependents. A horizontal line leads from the bar of its head, through its own bar, to the word. The bars of
-heads are to the left of the bars of their dependents, so that the way up is the way to the left.
+Words are listed from top to bottom. A word with dependents has a vertical bar, which spans the word and all
+its dependents. A horizontal line leads from the bar of its head, through its own bar, to the word. The bars
+of heads are to the left of the bars of their dependents, so that moving left means moving up the tree.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def draw_text(
 
 
 def _bars(heads: list[int], most: int) -> dict[int, int]:
-    """Return the level of each word's bar, counted from the words; bars that cannot be drawn are left out."""
+    """Return the level of each word's bar, counted from the words; omit bars that cannot be drawn."""
     spans = _spans(heads)
     levels: dict[int, int] = {}
     taken = [bytearray(len(heads)) for _ in range(most)]
@@ -98,7 +98,7 @@ def _bars(heads: list[int], most: int) -> dict[int, int]:
 def _place(
     word: int, span: tuple[int, int], lowest: int, taken: list[bytearray], levels: dict[int, int]
 ) -> None:
-    """Put a bar on the lowest level that is free in its rows; without crossings, this is the first."""
+    """Put a bar on the lowest level that is free in its rows; without crossings, this is the first level."""
     first, last = span
     for level in range(lowest, len(taken)):
         if taken[level].find(1, first, last + 1) < 0:
@@ -117,7 +117,7 @@ def _spans(heads: list[int]) -> dict[int, tuple[int, int, list[int]]]:
 
 
 def _dependents_first(heads: list[int]) -> list[int]:
-    """Return words, heads after their dependents, without cycles and the words above them."""
+    """Return words with heads after their dependents, except cycles and the words above them."""
     waiting_for = [0] * len(heads)
     for head in heads:
         if head >= 0:
@@ -178,7 +178,7 @@ class _Grid:
 
 
 def _columns(sentence: Dependencies, bars: dict[int, int], base: int, width: int | None) -> list[str]:
-    """Return the lines of words, tags and relations; words that do not fit are cut."""
+    """Return the lines of words, tags and relations; words that do not fit are truncated."""
     notes = [f"← {head + base}" if head >= 0 and head not in bars else "" for head in sentence.heads]
     are_named = any(notes)
     numbers = [f"{word + base}" if are_named else "" for word in range(len(notes))]
